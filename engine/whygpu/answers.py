@@ -1,0 +1,278 @@
+"""What the user answered: read from YAML, JSON, Python or ``--set``, checked against the vocabulary, every problem at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from whygpu.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
+from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.load.document import Document, Mapping, Node, Scalar, Sequence, parse, plain_data, plain_value
+from whygpu.load.fields import kind_of, problem
+from whygpu.quantity import parse_number, parse_pixels
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Mapping as ReadOnly
+
+    from whygpu.knowledge import Knowledge, NameSpec
+
+MAX_ITEMS = 500
+LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Checked answers. ``values``: typed values by answer key; ``None`` lists mean no restriction."""
+
+    values: ReadOnly[str, float | bool | str]
+    places: ReadOnly[str, Place]
+    model: str | ReadOnly[str, Any] | None = None
+    accelerators: tuple[str, ...] | None = None
+    exclude_accelerators: tuple[str, ...] = ()
+    providers: tuple[str, ...] | None = None
+    provider_classes: tuple[str, ...] | None = None
+    regions: tuple[str, ...] | None = None
+    price_kinds: tuple[str, ...] = ("on-demand",)
+    given: ReadOnly[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """The answers as they were given, for the record."""
+
+
+def node_of(value: object, name: str = "answers") -> Node:
+    """Plain Python data (dicts with text keys, lists, values) as a node; raises AnswerError on anything else."""
+    document = Document(name, "")
+    try:
+        return _node(value, document, 0, "")
+    except _Unfit as error:
+        raise AnswerError([Problem("wrong-type", str(error), Place(name))]) from error
+
+
+class _Unfit(Exception):
+    pass
+
+
+def _node(value: object, document: Document, depth: int, path: str) -> Node:
+    if depth > 8:
+        raise _Unfit(f"'{path}' is nested too deeply")
+    if isinstance(value, dict):
+        if len(value) > MAX_ITEMS or not all(isinstance(key, str) for key in value):
+            raise _Unfit(f"'{path or 'answers'}' must have at most {MAX_ITEMS} keys, all of them texts")
+        keys = {key: Scalar(key, key, document, 0, 0) for key in value}
+        return Mapping({key: _node(item, document, depth + 1, key) for key, item in value.items()}, keys, document, 0, 0)
+    if isinstance(value, list | tuple):
+        if len(value) > MAX_ITEMS:
+            raise _Unfit(f"'{path}' has more than {MAX_ITEMS} items")
+        return Sequence([_node(item, document, depth + 1, path) for item in value], document, 0, 0)
+    if value is None or isinstance(value, bool | int | float | str):
+        return Scalar(value, "" if value is None else str(value), document, 0, 0)
+    raise _Unfit(f"'{path}' is a {type(value).__name__}; answers hold mappings, lists, texts, numbers and flags")
+
+
+def read_text(text: str, name: str) -> Node:
+    """Answers as YAML or JSON text; raises AnswerError."""
+    problems: list[Problem] = []
+    node = parse(text, name, problems)
+    if problems or node is None:
+        raise AnswerError(problems or [Problem("empty", "there are no answers in it", Place(name))])
+    return node
+
+
+def apply_settings(node: Node | None, settings: Iterable[str]) -> Node:
+    """Lay ``key=value`` settings (dotted keys reach inside) over answers; raises AnswerError."""
+    document = Document("--set", "")
+    root = node if isinstance(node, Mapping) else Mapping({}, {}, document, 0, 0)
+    problems: list[Problem] = []
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        path = key.strip().split(".")
+        if not equals or not all(path):
+            problems.append(Problem("bad-setting", f"'{setting[:80]}' is not key=value", Place("--set"), "for example --set concurrency=8"))
+            continue
+        value = _setting_value(text.strip(), f"--set {key.strip()}", problems)
+        if value is not None:
+            root = _with(root, path, value)
+    if problems:
+        raise AnswerError(problems)
+    return root if settings or node is None else node
+
+
+def _setting_value(text: str, name: str, problems: list[Problem]) -> Node | None:
+    if text[:1] in "[{":
+        return parse(text, name, problems)
+    return Scalar(plain_value(text), text, Document(name, text), 0, 0)
+
+
+def _with(node: Mapping, path: list[str], value: Node) -> Mapping:
+    key, *rest = path
+    if rest:
+        inner = node.items.get(key)
+        base = inner if isinstance(inner, Mapping) else Mapping({}, {}, value.document, 0, 0)
+        value = _with(base, rest, value)
+    keys = node.keys | {key: Scalar(key, key, value.document, 0, 0)}
+    return Mapping({**node.items, key: value}, keys, node.document, node.line, node.column)
+
+
+def check(node: Node, knowledge: Knowledge) -> Answers:
+    """Check answers against the knowledge base; raises AnswerError with every problem."""
+    problems: list[Problem] = []
+    if not isinstance(node, Mapping):
+        raise AnswerError([Problem("wrong-type", f"answers must be a mapping of keys to values, not {kind_of(node)}", node.place)])
+    answers = _Reader(node, knowledge, problems).read()
+    if problems:
+        raise AnswerError(problems)
+    return answers
+
+
+class _Reader:
+    def __init__(self, node: Mapping, knowledge: Knowledge, problems: list[Problem]) -> None:
+        self._node, self._knowledge, self._problems = node, knowledge, problems
+
+    def read(self) -> Answers:
+        specs = self._knowledge.name_by_answer
+        values: dict[str, float | bool | str] = {}
+        places: dict[str, Place] = {}
+        lists: dict[str, tuple[str, ...]] = {}
+        model: str | dict[str, Any] | None = None
+        for key, node in self._node.items.items():
+            if isinstance(node, Scalar) and node.value is None:
+                continue
+            places[key] = node.place
+            if key == "model":
+                model = self._model(node)
+            elif key in LISTS:
+                lists[key] = self._list(key, node)
+            elif key in specs:
+                value = self._value(key, node, specs[key])
+                if value is not None:
+                    values[key] = value
+            else:
+                known = [*specs, *LISTS, "model"]
+                problem(self._problems, self._node.keys[key], "unknown-key", f"there is no answer '{key}'",
+                        did_you_mean(key, known) or "docs/answers.md lists them")  # fmt: skip
+        if isinstance(model, str):
+            values["model"] = model
+        given = plain_data(self._node)
+        return Answers(
+            values=MappingProxyType(values),
+            places=MappingProxyType(places),
+            model=model,
+            accelerators=lists.get("accelerators"),
+            exclude_accelerators=lists.get("exclude_accelerators", ()),
+            providers=lists.get("providers"),
+            provider_classes=lists.get("provider_classes"),
+            regions=lists.get("regions"),
+            price_kinds=lists.get("price_kinds", ("on-demand",)),
+            given=MappingProxyType(given if isinstance(given, dict) else {}),
+        )
+
+    def _add(self, node: Node, code: str, message: str, help_text: str | None = None) -> None:
+        problem(self._problems, node, code, message, help_text)
+
+    def _value(self, key: str, node: Node, spec: NameSpec) -> float | bool | str | None:
+        if not isinstance(node, Scalar):
+            self._add(node, "wrong-type", f"'{key}' must be one value, not {kind_of(node)}")
+            return None
+        match spec.kind:
+            case "number":
+                return self._number(key, node, spec)
+            case "flag":
+                if isinstance(node.value, bool):
+                    return node.value
+                self._add(node, "wrong-type", f"'{key}' must be true or false, not {kind_of(node)}")
+                return None
+            case "choice":
+                return self._choice(key, node, spec)
+        if isinstance(node.value, str) and len(node.value) <= 200:
+            return node.value
+        self._add(node, "wrong-type", f"'{key}' must be a text, not {kind_of(node)}")
+        return None
+
+    def _choice(self, key: str, node: Scalar, spec: NameSpec) -> str | None:
+        text = node.text
+        if text in spec.values:
+            return text
+        folded = {fold(word): word for word in spec.values}
+        if fold(text) in folded and not isinstance(node.value, bool):
+            return folded[fold(text)]
+        near = did_you_mean(text, spec.values) or f"one of {', '.join(list(spec.values)[:24])}"
+        self._add(node, "bad-choice", f"'{key}' cannot be {kind_of(node)}", near)
+        return None
+
+    def _number(self, key: str, node: Scalar, spec: NameSpec) -> float | None:
+        value: float | None = None
+        if isinstance(node.value, bool):
+            value = None
+        elif spec.unit == "pixels":
+            value = parse_pixels(node.text)
+        elif isinstance(node.value, int | float):
+            value = float(node.value) if abs(node.value) < 1e300 else None
+        elif isinstance(node.value, str):
+            value = parse_number(node.value, spec.unit)
+        if value is None or not math.isfinite(value):
+            example = "1920x1080" if spec.unit == "pixels" else "8, 70e9, 32k, 8B or 16GiB"
+            self._add(node, "wrong-type", f"'{key}' must be a number{f' of {spec.unit}' if spec.unit else ''}, not {kind_of(node)}",
+                      f"for example {example}")  # fmt: skip
+            return None
+        low, high = spec.minimum, spec.maximum
+        if (low is not None and value < low) or (high is not None and value > high):
+            bounds = f"at least {low:g}" if high is None else f"at most {high:g}" if low is None else f"between {low:g} and {high:g}"
+            self._add(node, "out-of-range", f"'{key}' is {value:g}; it must be {bounds}")
+            return None
+        if spec.integer and value != int(value):
+            self._add(node, "wrong-type", f"'{key}' must be a whole number, not {value:g}")
+            return None
+        return value
+
+    def _texts(self, key: str, node: Node) -> list[Scalar]:
+        items = node.items if isinstance(node, Sequence) else [node]
+        found: list[Scalar] = []
+        for item in items:
+            if isinstance(item, Scalar) and item.value is not None and not isinstance(item.value, bool):
+                found.append(item)
+            else:
+                self._add(item, "wrong-type", f"'{key}' must be a list of texts, not {kind_of(item)}")
+        return found
+
+    def _list(self, key: str, node: Node) -> tuple[str, ...]:
+        catalogue = self._knowledge.catalogue
+        found: list[str] = []
+        for item in self._texts(key, node):
+            if key in ("accelerators", "exclude_accelerators"):
+                ids = catalogue.find_accelerators(item.text)
+                if not ids:
+                    known = [name for card in catalogue.accelerators.values() for name in (card.id, card.name)]
+                    self._add(item, "unknown-accelerator", f"there is no accelerator '{item.text[:60]}'",
+                              did_you_mean(item.text, known) or "kb/facts/accelerators lists them")  # fmt: skip
+                found.extend(ids)
+                continue
+            allowed: Iterable[str] | None = {
+                "price_kinds": PRICE_KINDS, "provider_classes": PROVIDER_CLASSES, "providers": catalogue.providers,
+                "regions": {offering.region for offering in catalogue.offerings if offering.region},
+            }[key]  # fmt: skip
+            if item.text in set(allowed):
+                found.append(item.text)
+            else:
+                self._add(item, "bad-choice", f"'{key}' has no '{item.text[:60]}'",
+                          did_you_mean(item.text, allowed) or f"known: {', '.join(sorted(allowed)[:24])}")  # fmt: skip
+        return tuple(dict.fromkeys(found))
+
+    def _model(self, node: Node) -> str | dict[str, Any] | None:
+        if isinstance(node, Scalar) and isinstance(node.value, str):
+            ids = self._knowledge.catalogue.model_names.get(fold(node.value), ())
+            if len(ids) == 1:
+                return ids[0]
+            if ids:
+                self._add(node, "ambiguous-model", f"'{node.value[:80]}' names several models", f"one of {', '.join(ids)}")
+                return None
+            known = [name for model in self._knowledge.catalogue.models.values() for name in (model.id, model.name)]
+            self._add(node, "unknown-model", f"there is no preset model '{node.value[:80]}'",
+                      did_you_mean(node.value, known) or "give its figures instead: model: {parameters: 8B}")  # fmt: skip
+            return None
+        if isinstance(node, Mapping):
+            data = plain_data(node)
+            return data if isinstance(data, dict) else None
+        self._add(node, "wrong-type", f"'model' must be a preset's name or a mapping of its figures, not {kind_of(node)}",
+                  "for example model: llama-3.1-8b, or model: {parameters: 8B}")  # fmt: skip
+        return None

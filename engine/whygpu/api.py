@@ -1,0 +1,66 @@
+"""The library's front: load a knowledge base, ask it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whygpu.answers import Answers, check, node_of
+from whygpu.chain.durable import DurableEngine
+from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
+from whygpu.consult import Consultation, consult
+from whygpu.explain.conclude import conclude
+from whygpu.load.knowledge import Registry, default_root, load_texts, read_texts
+from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
+from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+
+    from whygpu.advice import Advice
+    from whygpu.knowledge import Knowledge
+    from whygpu.load.document import Node
+
+REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES))
+
+
+class KnowledgeBase:
+    """A loaded knowledge base and its engines; safe to share between threads."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        """Wrap loaded knowledge; engines are compiled when first used."""
+        self.knowledge = knowledge
+
+    @cached_property
+    def _durable(self) -> DurableEngine:
+        return DurableEngine(self.knowledge)
+
+    def chain(self, engine: EngineName) -> Chain:
+        """A new chain on an engine; raises EngineUnavailableError where durable-rules is not installed."""
+        return self._durable.chain() if engine == "durable" else EvaluatorChain()
+
+    def check(self, answers: Answers | Mapping[str, object] | Node) -> Answers:
+        """Answers as plain data or a node, checked; raises AnswerError with every problem."""
+        if isinstance(answers, Answers):
+            return answers
+        return check(node_of(dict(answers)) if hasattr(answers, "keys") else answers, self.knowledge)  # type: ignore[arg-type]
+
+    def consult(
+        self, answers: Answers | Mapping[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
+    ) -> Consultation:
+        """Everything decided about the answers; raises AnswerError."""
+        return consult(self.knowledge, self.check(answers), self.chain(engine), engine, today)
+
+    def advise(
+        self, answers: Answers | Mapping[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
+    ) -> Advice:
+        """The advice on the answers; raises AnswerError."""
+        return conclude(self.consult(answers, engine=engine, today=today))
+
+
+def load(path: str | Path | None = None) -> KnowledgeBase:
+    """Load a knowledge base from a folder, by default the one that comes with whygpu; raises KnowledgeBaseError."""
+    root = default_root() if path is None else Path(path)
+    return KnowledgeBase(load_texts(read_texts(root), str(root), REGISTRY))

@@ -1,0 +1,187 @@
+"""The catalogues' concepts: figures with sources, accelerators, offerings, model presets, formats, coefficients."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from whygpu.checks.coefficients import Coefficients
+    from whygpu.checks.setup import Format
+    from whygpu.errors import Place
+    from whygpu.intake import SizeTable
+
+Plain = float | bool | str
+
+PROVIDER_CLASSES = ("hyperscaler", "specialised", "marketplace", "own")
+PRICE_KINDS = ("on-demand", "spot", "reserved")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Where figures were read, and of which day they are."""
+
+    id: str
+    title: str
+    where: str | None
+    as_of: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One value of one thing: what it is, who says so, and what others say. ``absent``: known to be lacking."""
+
+    value: Plain | tuple[Plain, ...] | None
+    sources: tuple[str, ...]
+    place: Place
+    absent: bool = False
+    estimate: str | None = None
+    because: str | None = None
+    others: tuple[tuple[Plain, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A named thing of a catalogue as plain data; ``sources`` are all that it cites."""
+
+    id: str
+    name: str
+    aliases: tuple[str, ...]
+    data: Mapping[str, Any]
+    sources: tuple[str, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """Anything a plan can run on: a GPU, a TPU, a CPU, a board. ``figures`` are its ``gpu.`` names."""
+
+    id: str
+    name: str
+    aliases: tuple[str, ...]
+    family: str
+    vendor: str
+    figures: Mapping[str, Figure]
+    place: Place
+
+    def number(self, name: str) -> float | None:
+        """The figure as a number; None where it is not given or absent."""
+        figure = self.figures.get(name)
+        value = figure.value if figure is not None else None
+        return value if isinstance(value, float) else None
+
+    def text(self, name: str) -> str | None:
+        """The figure as a text; None where it is not given."""
+        figure = self.figures.get(name)
+        value = figure.value if figure is not None else None
+        return value if isinstance(value, str) else None
+
+    def flag(self, name: str) -> bool | None:
+        """The figure as a flag; None where it is not given."""
+        figure = self.figures.get(name)
+        value = figure.value if figure is not None else None
+        return value if isinstance(value, bool) else None
+
+    def lacks(self, name: str) -> bool:
+        """Whether the hardware is known to lack it."""
+        figure = self.figures.get(name)
+        return figure is not None and figure.absent
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Who rents accelerators out."""
+
+    id: str
+    name: str
+    provider_class: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """One price of one machine: USD an hour for all of its ``count`` accelerators."""
+
+    id: str
+    provider: str
+    accelerator: str
+    count: int
+    usd_per_hour: float
+    price_kind: str
+    region: str | None
+    instance: str | None
+    as_of: str | None
+    source: tuple[str, ...]
+    suspect: str | None
+    note: str | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """What an accelerator costs to buy, in USD."""
+
+    id: str
+    accelerator: str
+    usd: float
+    kind: str
+    as_of: str | None
+    source: tuple[str, ...]
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """Every catalogue, by id."""
+
+    references: Mapping[str, Reference]
+    accelerators: Mapping[str, Accelerator]
+    providers: Mapping[str, Provider]
+    offerings: tuple[Offering, ...]
+    purchases: tuple[Purchase, ...]
+    models: Mapping[str, Entry]
+    formats: Mapping[str, Format]
+    coefficients: Coefficients
+    sizes: SizeTable
+
+    @cached_property
+    def accelerator_names(self) -> Mapping[str, tuple[str, ...]]:
+        """Every way to write an accelerator (folded: id, name, alias, family), and the ids it selects."""
+        return _names((item.id, item.name, (*item.aliases, item.family)) for item in self.accelerators.values())
+
+    @cached_property
+    def model_names(self) -> Mapping[str, tuple[str, ...]]:
+        """Every way to write a preset model (folded), and the ids it selects."""
+        return _names((item.id, item.name, item.aliases) for item in self.models.values())
+
+    @cached_property
+    def offerings_by_accelerator(self) -> Mapping[str, tuple[Offering, ...]]:
+        """Offerings of each accelerator."""
+        found: dict[str, list[Offering]] = {}
+        for offering in self.offerings:
+            found.setdefault(offering.accelerator, []).append(offering)
+        return {name: tuple(items) for name, items in found.items()}
+
+    def find_accelerators(self, text: str) -> tuple[str, ...]:
+        """The ids that a text selects: an id or name alone, otherwise all that share the alias or family."""
+        return self.accelerator_names.get(fold(text), ())
+
+
+def fold(text: str) -> str:
+    """Lower case without spaces and punctuation: how names are compared."""
+    return re.sub(r"[^a-z0-9.]+", "", text.lower().removeprefix("nvidia ").removeprefix("geforce "))
+
+
+def _names(entries: Iterable[tuple[str, str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    shared: dict[str, list[str]] = {}
+    exact: dict[str, tuple[str, ...]] = {}
+    for identifier, name, others in entries:
+        for text in dict.fromkeys(fold(word) for word in others):
+            shared.setdefault(text, []).append(identifier)
+        for text in (identifier, name):
+            exact.setdefault(fold(text), (identifier,))
+    # a name that is also a family ("A100", "V100") selects the family; an exact one nobody shares selects itself
+    return exact | {text: tuple(ids) for text, ids in shared.items() if len(ids) > 1 or text not in exact}

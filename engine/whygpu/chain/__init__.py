@@ -1,0 +1,1 @@
+"""Forward chaining: strata, the two engines, and the consultation that drives them."""

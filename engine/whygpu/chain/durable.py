@@ -1,0 +1,350 @@
+"""The one adapter to durable-rules: compiles strata to the subset measured to be safe, asserts facts, reports what fired.
+
+The subset, and why (docs/durable-rules.md): conjunctions of patterns that each test one fact against constants; kind test first; no joins on
+values, no ``none``, no ``or``, no retraction; a boot fact in every session; a fixed pool of sessions; facts in groups of at most
+200 rules with copies of the facts of their own, so that no node of the network reaches the sizes at which the library breaks. What
+compares two values is computed before by the evaluator and asserted as a test that is true or false.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import queue
+import weakref
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.chain.environment import one, plain
+from whygpu.chain.normal import ConstantTest, Literal, alternatives, constant_test
+from whygpu.errors import EngineError, EngineUnavailableError
+from whygpu.language.tree import All, Expression, Name, Not, names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import Self
+
+    from whygpu.chain.engines import Mask
+    from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
+    from whygpu.chain.strata import Strata, Stratum
+    from whygpu.knowledge import Knowledge, Rule
+    from whygpu.language.values import Value
+
+GROUP_RULES = 200  # rules a stage fact: beyond 256 on one condition the library breaks
+GROUP_TESTS = 400  # distinct tests under one node: breaks at 511
+FACT_TESTS = 60  # distinct tests of one fact true at once: fails beyond 64
+RULE_PATTERNS = 14  # patterns a rule: fails beyond 16
+SET_RULES = 4_000  # rules a set: fails beyond 4,096
+SESSIONS = 64  # live sessions: reuse beyond 1,024 crashes
+
+_OPERATORS = {"!=": "$neq", "<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
+_names = count(1)
+
+Plain = float | bool | str
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A truth asserted under the property ``key``: the value of a name, or of an expression computed before."""
+
+    key: str
+    expression: Expression
+
+
+@dataclass(slots=True)
+class Bucket:
+    """Plan rules of a group that share one fact a plan; ``tests`` are all they test of it."""
+
+    kind: str
+    tests: dict[Literal, tuple[Test, ConstantTest]] = field(default_factory=dict)
+    rules: list[tuple[tuple[Literal, ...], tuple[Literal, ...]]] = field(default_factory=list)
+    """(session literals, plan literals) of each conjunction."""
+
+
+@dataclass(slots=True)
+class Group:
+    """At most 200 conjunctions of one stratum: the facts they need and the tests made of them."""
+
+    kind: str
+    session: dict[str, Test] = field(default_factory=dict)
+    buckets: list[Bucket] = field(default_factory=list)
+    conjunctions: int = 0
+
+
+class Program:
+    """A knowledge base's rules as one durable-rules set."""
+
+    def __init__(self, knowledge: Knowledge, strata: Strata, without: frozenset[str] = frozenset()) -> None:
+        """Compile; ``without`` leaves rules out, to show that nothing but the engine fires them."""
+        self._scope = {name: spec.scope for name, spec in knowledge.vocabulary.items()}
+        self._without = without
+        self._definition: dict[str, Json] = {
+            "boot": {"all": [{"m_0": {"k": "boot"}}], "pri": 0, "dist": 0}
+        }
+        self.rule_of: dict[str, str] = {}
+        self.groups: dict[int, list[Group]] = {}
+        stages = [*strata.session, *strata.hard, *strata.soft]
+        for priority, stratum in enumerate(stages, start=1):
+            self.groups[id(stratum)] = self._stratum(stratum, priority)
+        self._stages = stages  # keeps the ids above alive
+        if len(self._definition) > SET_RULES:
+            raise EngineError(f"{len(self._definition)} compiled rules; durable-rules takes {SET_RULES}")
+
+    @property
+    def definition(self) -> dict[str, Json]:
+        """The rule set, as durable-rules reads it."""
+        return self._definition
+
+    def _stratum(self, stratum: Stratum, priority: int) -> list[Group]:
+        groups: list[Group] = []
+        for rule in stratum.rules:
+            if rule.id in self._without:
+                continue
+            for literals in alternatives(rule.condition):
+                if not groups or groups[-1].conjunctions >= GROUP_RULES or len(groups[-1].session) >= GROUP_TESTS:
+                    groups.append(Group(f"g{len(self._definition)}"))
+                self._conjunction(rule, literals, groups[-1], priority)
+        return groups
+
+    def _is_plan(self, expression: Expression) -> bool:
+        return any(self._scope[name.name] != "session" for name in names(expression))
+
+    def _conjunction(self, rule: Rule, literals: tuple[Literal, ...], group: Group, priority: int) -> None:
+        group.conjunctions += 1
+        session = tuple(literal for literal in literals if not self._is_plan(literal.part))
+        plan = tuple(literal for literal in literals if self._is_plan(literal.part))
+        if len(session) > RULE_PATTERNS:
+            rest = session[RULE_PATTERNS - 1 :]
+            folded = All(tuple(item.part if item.positive else Not(item.part) for item in rest))
+            session = (*session[: RULE_PATTERNS - 1], Literal(folded, True))
+        patterns: list[Json] = [{"m_0": {"$and": [{"g": group.kind}, {"k": "stage"}]}}]
+        for literal in session:
+            test, constant = _test_of(literal, group.session)
+            pattern = {"$and": [{"g": group.kind}, {"k": test.key}, _clause("v", constant)]}
+            patterns.append({f"m_{len(patterns)}": pattern})
+        if rule.scope != "session":
+            bucket = self._bucket(group, plan)
+            bucket.rules.append((session, plan))
+            clauses = [_clause(bucket.tests[literal][0].key, bucket.tests[literal][1]) for literal in plan]
+            patterns.append({"plans": {"$and": [{"g": group.kind}, {"k": bucket.kind}, *clauses]}})
+        name = f"r{len(self._definition)}"
+        self.rule_of[name] = rule.id
+        self._definition[name] = {"all": patterns, "pri": priority, "dist": 0}
+
+    @staticmethod
+    def _bucket(group: Group, plan: tuple[Literal, ...]) -> Bucket:
+        fresh = [literal for literal in plan if not group.buckets or literal not in group.buckets[-1].tests]
+        if not group.buckets or len(group.buckets[-1].tests) + len(fresh) > FACT_TESTS:
+            group.buckets.append(Bucket(f"b{len(group.buckets)}"))
+            fresh = list(plan)
+        bucket = group.buckets[-1]
+        for literal in fresh:
+            taken = {test.key: test for test, _ in bucket.tests.values()}
+            bucket.tests[literal] = _test_of(literal, taken)
+        return bucket
+
+
+def _test_of(literal: Literal, known: dict[str, Test]) -> tuple[Test, ConstantTest]:
+    """The property that holds what the literal tests, and the test; made, and added to ``known``, where it is new."""
+    constant = constant_test(literal)
+    expression: Expression = Name(constant.name) if constant is not None else literal.part
+    for test in known.values():
+        if test.expression == expression:
+            break
+    else:
+        test = Test(f"t{len(known)}", expression)
+        known[test.key] = test
+    return test, constant or ConstantTest(test.key, "==", literal.positive)
+
+
+def _clause(key: str, test: ConstantTest) -> Json:
+    if test.op == "==":
+        return {key: test.constant}
+    return {_OPERATORS[test.op]: {key: test.constant}}
+
+
+class _Number(float):
+    """A float that prints the way durable-rules can read: an exponent only after a point."""
+
+    def __repr__(self) -> str:
+        text = float.__repr__(self)
+        mantissa, e, exponent = text.partition("e")
+        return text if not e or "." in mantissa else f"{mantissa}.0e{exponent}"
+
+
+def dumps(value: object) -> str:
+    """JSON that durable-rules parses without loss."""
+    match value:
+        case dict():
+            return "{" + ",".join(f"{json.dumps(str(key))}:{dumps(item)}" for key, item in value.items()) + "}"
+        case list():
+            return "[" + ",".join(dumps(item) for item in value) + "]"
+        case float():
+            return repr(_Number(value))
+    return json.dumps(value)
+
+
+class DurableEngine:
+    """A compiled rule set and its pool of sessions; shared by threads, one consultation a session at a time."""
+
+    def __init__(self, knowledge: Knowledge, *, share: bool = True, without: frozenset[str] = frozenset()) -> None:
+        """``share``: plans alike in every test share a fact; off only to test that it changes nothing."""
+        try:
+            import durable_rules_engine  # noqa: PLC0415  the evaluator must run where this cannot be built
+        except ImportError as error:
+            raise EngineUnavailableError(
+                "durable-rules is not installed (it needs a C compiler); use --engine evaluator"
+            ) from error
+        self._library = durable_rules_engine
+        self.program = Program(knowledge, knowledge.strata, without)
+        self.share = share
+        try:
+            self._handle: int = durable_rules_engine.create_ruleset(f"whygpu{next(_names)}", dumps(self.program.definition))
+        except durable_rules_engine.error as error:
+            raise EngineError(f"durable-rules refused the rule set: {error}") from error
+        weakref.finalize(self, durable_rules_engine.delete_ruleset, self._handle)
+        self._free: queue.SimpleQueue[str] = queue.SimpleQueue()
+        for number in range(SESSIONS):
+            self._free.put(f"s{number}")
+
+    def chain(self) -> DurableChain:
+        """A new consultation."""
+        return DurableChain(self)
+
+    def take(self) -> str:
+        """A free session id; waits for one."""
+        return self._free.get()
+
+    def release(self, session: str) -> None:
+        """Forget all facts of the session."""
+        self._library.delete_state(self._handle, session)
+        self._free.put(session)
+
+    def put(self, fact: Json) -> int:
+        """Assert one fact; returns the state handle."""
+        try:
+            code, state = self._library.assert_fact(self._handle, dumps(fact))
+        except self._library.error as error:
+            raise EngineError(f"durable-rules refused a fact: {error}") from error
+        if code == 2:
+            raise EngineError("durable-rules took two facts for one: their ids collide")
+        return int(state)
+
+    def drain(self, state: int) -> Iterator[tuple[str, Json]]:
+        """Each rule that fires, with the facts that matched."""
+        try:
+            started = self._library.start_action_for_state(self._handle, state)
+            message = started[1] if started else None
+            while message:
+                for name, facts in json.loads(message).items():
+                    yield name, facts
+                message = self._library.complete_and_start_action(self._handle, state)
+        except self._library.error as error:
+            raise EngineError(f"durable-rules failed while firing: {error}") from error
+
+
+class DurableChain:
+    """One consultation on a DurableEngine."""
+
+    def __init__(self, engine: DurableEngine) -> None:
+        """Nothing is asserted before the ``with`` block begins."""
+        self._engine = engine
+        self._session = ""
+        self._ids = count(1)
+
+    def __enter__(self) -> Self:
+        """Take a session; the boot rule fires in it, since a session in which nothing fired must not be deleted."""
+        self._session = self._engine.take()
+        for _ in self._engine.drain(self._put({"k": "boot"})):
+            pass
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Give the session back."""
+        self._engine.release(self._session)
+
+    def _put(self, fact: Json) -> int:
+        return self._engine.put({"id": str(next(self._ids)), "sid": self._session, **fact})
+
+    def fired(self, stratum: Stratum, environment: SessionEnvironment) -> set[str]:
+        """The ids of the session rules that fire."""
+        program = self._engine.program
+        found: set[str] = set()
+        for group in program.groups[id(stratum)]:
+            self._session_facts(group, environment)
+            state = self._put({"g": group.kind, "k": "stage"})
+            found |= {program.rule_of[name] for name, _ in self._engine.drain(state)}
+        return found
+
+    def _session_facts(self, group: Group, environment: SessionEnvironment | PlanEnvironment) -> None:
+        for test in group.session.values():
+            value = plain(environment.evaluator.value(test.expression))
+            if value is not None:
+                self._put({"g": group.kind, "k": test.key, "v": value})
+
+    def fired_plans(self, stratum: Stratum, environment: PlanEnvironment, alive: Mask) -> dict[str, Mask]:
+        """The plan rules that fire, each with the plans it fires for."""
+        program = self._engine.program
+        found: dict[str, Mask] = {}
+        for group in program.groups[id(stratum)]:
+            self._session_facts(group, environment)
+            sharing: dict[str, Mask] = {}
+            for bucket in group.buckets:
+                self._plan_facts(group, bucket, environment, alive, sharing)
+            state = self._put({"g": group.kind, "k": "stage"})
+            for name, facts in self._engine.drain(state):
+                plans = facts["plans"]
+                rule = program.rule_of[name]
+                mask = sharing[str(plans["p"])] if isinstance(plans, dict) else alive
+                found[rule] = found[rule] | mask if rule in found else mask
+        return found
+
+    def _plan_facts(
+        self, group: Group, bucket: Bucket, environment: PlanEnvironment, alive: Mask, sharing: dict[str, Mask]
+    ) -> None:
+        """Assert one fact for each set of plans that are alike in every test that can still matter."""
+        truth = environment.evaluator.truth
+        live = [
+            plan for session, plan in bucket.rules
+            if not self._engine.share or all(self._may_hold(literal, environment) for literal in session)
+        ]  # fmt: skip
+        if not live:
+            return
+        literals = list(dict.fromkeys(literal for plan in live for literal in plan))
+        indices = np.flatnonzero(alive)
+        if self._engine.share:
+            rows = []
+            for literal in literals:
+                value = truth(literal.part)
+                rows.append(np.broadcast_to(value.true if literal.positive else value.false, alive.shape)[indices])
+            table = np.array(rows, dtype=np.bool_) if rows else np.zeros((1, len(indices)), dtype=np.bool_)
+            _, first, which = np.unique(np.packbits(table, axis=0), axis=1, return_index=True, return_inverse=True)
+            which = which.reshape(-1)
+        else:
+            first = which = np.arange(len(indices))
+        tests = {bucket.tests[literal][0].key: bucket.tests[literal][0] for literal in literals}
+        for number, position in enumerate(first):
+            fact: Json = {"g": group.kind, "k": bucket.kind, "p": f"{bucket.kind}.{number}"}
+            for test in tests.values():
+                value = self._at(environment.evaluator.value(test.expression), int(indices[position]))
+                if value is not None:
+                    fact[test.key] = value
+            mask = np.zeros_like(alive)
+            mask[indices[which == number]] = True
+            sharing[str(fact["p"])] = mask
+            self._put(fact)
+
+    @staticmethod
+    def _may_hold(literal: Literal, environment: PlanEnvironment) -> bool:
+        value = environment.evaluator.truth(literal.part)
+        return not bool(value.false if literal.positive else value.true)
+
+    @staticmethod
+    def _at(value: Value, index: int) -> Plain | None:
+        found = plain(one(value, index))
+        return None if isinstance(found, float) and not math.isfinite(found) else found

@@ -1,0 +1,127 @@
+"""Where names get their values: one environment for the consultation, one over the plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.language import values as v
+from whygpu.language.evaluate import Evaluator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from whygpu.knowledge import Knowledge, NameSpec
+
+
+def unknown_of(spec: NameSpec) -> v.Value:
+    """The unknown of the name's type."""
+    if spec.kind == "number":
+        return v.NO_NUMBER
+    return v.UNKNOWN if spec.kind == "flag" else v.NO_WORD
+
+
+def known_value(value: float | bool | str) -> v.Value:
+    """A plain value as an evaluated one."""
+    if isinstance(value, bool):
+        return v.TRUE if value else v.FALSE
+    return v.Word(value) if isinstance(value, str) else v.number(value)
+
+
+def plain(value: v.Value) -> float | bool | str | None:
+    """A scalar value as a plain one; None where it is unknown or a lack."""
+    match value:
+        case v.Number():
+            return v.as_float(value)
+        case v.Word(word=word):
+            return str(word) or None
+        case v.Truth(true=true, false=false):
+            return True if true else False if false else None
+
+
+class SessionEnvironment:
+    """Names of the consultation: facts that are set, derived values computed when first asked for."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        """Every name is unknown at first."""
+        self._knowledge = knowledge
+        self._checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]] = {}
+        self._facts: dict[str, v.Value] = {}
+        self.evaluator = Evaluator(self)
+
+    def provide(self, checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]]) -> None:
+        """Supply the numeric checks, once the work to be sized is known."""
+        self._checks = checks
+
+    def set(self, name: str, value: v.Value) -> None:
+        """Give a name its value."""
+        self._facts[name] = value
+
+    def value(self, name: str) -> v.Value:
+        """The name's value; unknown where nothing has set it."""
+        found = self._facts.get(name)
+        if found is None:
+            derived = self._knowledge.values.get(name)
+            if derived is not None and derived.aggregate is None:
+                found = self._facts[name] = self.evaluator.value(derived.expression)
+            else:
+                found = unknown_of(self._knowledge.vocabulary[name])
+        return found
+
+    def call(self, function: str, arguments: Sequence[v.Value]) -> v.Value:
+        """The value of a numeric check; unknown where an argument is."""
+        check = self._checks.get(function)
+        return v.NO_NUMBER if check is None else check(arguments)
+
+
+class PlanEnvironment:
+    """Names of the plans, as columns; names of the consultation where it has none."""
+
+    def __init__(self, knowledge: Knowledge, session: SessionEnvironment, size: int) -> None:
+        """``size``: the number of plans."""
+        self._knowledge = knowledge
+        self._session = session
+        self._columns: dict[str, v.Value] = {}
+        self.size = size
+        self.evaluator = Evaluator(self)
+
+    def set(self, name: str, value: v.Value) -> None:
+        """Give a name its column (or one value for all plans)."""
+        self._columns[name] = value
+
+    def value(self, name: str) -> v.Value:
+        """The name's column; unknown where nothing has set it."""
+        found = self._columns.get(name)
+        if found is None:
+            spec = self._knowledge.vocabulary[name]
+            if spec.scope == "session":
+                return self._session.value(name)
+            derived = self._knowledge.values.get(name)
+            if derived is not None and derived.aggregate is None:
+                found = self._columns[name] = self.evaluator.value(derived.expression)
+            else:
+                found = unknown_of(spec)
+        return found
+
+    def call(self, function: str, arguments: Sequence[v.Value]) -> v.Value:
+        """Numeric checks take names of the consultation only; the type-checker sees to it."""
+        return self._session.call(function, arguments)
+
+    def at(self, name: str, index: int) -> v.Value:
+        """The name's value for one plan."""
+        return one(self.value(name), index)
+
+
+def one(value: v.Value, index: int) -> v.Value:
+    """One plan's value out of a column."""
+
+    def pick(item: object) -> object:
+        return item[index].item() if hasattr(item, "dtype") and getattr(item, "ndim", 0) else item
+
+    match value:
+        case v.Number(low=low, high=high, present=present):
+            first = pick(low)
+            return v.Number(first, first if low is high else pick(high), pick(present))
+        case v.Word(word=word):
+            return v.Word(pick(word))
+        case v.Truth(true=true, false=false):
+            return v.Truth(pick(true), pick(false))

@@ -1,0 +1,257 @@
+"""Memory of models that read and write tokens, in inference.
+
+Sources: numbers of the cache from Ainslie et al. 2023 (GQA) and DeepSeek-V2 2.1 (MLA); working memory of prefill from what a
+gated feed-forward keeps at once (gate, up and their product) beside the residual stream.
+"""
+
+from __future__ import annotations
+
+import math
+
+from whygpu.checks.coefficients import Coefficients, Context
+from whygpu.checks.memory_parts import (
+    MemoryParts,
+    coefficient_term,
+    overhead,
+    reckon_overhead,
+    reckon_weights,
+    scaled,
+    stage_share,
+    weight_bytes_per_card,
+)
+from whygpu.checks.reckoning import Range, Reckoning, Term
+from whygpu.checks.setup import Setup, Split
+from whygpu.checks.shape import GENERATIVE, KvGroup, ModelShape
+
+
+def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryParts:
+    """Bytes per accelerator of serving the requests of one replica."""
+    context = setup.context(shape)
+    requests = setup.requests_per_replica(split.data)
+    tokens = tokens_at_once(shape, setup, requests, coefficients, context)
+    return MemoryParts(
+        weights=Range.exactly(weight_bytes_per_card(shape, setup.format, split)),
+        kv_cache=scaled(coefficients.pick("cache-slack", context), cache_bytes(shape, setup, split, requests)),
+        activations=_activations(shape, setup, split, tokens, coefficients, context),
+        logits=scaled(coefficients.pick("logit-bytes", context), requests * shape.vocab_size / split.tensor)
+        if shape.kind in GENERATIVE
+        else Range(0.0, 0.0, 0.0),
+        overhead=overhead(split, coefficients, context),
+    )
+
+
+def group_bytes(group: KvGroup, context_tokens: float, kv_bits: float, split: Split) -> float:
+    """Cache bytes per sequence and card of one group: layers * elements * tokens * bits / 8, its heads spread over the tensor ranks.
+
+    A rank holds whole heads, so beyond as many ranks as heads each keeps a copy (vLLM and Megatron replicate them so).
+    """
+    heads_share = math.ceil(group.heads / split.tensor) / group.heads
+    return group.layers * group.elements * group.tokens(context_tokens) * kv_bits / 8 * heads_share
+
+
+def state_bytes(shape: ModelShape, setup: Setup) -> float:
+    """Bytes per sequence of the fixed states of state-space and linear-attention layers, whatever the context."""
+    return shape.state_layers * shape.state_elements * setup.format.compute_bits / 8
+
+
+def cache_bytes(shape: ModelShape, setup: Setup, split: Split, requests: int) -> float:
+    """Bytes per card of the cache of so many sequences at full context, states included."""
+    each = sum(group_bytes(group, setup.context_tokens, setup.kv_bits, split) for group in shape.kv_groups)
+    each += state_bytes(shape, setup) / split.tensor
+    return each * requests * stage_share(shape.layers, split.pipeline)
+
+
+def tokens_at_once(
+    shape: ModelShape, setup: Setup, requests: int, coefficients: Coefficients, context: Context
+) -> float:
+    """Tokens one forward pass works on at most: all prompts at once, or the chunk the runtime cuts them into."""
+    asked = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
+    source = shape.source_tokens if shape.encoder_layers else 0
+    return max(
+        min(float(requests * max(asked, source)), coefficients.pick("prefill-chunk-tokens", context).likely), requests
+    )
+
+
+def working_width(shape: ModelShape, split: Split, coefficients: Coefficients, context: Context) -> Range:
+    """Elements one token needs at once in the widest layer: tensors of the feed-forward width, and of the hidden size."""
+    ffn = coefficients.pick("prefill-ffn-tensors", context)
+    hidden = coefficients.pick("prefill-hidden-tensors", context)
+    width = widest_ffn(shape) / split.tensor
+    return Range(
+        ffn.low * width + hidden.low * shape.hidden_size,
+        ffn.likely * width + hidden.likely * shape.hidden_size,
+        ffn.high * width + hidden.high * shape.hidden_size,
+    )
+
+
+def widest_ffn(shape: ModelShape) -> int:
+    """Feed-forward width a token passes through in the widest layer: the dense one, or its experts together."""
+    routed = (shape.experts_per_token + shape.shared_experts) * shape.expert_ffn_size if shape.is_moe else 0
+    return max(shape.ffn_size, routed)
+
+
+def _activations(
+    shape: ModelShape,
+    setup: Setup,
+    split: Split,
+    tokens: float,
+    coefficients: Coefficients,
+    context: Context,
+) -> Range:
+    workspace = coefficients.pick("workspace-bytes", context)
+    each = working_width(shape, split, coefficients, context).times(tokens * setup.format.compute_bits / 8)
+    scores = score_bytes(shape, setup, split, tokens)
+    return Range(
+        workspace.low + each.low + scores, workspace.likely + each.likely + scores, workspace.high + each.high + scores
+    )
+
+
+def score_bytes(shape: ModelShape, setup: Setup, split: Split, tokens: float) -> float:
+    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, and FP32 softmax."""
+    if setup.attention != "eager":
+        return 0.0
+    length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
+    return shape.heads / split.tensor * tokens * length * (setup.format.compute_bits / 8 + 4)
+
+
+def reckon(
+    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, done: MemoryParts
+) -> list[Reckoning]:
+    """How each part of `parts` came about."""
+    context = setup.context(shape)
+    requests = setup.requests_per_replica(split.data)
+    tokens = tokens_at_once(shape, setup, requests, coefficients, context)
+    found = [reckon_weights(shape, setup.format, split, done.weights.likely)]
+    if shape.kv_groups or shape.state_layers:
+        found.extend(_reckon_cache(shape, setup, split, requests, coefficients, context, done))
+    width = working_width(shape, split, coefficients, context)
+    found += [
+        Reckoning(
+            "working_width",
+            "ffn_tensors * ffn / tensor + hidden_tensors * hidden",
+            (
+                coefficient_term("ffn_tensors", coefficients.pick("prefill-ffn-tensors", context)),
+                Term("ffn", widest_ffn(shape), "elements", shape.source),
+                Term("tensor", split.tensor, "cards"),
+                coefficient_term("hidden_tensors", coefficients.pick("prefill-hidden-tensors", context)),
+                Term("hidden", shape.hidden_size, "elements", shape.source),
+            ),
+            width.likely,
+            "elements per token",
+        ),
+        Reckoning(
+            "activations",
+            "tokens * working_width * compute_bits / 8 + scores + workspace",
+            (
+                Term("tokens", tokens, "tokens at once"),
+                Term("working_width", width.likely, "elements per token"),
+                Term("compute_bits", setup.format.compute_bits, "bits"),
+                Term(
+                    "scores",
+                    score_bytes(shape, setup, split, tokens),
+                    "bytes",
+                    (),
+                    "attention scores, where written out",
+                ),
+                coefficient_term("workspace", coefficients.pick("workspace-bytes", context)),
+            ),
+            done.activations.likely,
+            "bytes",
+        ),
+    ]
+    if shape.kind in GENERATIVE:
+        found.append(
+            Reckoning(
+                "logits",
+                "requests * vocabulary * logit_bytes / tensor",
+                (
+                    Term("requests", requests, "requests"),
+                    Term("vocabulary", shape.vocab_size, "tokens", shape.source),
+                    coefficient_term("logit_bytes", coefficients.pick("logit-bytes", context)),
+                    Term("tensor", split.tensor, "cards"),
+                ),
+                done.logits.likely,
+                "bytes",
+            )
+        )
+    found.append(reckon_overhead(split, coefficients, context, done.overhead.likely))
+    return found
+
+
+def _reckon_cache(
+    shape: ModelShape,
+    setup: Setup,
+    split: Split,
+    requests: int,
+    coefficients: Coefficients,
+    context: Context,
+    done: MemoryParts,
+) -> list[Reckoning]:
+    found = []
+    names = []
+    for number, group in enumerate(shape.kv_groups, start=1):
+        name = f"cache_of_layers_{number}"
+        value = group_bytes(group, setup.context_tokens, setup.kv_bits, split)
+        kept = (
+            "a fixed length"
+            if group.fixed_tokens
+            else f"at most its window of {group.window}"
+            if group.window
+            else "the whole context"
+        )
+        found.append(
+            Reckoning(
+                name,
+                "layers * elements * tokens * kv_bits / 8 * ceil(heads / tensor) / heads",
+                (
+                    Term("layers", group.layers, "layers", shape.source),
+                    Term("elements", group.elements, "numbers per token", shape.source),
+                    Term("tokens", group.tokens(setup.context_tokens), "tokens", (), kept),
+                    Term("kv_bits", setup.kv_bits, "bits", setup.kv_format.source if setup.kv_format else ()),
+                    Term("heads", group.heads, "heads kept apart", shape.source),
+                    Term("tensor", split.tensor, "cards"),
+                ),
+                value,
+                "bytes per sequence",
+            )
+        )
+        names.append(Term(name, value, "bytes per sequence"))
+    if shape.state_layers:
+        value = state_bytes(shape, setup) / split.tensor
+        found.append(
+            Reckoning(
+                "states",
+                "state_layers * state_elements * compute_bits / 8 / tensor",
+                (
+                    Term("state_layers", shape.state_layers, "layers", shape.source),
+                    Term("state_elements", shape.state_elements, "numbers", shape.source),
+                    Term("compute_bits", setup.format.compute_bits, "bits"),
+                    Term("tensor", split.tensor, "cards"),
+                ),
+                value,
+                "bytes per sequence",
+            )
+        )
+        names.append(Term("states", value, "bytes per sequence"))
+    total = " + ".join(term.name for term in names)
+    found.append(
+        Reckoning(
+            "kv_cache",
+            f"({total}) * requests * stage * slack",
+            (
+                *names,
+                Term("requests", requests, "requests"),
+                Term(
+                    "stage",
+                    stage_share(shape.layers, split.pipeline),
+                    "share",
+                    (),
+                    "layers of the fullest pipeline stage",
+                ),
+                coefficient_term("slack", coefficients.pick("cache-slack", context)),
+            ),
+            done.kv_cache.likely,
+            "bytes",
+        )
+    )
+    return found

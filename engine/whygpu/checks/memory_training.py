@@ -1,0 +1,262 @@
+"""Memory of training: model states, activations, logits.
+
+States per parameter and how ZeRO divides them: Rajbhandari et al. 2020 (arXiv:1910.02054), section 3 and figure 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whygpu.checks.activations import Activations, activations, reckon_activations
+from whygpu.checks.adapters import adapter_parameters
+from whygpu.checks.coefficients import Coefficient, Coefficients, Context
+from whygpu.checks.memory_parts import (
+    NOTHING,
+    MemoryParts,
+    coefficient_term,
+    overhead,
+    reckon_overhead,
+    stage_share,
+    weight_bytes_per_card,
+)
+from whygpu.checks.reckoning import Range, Reckoning, Term
+from whygpu.checks.setup import GATHERING, Setup, Split
+from whygpu.checks.shape import ModelShape
+
+SHARDS_OPTIMIZER = frozenset({"zero1", "zero2", "zero3", "fsdp"})
+SHARDS_GRADIENTS = frozenset({"zero2", "zero3", "fsdp"})
+
+
+@dataclass(frozen=True, slots=True)
+class _States:
+    """Counts and divisors the model states are reckoned from, per accelerator."""
+
+    trained: int
+    share: float
+    weight_ranks: int
+    gradient_ranks: int
+    optimizer_ranks: int
+    weight: Coefficient
+    master: Coefficient
+    gradient: Coefficient
+    moments: Coefficient
+    gathered: Coefficient
+
+
+def _states(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> _States:
+    return _States(
+        trained=shape.parameters
+        if setup.method == "full"
+        else adapter_parameters(shape, setup.lora_rank, setup.lora_targets),
+        share=stage_share(shape.layers, split.pipeline) / split.tensor,
+        weight_ranks=split.data if split.sharding in GATHERING else 1,
+        gradient_ranks=split.data if split.sharding in SHARDS_GRADIENTS else 1,
+        optimizer_ranks=split.data if split.sharding in SHARDS_OPTIMIZER else 1,
+        weight=coefficients.pick("training-weight-bytes", context),
+        master=coefficients.pick("training-master-bytes", context),
+        gradient=coefficients.pick("training-gradient-bytes", context),
+        moments=coefficients.pick("optimizer-bytes", context),
+        gathered=coefficients.pick("gathered-layers", context),
+    )
+
+
+def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryParts:
+    """Bytes per accelerator of a training step."""
+    context = training_context(shape, setup, split)
+    states = _states(shape, setup, split, coefficients, context)
+    kept = activations(shape, setup, split, coefficients, context)
+    trained = states.trained * states.share
+    gradients = _per_parameter(states.gradient, trained / states.gradient_ranks)
+    optimizer = _per_parameter(states.master, trained / states.optimizer_ranks)
+    optimizer = optimizer + _per_parameter(states.moments, trained / states.optimizer_ranks)
+    weights = _weights(shape, setup, split, states)
+    if setup.offload in ("optimizer", "all"):
+        optimizer = NOTHING
+    if setup.offload == "all":
+        weights, gradients = _gathered(shape, setup, split, states), NOTHING
+    return MemoryParts(
+        weights=weights,
+        gradients=gradients,
+        optimizer=optimizer,
+        activations=kept.layers,
+        logits=kept.logits,
+        overhead=_overhead(split, coefficients, context, gradients),
+        reused=_reused(gradients, kept, coefficients.pick("gradient-reuse", context)),
+    )
+
+
+def training_context(shape: ModelShape, setup: Setup, split: Split) -> dict[str, str]:
+    """The words of a setup, and whether gradients live on from one micro-batch to the next."""
+    context = setup.context(shape, split.sharding)
+    context["accumulates"] = "yes" if setup.gradient_accumulation > 1 else "no"
+    return context
+
+
+def _per_parameter(each: Coefficient, parameters: float) -> Range:
+    return Range(each.low * parameters, each.likely * parameters, each.high * parameters)
+
+
+def _weights(shape: ModelShape, setup: Setup, split: Split, states: _States) -> Range:
+    if setup.method == "full":
+        held = _per_parameter(states.weight, states.trained * states.share / states.weight_ranks)
+    else:
+        frozen = weight_bytes_per_card(shape, setup.format, split) / states.weight_ranks
+        held = Range.exactly(frozen) + _per_parameter(
+            states.weight, states.trained * states.share / states.weight_ranks
+        )
+    return held + _gathered(shape, setup, split, states) if states.weight_ranks > 1 else held
+
+
+def _gathered(shape: ModelShape, setup: Setup, split: Split, states: _States) -> Range:
+    """Whole layers that a rank gathers while it works on them."""
+    return _per_parameter(states.gathered, layer_bytes(shape, setup, split))
+
+
+def layer_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
+    """Bytes of one layer as it is computed with: what is not token table or head, over the layers, at the computing width."""
+    inside = sum(part.parameters for part in shape.parts if part.name not in ("embedding", "head"))
+    return inside / max(shape.layers + shape.encoder_layers, 1) * setup.format.compute_bits / 8 / split.tensor
+
+
+def _overhead(split: Split, coefficients: Coefficients, context: Context, gradients: Range) -> Range:
+    outside = overhead(split, coefficients, context)
+    if split.data <= 1 or split.sharding != "none":
+        return outside
+    copies = coefficients.pick("gradient-copies", context)
+    return outside + Range(gradients.low * copies.low, gradients.likely * copies.likely, gradients.high * copies.high)
+
+
+def _reused(gradients: Range, kept: Activations, share: Coefficient) -> Range:
+    """Gradients fill in while activations are freed, so the worst moment holds the larger of the two, not both.
+
+    Not where gradients outlive the step: accumulation over micro-batches, or the partitions that ZeRO keeps.
+    """
+    room = kept.layers + kept.logits
+    return Range(
+        -share.high * min(gradients.low, room.low),
+        -share.likely * min(gradients.likely, room.likely),
+        -share.low * min(gradients.high, room.high),
+    )
+
+
+def reckon(
+    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, done: MemoryParts
+) -> list[Reckoning]:
+    """How each part of `parts` came about."""
+    context = training_context(shape, setup, split)
+    states = _states(shape, setup, split, coefficients, context)
+    kept = activations(shape, setup, split, coefficients, context)
+    trained = Term("trained", states.trained, "parameters", shape.source if setup.method == "full" else ())
+    share = Term("share", states.share, "share", (), "of the model on this card, by tensor and pipeline parallelism")
+    found = []
+    if setup.method != "full":
+        found.append(
+            Reckoning(
+                "trained",
+                "trained",
+                (trained,),
+                states.trained,
+                "parameters",
+                note=f"adapters of rank {setup.lora_rank}",
+            )
+        )
+    found += [
+        _reckon_weights(shape, setup, split, states, done, (trained, share)),
+        _host(
+            setup,
+            "all",
+            Reckoning(
+                "gradients",
+                "trained * share * gradient_bytes / ranks",
+                (
+                    trained,
+                    share,
+                    coefficient_term("gradient_bytes", states.gradient),
+                    Term("ranks", states.gradient_ranks, "ranks"),
+                ),
+                done.gradients.likely,
+                "bytes",
+            ),
+        ),
+        _host(
+            setup,
+            "optimizer",
+            Reckoning(
+                "optimizer",
+                "trained * share * (master_bytes + moment_bytes) / ranks",
+                (
+                    trained,
+                    share,
+                    coefficient_term("master_bytes", states.master),
+                    coefficient_term("moment_bytes", states.moments),
+                    Term("ranks", states.optimizer_ranks, "ranks"),
+                ),
+                done.optimizer.likely,
+                "bytes",
+            ),
+        ),
+        *reckon_activations(shape, setup, split, coefficients, context, kept),
+    ]
+    copies = coefficients.pick("gradient-copies", context)
+    outside = reckon_overhead(split, coefficients, context, done.overhead.likely)
+    if split.data > 1 and split.sharding == "none":
+        outside = Reckoning(
+            "overhead",
+            f"{outside.formula} + gradients * copies",
+            (
+                *outside.terms,
+                Term("gradients", done.gradients.likely, "bytes"),
+                coefficient_term("copies", copies),
+            ),
+            done.overhead.likely,
+            "bytes",
+        )
+    found.append(outside)
+    found.append(
+        Reckoning(
+            "reused",
+            "-reuse * min(gradients, activations + logits)",
+            (
+                coefficient_term("reuse", coefficients.pick("gradient-reuse", context)),
+                Term("gradients", done.gradients.likely, "bytes"),
+                Term("activations", done.activations.likely, "bytes"),
+                Term("logits", done.logits.likely, "bytes"),
+            ),
+            done.reused.likely,
+            "bytes",
+            note="activations are freed while gradients are filled in",
+        )
+    )
+    return found
+
+
+def _host(setup: Setup, least: str, figure: Reckoning) -> Reckoning:
+    """The figure, or nothing where it is kept in the host's memory."""
+    if setup.offload == "all" or setup.offload == least:
+        return Reckoning(
+            figure.name, "on_card", (Term("on_card", 0, "bytes", (), "kept in the host's memory"),), 0.0, figure.unit
+        )
+    return figure
+
+
+def _reckon_weights(
+    shape: ModelShape,
+    setup: Setup,
+    split: Split,
+    states: _States,
+    done: MemoryParts,
+    trained: tuple[Term, Term],
+) -> Reckoning:
+    terms = [*trained, coefficient_term("weight_bytes", states.weight), Term("ranks", states.weight_ranks, "ranks")]
+    formula = "trained * share * weight_bytes / ranks"
+    if setup.method != "full":
+        frozen = weight_bytes_per_card(shape, setup.format, split)
+        terms.append(Term("frozen", frozen, "bytes", setup.format.source, f"the base model in {setup.format.name}"))
+        formula = f"frozen / ranks + {formula}"
+    if states.weight_ranks > 1 or setup.offload == "all":
+        terms += [
+            Term("layer", layer_bytes(shape, setup, split), "bytes", shape.source),
+            coefficient_term("gathered", states.gathered),
+        ]
+        formula = "layer * gathered" if setup.offload == "all" else f"{formula} + layer * gathered"
+    return Reckoning("weights", formula, tuple(terms), done.weights.likely, "bytes")

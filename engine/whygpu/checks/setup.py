@@ -1,0 +1,252 @@
+"""What is run, on what: number format, workload, parallelism and the cards' rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whygpu.checks.shape import ModelShape
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+TRAINING_PHASES = frozenset({"training", "fine-tuning"})
+GATHERING = frozenset({"zero3", "fsdp"})
+"""Shardings that also divide the weights, and gather each layer when it is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A number format of weights.
+
+    `bits_per_weight` counts scales and zero points. `parts` gives other bits for some parts of a model (a Part's name), as
+    quantized files keep the token table and the head wider. `compute_bits` is the width of activations beside it.
+    `rate` lists the accelerator rates that can do its arithmetic, the best first. A card that lacks the rate `needs` runs the
+    format `instead` in its place, if there is one.
+    """
+
+    id: str
+    name: str
+    bits_per_weight: float
+    kind: str = "float"
+    quantized: bool = False
+    parts: tuple[tuple[str, float], ...] = ()
+    compute_bits: int = 16
+    rate: tuple[str, ...] = ()
+    needs: str = ""
+    instead: str = ""
+    group: int = 0
+    runtimes: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    meaning: str = ""
+    source: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Format:
+        """Build from an entry of kb/facts/formats.yaml as plain data. Raises KeyError or ValueError on a malformed one."""
+        parts = {str(name): float(bits) for name, bits in (entry.get("parts") or {}).items()}
+        for name in entry.get("unquantized") or ():
+            parts.setdefault(str(name), 16.0)
+        source = entry.get("source", ())
+        return cls(
+            id=str(entry["id"]),
+            name=str(entry["name"]),
+            bits_per_weight=float(entry["bits_per_weight"]),
+            kind=str(entry.get("kind", "float")),
+            quantized=bool(entry.get("quantized", False)),
+            parts=tuple(sorted(parts.items())),
+            compute_bits=int(entry.get("compute_bits", 16)),
+            rate=tuple(entry.get("rate") or ()),
+            needs=str(entry.get("needs") or ""),
+            instead=str(entry.get("instead") or ""),
+            group=int(entry.get("group") or 0),
+            runtimes=tuple(entry.get("runtimes") or ()),
+            aliases=tuple(entry.get("aliases") or ()),
+            meaning=str(entry.get("meaning", "")),
+            source=(source,) if isinstance(source, str) else tuple(source),
+        )
+
+    def bits_of(self, part: str) -> float:
+        """Bits of one weight of the part."""
+        for name, bits in self.parts:
+            if name == part:
+                return bits
+        return self.bits_per_weight
+
+    def weight_bytes(self, shape: ModelShape) -> float:
+        """Bytes of all weights of a model in this format, unsharded: sum over the parts of parameters * bits / 8."""
+        if not self.parts:
+            return shape.parameters * self.bits_per_weight / 8
+        return sum(part.parameters * self.bits_in(shape, part.name) for part in shape.parts) / 8
+
+    def bits_in(self, shape: ModelShape, part: str) -> float:
+        """Bits of one weight of the part in this model. A tied token table is the head too, so it has the head's."""
+        return self.bits_of("head" if part == "embedding" and shape.tied_embeddings else part)
+
+    def effective_bits(self, shape: ModelShape) -> float:
+        """Bits per weight over the whole model, mixture included."""
+        return self.weight_bytes(shape) * 8 / shape.parameters if shape.parameters else self.bits_per_weight
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A workload on a model, without the cards. Sizes are per accelerator in training, of the whole service in inference.
+
+    `context_tokens` is prompt plus output, `concurrency` the requests in flight over all replicas, `batch_size` the samples
+    per accelerator in training and per step in vision, `pixels` the side of a square image of the same area (0: the model's own).
+    """
+
+    format: Format
+    phase: str = "inference"
+    kv_format: Format | None = None
+    method: str = "full"
+    context_tokens: int = 4096
+    output_tokens: int = 512
+    concurrency: int = 1
+    batch_size: int = 1
+    sequence_tokens: int = 2048
+    optimizer: str = "adamw"
+    training_precision: str = "mixed-bf16"
+    gradient_checkpointing: str = "off"
+    gradient_accumulation: int = 1
+    attention: str = "flash"
+    cross_entropy: str = "plain"
+    offload: str = "none"
+    lora_rank: int = 16
+    lora_targets: str = "attention"
+    runtime: str = "transformers"
+    pixels: float = 0.0
+    dataset_tokens: float = 0.0
+    dataset_samples: float = 0.0
+    epochs: float = 1.0
+
+    @property
+    def trains(self) -> bool:
+        """Whether weights are updated."""
+        return self.phase in TRAINING_PHASES
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens read before the first one is written."""
+        return max(self.context_tokens - self.output_tokens, 1)
+
+    @property
+    def kv_bits(self) -> float:
+        """Bits of one cached number: the cache's format, or that of the activations."""
+        return self.kv_format.bits_per_weight if self.kv_format else float(self.format.compute_bits)
+
+    def pixel_scale(self, shape: ModelShape) -> float:
+        """Area of an image against the one the model's figures are for."""
+        return float((self.pixels / shape.image_size) ** 2) if self.pixels and shape.image_size else 1.0
+
+    def requests_per_replica(self, replicas: int) -> int:
+        """Requests that one replica holds at once, spread evenly."""
+        return -(-self.concurrency // max(replicas, 1))
+
+    def context(self, shape: ModelShape, sharding: str = "none") -> dict[str, str]:
+        """The words that coefficients may depend on."""
+        return {
+            "phase": self.phase,
+            "runtime": self.runtime,
+            "format": self.format.id,
+            "format_kind": self.format.kind,
+            "method": self.method,
+            "optimizer": self.optimizer,
+            "precision": self.training_precision,
+            "checkpointing": self.gradient_checkpointing,
+            "attention": self.attention,
+            "cross_entropy": self.cross_entropy,
+            "offload": self.offload,
+            "lora_targets": self.lora_targets,
+            "sharding": sharding,
+            "kind": shape.kind,
+            "ffn": "gated" if shape.gated_ffn else "plain",
+            "moe": "yes" if shape.is_moe else "no",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a model is spread over cards: `tensor` * `pipeline` * `data` of them on `nodes` machines.
+
+    In inference `data` counts replicas. `sharding` (none, zero1, zero2, zero3, fsdp) works over `data` in training.
+    """
+
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    sharding: str = "none"
+    nodes: int = 1
+
+    @property
+    def cards(self) -> int:
+        """Accelerators in all."""
+        return self.tensor * self.pipeline * self.data
+
+
+@dataclass(frozen=True, slots=True)
+class CardKind:
+    """Words about a card that coefficients may depend on, as the accelerators' facts have them."""
+
+    generation: str = ""
+    card_class: str = ""
+    software: str = "cuda"
+    link: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Rates of one card per plan, as columns of equal length n (float64; NaN where not known).
+
+    Bytes and operations per second: `bandwidth_bytes_s` memory; `flops_s` dense rate of the arithmetic that the format uses
+    (16-bit for weight-only formats); `link_bytes_s` one direction of the direct link per card (0 where there is none) and
+    `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card between nodes.
+    `kinds[kind[i]]` are the words of plan i.
+    """
+
+    bandwidth_bytes_s: FloatArray
+    flops_s: FloatArray
+    link_bytes_s: FloatArray
+    link_cards: FloatArray
+    pcie_bytes_s: FloatArray
+    network_bytes_s: FloatArray
+    kinds: tuple[CardKind, ...]
+    kind: IntArray
+    size: int = field(default=1)
+
+    @classmethod
+    def of(
+        cls,
+        bandwidth_bytes_s: float | Sequence[float] | FloatArray,
+        flops_s: float | Sequence[float] | FloatArray,
+        *,
+        link_bytes_s: float | Sequence[float] | FloatArray = 0.0,
+        link_cards: float | Sequence[float] | FloatArray = 0.0,
+        pcie_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
+        network_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
+        kinds: CardKind | Sequence[CardKind] = CardKind(),
+    ) -> Device:
+        """Columns from single figures or sequences; single ones are repeated. Raises ValueError where lengths differ."""
+        given = [bandwidth_bytes_s, flops_s, link_bytes_s, link_cards, pcie_bytes_s, network_bytes_s]
+        columns = [np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in given]
+        words = [kinds] if isinstance(kinds, CardKind) else list(kinds)
+        lengths = [len(words), *[len(column) for column in columns]]
+        size = max(lengths)
+        if any(length not in (1, size) for length in lengths):
+            raise ValueError(f"columns of a device differ in length: {lengths}")
+        bandwidth, flops, link, cards, pcie, network = (np.broadcast_to(column, (size,)) for column in columns)
+        index: dict[CardKind, int] = {}
+        kind = np.array([index.setdefault(word, len(index)) for word in words], dtype=np.int64)
+        return cls(bandwidth, flops, link, cards, pcie, network, tuple(index), np.broadcast_to(kind, (size,)), size)
+
+
+def pcie_bytes_s(generation: float, lanes: float) -> float:
+    """One direction of a PCIe slot in bytes per second: 8 GT/s a lane at 128b/130b in generation 3, doubled by each later one.
+
+    Source: PCI-SIG base specifications 3.0 to 6.0 (6.0 codes differently, within 2%).
+    """
+    return float(8e9 / 8 * 128 / 130 * 2.0 ** (generation - 3) * lanes)

@@ -1,0 +1,243 @@
+"""The shape of a model: the sizes that decide how much memory and arithmetic it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+Kind = Literal[
+    "decoder",
+    "encoder",
+    "encoder-decoder",
+    "cnn",
+    "vit",
+    "detector",
+    "segmenter",
+    "diffusion",
+    "recommender",
+    "tabular",
+    "state-space",
+]
+KINDS: tuple[str, ...] = get_args(Kind)
+GENERATIVE: frozenset[str] = frozenset({"decoder", "encoder-decoder", "state-space"})
+"""Kinds that produce tokens one by one and keep a cache while they do."""
+TOKEN_KINDS: frozenset[str] = GENERATIVE | {"encoder"}
+"""Kinds whose work is counted in tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class KvGroup:
+    """Layers that keep the same cache: `elements` numbers per token and layer, over `heads` heads, for `window` tokens at most.
+
+    `window` 0: the whole context. `heads` is what tensor parallelism can divide by; 1 means every rank keeps a copy
+    (multi-query and latent attention). `fixed_tokens` above 0: the length is this, whatever the context (cross-attention).
+    """
+
+    layers: int
+    elements: int
+    heads: int
+    window: int = 0
+    fixed_tokens: int = 0
+
+    def tokens(self, context_tokens: float) -> float:
+        """Tokens one layer of the group keeps of a context of this length."""
+        if self.fixed_tokens:
+            return float(self.fixed_tokens)
+        return min(context_tokens, self.window) if self.window else context_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Parameters that share a number format; `name` as formats.yaml has it (see `split_parts`)."""
+
+    name: str
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One network of a pipeline (text encoder, denoiser, autoencoder), held in memory beside the others."""
+
+    name: str
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """What the checks need to know of a model. Counts of parameters, layers, elements; 0 where it has none or it is not known.
+
+    `layers` are those of the decoder (of the only stack, for others); `encoder_layers` those of an encoder beside it.
+    `parameters` counts everything held in memory, `active_parameters` what one token passes through.
+    `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step for
+    diffusion). `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
+    `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at most
+    (the largest neighbouring tensors, FP32). `assumed` names the fields that were derived or assumed, not given.
+    """
+
+    name: str
+    kind: str
+    parameters: int
+    active_parameters: int = 0
+    layers: int = 0
+    hidden_size: int = 0
+    ffn_size: int = 0
+    gated_ffn: bool = True
+    heads: int = 0
+    kv_heads: int = 0
+    head_dim: int = 0
+    vocab_size: int = 0
+    tied_embeddings: bool = False
+    experts: int = 0
+    experts_per_token: int = 0
+    shared_experts: int = 0
+    expert_ffn_size: int = 0
+    moe_layers: int = 0
+    kv_lora_rank: int = 0
+    qk_rope_head_dim: int = 0
+    q_lora_rank: int = 0
+    v_head_dim: int = 0
+    sliding_window: int = 0
+    sliding_layers: int = 0
+    state_layers: int = 0
+    state_elements: int = 0
+    encoder_layers: int = 0
+    source_tokens: int = 0
+    positions: int = 0
+    image_size: int = 0
+    flops_per_sample: float = 0.0
+    activation_bytes_per_sample: float = 0.0
+    activation_16bit_share: float = 0.0
+    peak_bytes_per_sample: float = 0.0
+    steps: int = 0
+    task: str = ""
+    components: tuple[Component, ...] = ()
+    kv_groups: tuple[KvGroup, ...] = ()
+    assumed: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    id: str = ""
+    parts: tuple[Part, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        """Fill what follows from the rest: the cache groups and the parts, so that checks need not derive them again."""
+        if not self.active_parameters:
+            object.__setattr__(self, "active_parameters", self.parameters)
+        if not self.kv_groups and self.kind in GENERATIVE:
+            object.__setattr__(self, "kv_groups", cache_groups(self))
+        if not self.parts:
+            object.__setattr__(self, "parts", split_parts(self))
+
+    @property
+    def query_width(self) -> int:
+        """Width of all query heads together (it need not be the hidden size)."""
+        return self.heads * self.head_dim
+
+    @property
+    def kv_width(self) -> int:
+        """Width of all key heads together; the values have the same."""
+        return self.kv_heads * self.head_dim
+
+    @property
+    def attention_layers(self) -> int:
+        """Layers of the decoder that attend; the others keep a fixed state."""
+        return self.layers - self.state_layers
+
+    @property
+    def is_moe(self) -> bool:
+        """Whether tokens pass through only some of the parameters."""
+        return self.experts > 1
+
+    @property
+    def embedding_parameters(self) -> int:
+        """Parameters of the token table, once."""
+        return self.vocab_size * self.hidden_size
+
+    @property
+    def expert_parameters(self) -> int:
+        """Parameters of all routed experts."""
+        return self.moe_layers * self.experts * (3 if self.gated_ffn else 2) * self.hidden_size * self.expert_ffn_size
+
+    @property
+    def matmul_parameters(self) -> int:
+        """Active parameters that multiply every token: all but the token table, which is looked up (Kaplan et al. 2020, 2.1).
+
+        A tied table is used as the head, so it stays in.
+        """
+        lookup = 0 if self.tied_embeddings or self.kind == "encoder" else self.embedding_parameters
+        return max(self.active_parameters - lookup, 1)
+
+    def experts_touched(self, tokens: float) -> float:
+        """Share of the routed experts that a step over so many tokens reads, if the router spreads them evenly.
+
+        1 - (1 - k/E)^tokens, the chance that an expert is chosen by at least one token.
+        """
+        if not self.is_moe:
+            return 1.0
+        return float(1.0 - (1.0 - self.experts_per_token / self.experts) ** tokens)
+
+    def kv_elements_per_token(self) -> int:
+        """Numbers the cache grows by with each token of a context inside every window, over all layers."""
+        return sum(group.layers * group.elements for group in self.kv_groups if not group.fixed_tokens)
+
+
+def cache_groups(shape: ModelShape) -> tuple[KvGroup, ...]:
+    """Group the layers by what they keep: 2*n_kv*d numbers a token, or kv_lora_rank + qk_rope_head_dim with latent attention.
+
+    Sliding layers keep at most their window. Sources: Ainslie et al. 2023 (GQA), DeepSeek-V2 section 2.1 (MLA).
+    """
+    attention_layers = shape.layers - shape.state_layers
+    if attention_layers <= 0:
+        return ()
+    if shape.kv_lora_rank:
+        return (KvGroup(attention_layers, shape.kv_lora_rank + shape.qk_rope_head_dim, 1),)
+    if not shape.kv_heads or not shape.head_dim:
+        return ()
+    elements = 2 * shape.kv_heads * shape.head_dim
+    sliding = min(shape.sliding_layers, attention_layers) if shape.sliding_window else 0
+    groups = []
+    if attention_layers - sliding:
+        groups.append(KvGroup(attention_layers - sliding, elements, shape.kv_heads))
+    if sliding:
+        groups.append(KvGroup(sliding, elements, shape.kv_heads, window=shape.sliding_window))
+    if shape.source_tokens and shape.encoder_layers:
+        groups.append(KvGroup(shape.layers, elements, shape.kv_heads, fixed_tokens=shape.source_tokens))
+    return tuple(groups)
+
+
+def split_parts(shape: ModelShape) -> tuple[Part, ...]:
+    """Split the parameters into what mixed-format files treat apart.
+
+    embedding (token table), head, value and attention (the other projections), down and ffn (the other matrices of the
+    dense feed-forward), experts, other (what is left: norms, routers, convolutions, everything of models without layers).
+    """
+    left = shape.parameters
+    embedding = min(shape.embedding_parameters, left)
+    untied = not shape.tied_embeddings and shape.kind != "encoder"
+    dense = max(shape.layers + shape.encoder_layers - shape.moe_layers, 0) * shape.hidden_size * shape.ffn_size
+    stacks = shape.attention_layers + shape.encoder_layers
+    sized = {
+        "embedding": embedding,
+        "head": embedding if untied else 0,
+        "experts": shape.expert_parameters,
+        "down": dense,
+        "ffn": dense if not shape.gated_ffn else 2 * dense,
+        "value": 0 if shape.kv_lora_rank else stacks * shape.hidden_size * shape.kv_width,
+        "attention": stacks * attention_parameters(shape),
+    }
+    parts = []
+    for name, count in sized.items():
+        held = min(count, left)
+        left -= held
+        if held:
+            parts.append(Part(name, held))
+    return (*parts, Part("other", left)) if left else tuple(parts)
+
+
+def attention_parameters(shape: ModelShape) -> int:
+    """Parameters of one layer's query, key and output projections; of all five with latent attention (DeepSeek-V2, 2.1)."""
+    hidden, heads = shape.hidden_size, shape.heads
+    if not shape.kv_lora_rank:
+        return hidden * (2 * shape.query_width + shape.kv_width)
+    key, value = shape.head_dim + shape.qk_rope_head_dim, shape.v_head_dim or shape.head_dim
+    queries = shape.q_lora_rank * (hidden + heads * key) if shape.q_lora_rank else hidden * heads * key
+    keys = hidden * (shape.kv_lora_rank + shape.qk_rope_head_dim) + shape.kv_lora_rank * heads * (shape.head_dim + value)
+    return queries + keys + heads * value * hidden

@@ -1,0 +1,75 @@
+"""Speed of plans: which model of the kind of work applies, reckoned for all plans at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from whygpu.checks import speed_inference, speed_training, speed_vision
+from whygpu.checks.coefficients import Coefficients
+from whygpu.checks.reckoning import Reckoning
+from whygpu.checks.setup import Device, Setup, Split
+from whygpu.checks.shape import TOKEN_KINDS, ModelShape
+from whygpu.checks.speed_columns import Band, Columns
+from whygpu.checks.speed_inference import InferenceWork
+from whygpu.checks.speed_training import TrainingWork
+from whygpu.checks.speed_vision import VisionWork
+
+FIGURES = (
+    "ttft_ms",
+    "token_ms",
+    "tokens_per_s",
+    "requests_per_s",
+    "train_tokens_per_s",
+    "samples_per_s",
+    "frames_per_s",
+    "train_hours",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedEstimate:
+    """Figures of n plans, each low to high; None where a figure does not apply, NaN where a rate of the card is not known.
+
+    Rates are of the whole plan; `ttft_ms` and `token_ms` at the asked concurrency and full context.
+    """
+
+    work: InferenceWork | TrainingWork | VisionWork
+    ttft_ms: Band | None = None
+    token_ms: Band | None = None
+    tokens_per_s: Band | None = None
+    requests_per_s: Band | None = None
+    train_tokens_per_s: Band | None = None
+    samples_per_s: Band | None = None
+    frames_per_s: Band | None = None
+    train_hours: Band | None = None
+
+    def reckonings(self, index: int = 0) -> list[Reckoning]:
+        """How the likely figures of plan `index` came about."""
+        if isinstance(self.work, InferenceWork):
+            return speed_inference.reckon(self.work, index)
+        if isinstance(self.work, TrainingWork):
+            return speed_training.reckon(self.work, index)
+        return speed_vision.reckon(self.work, index)
+
+
+def estimate(
+    shape: ModelShape,
+    setup: Setup,
+    split: Split | Sequence[Split],
+    device: Device,
+    coefficients: Coefficients,
+) -> SpeedEstimate:
+    """Speed of this work on every plan: one split for all of them, or one each.
+
+    Raises KeyError where a coefficient is missing, ValueError where splits and cards differ in number.
+    """
+    columns = Columns.of(shape, setup, split, device, coefficients)
+    if setup.trains:
+        training = speed_training.work(columns)
+        return SpeedEstimate(training, **speed_training.bands(training))
+    if shape.kind in TOKEN_KINDS:
+        inference = speed_inference.work(columns)
+        return SpeedEstimate(inference, **speed_inference.bands(inference))
+    vision = speed_vision.work(columns)
+    return SpeedEstimate(vision, **speed_vision.bands(vision))

@@ -1,0 +1,306 @@
+"""Speed of models that read and write tokens: roofline of prefill and of decode (Williams et al. 2009; Pope et al. 2022).
+
+A decode step reads the active weights and the cache once: it takes the longer of that, over the memory bandwidth, and of its
+arithmetic, over the peak rate. Prefill is arithmetic. Tensor parallelism adds two all-reduces a layer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from whygpu.checks.reckoning import Reckoning, Term
+from whygpu.checks.setup import FloatArray
+from whygpu.checks.shape import GENERATIVE, ModelShape
+from whygpu.checks.speed_columns import LIKELY, Band, Columns
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceWork:
+    """Columns and rows behind the figures, for explaining them. Seconds and bytes per replica; rows (3, n) unless said."""
+
+    columns: Columns
+    requests: FloatArray
+    weight_bytes: FloatArray
+    cache_bytes: FloatArray
+    decode_flops: FloatArray
+    prefill_flops: float
+    bandwidth_share: FloatArray
+    decode_share: FloatArray
+    prefill_share: FloatArray
+    launch_s: FloatArray
+    gap_s: FloatArray
+    read_s: FloatArray
+    compute_s: FloatArray
+    decode_wire_s: FloatArray
+    token_s: FloatArray
+    prefill_wire_s: FloatArray
+    prefill_s: FloatArray
+    ttft_s: FloatArray
+    tokens_s: FloatArray
+
+
+def work(columns: Columns) -> InferenceWork:
+    """Reckon prefill and decode of all plans. `context_tokens` is the context at which the cache is read."""
+    shape, setup, device = columns.shape, columns.setup, columns.device
+    requests = columns.requests()
+    weights = weights_read(shape, columns, requests)
+    cache = cache_read(columns) * requests
+    flops = 2.0 * shape.matmul_parameters * requests
+    bandwidth_share, decode_share = (
+        columns.more_is_better("decode-bandwidth-share"),
+        columns.more_is_better("decode-mfu"),
+    )
+    prefill_share = columns.more_is_better("prefill-mfu")
+    wire = columns.wire()
+    layers = shape.layers + shape.encoder_layers
+    launch = columns.less_is_better("launch-s-per-layer") * layers
+    gap = columns.less_is_better("gap-s-per-layer") * layers
+    bandwidth = device.bandwidth_bytes_s * bandwidth_share
+    read = (weights / columns.tensor + cache) / bandwidth
+    compute = flops / (columns.tensor * device.flops_s * decode_share)
+    width = setup.format.compute_bits / 8 * shape.hidden_size
+    decode_wire = _wire(columns, wire.all_reduce_s(columns.tensor, requests * width), layers)
+    token = np.maximum(np.maximum(read, compute), launch) + gap + decode_wire
+    prompt = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
+    prefill_flops = prompt_flops(shape, prompt)
+    prefill_wire = _wire(columns, wire.all_reduce_s(columns.tensor, np.float64(prompt) * width), layers)
+    once = weights_read(shape, columns, np.full(device.size, float(prompt))) / columns.tensor / bandwidth
+    prefill = (
+        np.maximum(prefill_flops / (columns.tensor * device.flops_s * prefill_share), np.maximum(once, launch))
+        + gap
+        + prefill_wire
+    )
+    # A request that joins others waits for the step that is under way.
+    ttft = prefill + np.where(requests > 1, token, 0.0)
+    output = max(setup.output_tokens, 1)
+    cycle = requests * prefill / columns.pipeline + output * token
+    tokens = columns.data * requests * output / cycle
+    return InferenceWork(
+        columns,
+        requests,
+        weights,
+        cache,
+        flops,
+        prefill_flops,
+        bandwidth_share,
+        decode_share,
+        prefill_share,
+        launch,
+        gap,
+        read,
+        compute,
+        decode_wire,
+        token,
+        prefill_wire,
+        prefill,
+        ttft,
+        tokens,
+    )
+
+
+def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> FloatArray:
+    """Bytes of weights a step over so many tokens reads: all but a looked-up token table, and the experts that are chosen."""
+    number_format = columns.setup.format
+    lookup = not shape.tied_embeddings
+    fixed = routed = 0.0
+    for part in shape.parts:
+        size = part.parameters * number_format.bits_in(shape, part.name) / 8
+        if part.name == "experts":
+            routed += size
+        elif part.name != "embedding" or not lookup:
+            fixed += size
+    if not shape.is_moe:
+        return np.full(columns.device.size, fixed + routed)
+    touched: FloatArray = 1.0 - (1.0 - shape.experts_per_token / shape.experts) ** tokens
+    return fixed + routed * touched
+
+
+def cache_read(columns: Columns) -> FloatArray:
+    """Bytes of cache per sequence that one card of a tensor group reads in a step, at full context (all pipeline stages in turn)."""
+    setup, shape = columns.setup, columns.shape
+    total = (
+        np.full(columns.device.size, shape.state_layers * shape.state_elements * setup.format.compute_bits / 8)
+        / columns.tensor
+    )
+    for group in shape.kv_groups:
+        size = group.layers * group.elements * group.tokens(setup.context_tokens) * setup.kv_bits / 8
+        total = total + size * np.ceil(group.heads / columns.tensor) / group.heads
+    return total
+
+
+def prompt_flops(shape: ModelShape, tokens: int) -> float:
+    """Operations of reading a prompt: 2 * active parameters * tokens, and 4 * layers * query width * tokens^2, halved by the causal mask.
+
+    Source: Kaplan et al. 2020 (arXiv:2001.08361), 2.1.
+    """
+    causal = 0.5 if shape.kind in GENERATIVE else 1.0
+    scores = (
+        4.0
+        * causal
+        * shape.query_width
+        * sum(group.layers * group.tokens(tokens) for group in shape.kv_groups if not group.fixed_tokens)
+        if shape.kv_groups
+        else 4.0 * causal * shape.query_width * shape.layers * tokens
+    )
+    return (2.0 * shape.matmul_parameters + scores) * tokens
+
+
+def _wire(columns: Columns, all_reduce_s: FloatArray, layers: int) -> FloatArray:
+    """Two all-reduces a layer (Shoeybi et al. 2019, Megatron-LM, section 3)."""
+    return 2 * layers * all_reduce_s
+
+
+def bands(done: InferenceWork) -> dict[str, Band]:
+    """The figures of the contract, by name."""
+    shape, setup = done.columns.shape, done.columns.setup
+    if shape.kind not in GENERATIVE:
+        each = done.requests * done.columns.data / (done.requests * done.prefill_s / done.columns.pipeline)
+        return {
+            "ttft_ms": Band.of_time(done.ttft_s, 1e3),
+            "samples_per_s": Band.of_rate(each),
+            "requests_per_s": Band.of_rate(each),
+        }
+    return {
+        "ttft_ms": Band.of_time(done.ttft_s, 1e3),
+        "token_ms": Band.of_time(done.token_s, 1e3),
+        "tokens_per_s": Band.of_rate(done.tokens_s),
+        "requests_per_s": Band.of_rate(done.tokens_s / max(setup.output_tokens, 1)),
+    }
+
+
+def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
+    """How the likely figures of one plan came about."""
+    columns = done.columns
+    shape, setup, device = columns.shape, columns.setup, columns.device
+    generative = shape.kind in GENERATIVE
+    context = columns.contexts[int(device.kind[i])]
+
+    def share(name: str, term: str) -> Term:
+        picked = columns.coefficients.pick(name, context)
+        return Term(
+            term, picked.likely, picked.unit, picked.source, f"{picked.meaning} ({picked.low:g} to {picked.high:g})"
+        )
+
+    def likely(rows: FloatArray) -> float:
+        return float(rows[LIKELY, i])
+
+    tensor = Term("tensor", float(columns.tensor[i]), "cards")
+    bandwidth = Term("bandwidth", float(device.bandwidth_bytes_s[i]), "bytes/s")
+    rate = Term("rate", float(device.flops_s[i]), "operations/s")
+    launch, gap = (
+        Term("launch", likely(done.launch_s), "s", (), "host work of all layers"),
+        Term("gap", likely(done.gap_s), "s"),
+    )
+    requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
+    prompt = setup.prompt_tokens if generative else setup.context_tokens
+    once = float(weights_read(shape, columns, np.full(device.size, float(prompt)))[i])
+    prefill = Reckoning(
+        "prefill_s",
+        "max(flops / (tensor * rate * mfu), weights / tensor / (bandwidth * share), launch) + gap + wire",
+        (
+            Term("flops", done.prefill_flops, "operations", ("kaplan-2020",)),
+            tensor,
+            rate,
+            share("prefill-mfu", "mfu"),
+            Term("weights", once, "bytes"),
+            bandwidth,
+            share("decode-bandwidth-share", "share"),
+            launch,
+            gap,
+            Term("wire", likely(done.prefill_wire_s), "s", (), "two all-reduces a layer"),
+        ),
+        likely(done.prefill_s),
+        "s",
+    )
+    token_read = Reckoning(
+        "read_s",
+        "(weights / tensor + cache) / (bandwidth * share)",
+        (
+            Term("weights", float(done.weight_bytes[i]), "bytes", (), "read in a step"),
+            tensor,
+            Term("cache", float(done.cache_bytes[i]), "bytes per card"),
+            bandwidth,
+            share("decode-bandwidth-share", "share"),
+        ),
+        likely(done.read_s),
+        "s",
+    )
+    compute = Reckoning(
+        "compute_s",
+        "2 * active * requests / (tensor * rate * mfu)",
+        (
+            Term("active", shape.matmul_parameters, "parameters", shape.source),
+            requests,
+            tensor,
+            rate,
+            share("decode-mfu", "mfu"),
+        ),
+        likely(done.compute_s),
+        "s",
+    )
+    token = Reckoning(
+        "token_s",
+        "max(read_s, compute_s, launch) + gap + wire",
+        (
+            token_read.as_term(),
+            compute.as_term(),
+            launch,
+            gap,
+            Term("wire", likely(done.decode_wire_s), "s", (), "two all-reduces a layer"),
+        ),
+        likely(done.token_s),
+        "s",
+    )
+    if not generative:
+        rate_of = Reckoning(
+            "samples_per_s",
+            "data * pipeline / prefill_s",
+            (
+                Term("data", float(columns.data[i]), "replicas"),
+                Term("pipeline", float(columns.pipeline[i]), "stages"),
+                prefill.as_term(),
+            ),
+            float(columns.data[i] * columns.pipeline[i]) / likely(done.prefill_s),
+            "1/s",
+        )
+        return [prefill, rate_of]
+    output = Term("output", float(max(setup.output_tokens, 1)), "tokens")
+    return [
+        prefill,
+        token_read,
+        compute,
+        token,
+        Reckoning(
+            "ttft_ms",
+            "1000 * (prefill_s + wait)",
+            (
+                prefill.as_term(),
+                Term(
+                    "wait",
+                    likely(done.token_s) if done.requests[i] > 1 else 0.0,
+                    "s",
+                    (),
+                    "the step under way, where others are served",
+                ),
+            ),
+            1e3 * likely(done.ttft_s),
+            "ms",
+        ),
+        Reckoning("token_ms", "1000 * token_s", (token.as_term(),), 1e3 * likely(done.token_s), "ms"),
+        Reckoning(
+            "tokens_per_s",
+            "data * requests * output / (requests * prefill_s / pipeline + output * token_s)",
+            (
+                Term("data", float(columns.data[i]), "replicas"),
+                requests,
+                output,
+                prefill.as_term(),
+                Term("pipeline", float(columns.pipeline[i]), "stages"),
+                token.as_term(),
+            ),
+            likely(done.tokens_s),
+            "tokens/s",
+        ),
+    ]

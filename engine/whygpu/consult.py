@@ -1,0 +1,413 @@
+"""A consultation: answers in, everything that was decided out. The driver of both engines.
+
+Facts and assumptions; session rules; plans enumerated; hard rules; values over the plans left; soft rules; ranking. An engine is asked only which
+rules of a stratum fire; overrides, conclusions and ``otherwise`` are settled here, once for both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
+from whygpu.errors import AnswerError, Place, Problem
+from whygpu.knowledge import Conclude, Consider, Verdict
+from whygpu.language import values as v
+from whygpu.load.conditions import expression_of
+from whygpu.models import shape_of
+from whygpu.plans.columns import Costs, costs_of, fill
+from whygpu.plans.enumerate import Field, Options, Targets, enumerate_plans
+from whygpu.plans.price import PriceList
+from whygpu.plans.rank import Priority, Ranking, Standing, rank, standing
+from whygpu.plans.work import Work, model_facts, setup_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from whygpu.answers import Answers
+    from whygpu.catalogue import Accelerator
+    from whygpu.chain.engines import Chain, Mask
+    from whygpu.chain.strata import Stratum
+    from whygpu.knowledge import Assumption, Knowledge, Question, Rule, Template
+
+_PRIORITY_FIGURE = {"cost": ("objective", True), "latency": ("token_ms", True), "throughput": ("throughput", False)}
+_THROUGHPUT = ("train_tokens_per_s", "tokens_per_s", "frames_per_s", "samples_per_s", "requests_per_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A value taken for an unanswered question."""
+
+    question: Question
+    value: float | bool | str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Rules that conclude different values for one name; it stays unknown (for these plans)."""
+
+    name: str
+    rules: tuple[str, ...]
+    plans: Mask | None
+
+
+@dataclass(slots=True)
+class Consultation:
+    """All that was decided, for the advice, the trace and questions about it."""
+
+    knowledge: Knowledge
+    answers: Answers
+    engine: str
+    session: SessionEnvironment
+    assumed: list[Taken] = field(default_factory=list)
+    fired: list[Rule] = field(default_factory=list)
+    """Session rules that fired and stand, in order."""
+    defeated: list[tuple[Rule, str, Mask | None]] = field(default_factory=list)
+    """Rules that would stand but for another's override: the rule, who defeats it, for which plans."""
+    fired_plans: dict[str, Mask] = field(default_factory=dict)
+    """Plan rules that fired and stand, by id."""
+    clashes: list[Clash] = field(default_factory=list)
+    origins: dict[str, str] = field(default_factory=dict)
+    """Session names concluded, and the rule (or 'otherwise') that did."""
+    work: Work | None = None
+    options: Options | None = None
+    targets: Targets = field(default_factory=Targets)
+    field_: Field | None = None
+    plans: PlanEnvironment | None = None
+    costs: Costs | None = None
+    alive: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    unverified: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    standing: Standing | None = None
+    ranking: Ranking | None = None
+    irrelevant: list[Question] = field(default_factory=list)
+    """Questions answered though they do not apply."""
+
+
+def consult(knowledge: Knowledge, answers: Answers, chain: Chain, engine: str, today: date | None = None) -> Consultation:
+    """Run one consultation; raises AnswerError where the model cannot be understood."""
+    session = SessionEnvironment(knowledge)
+    result = Consultation(knowledge, answers, engine, session)
+    with chain:
+        _Run(result, chain, today or date.today()).run()
+    return result
+
+
+class _Run:
+    def __init__(self, result: Consultation, chain: Chain, today: date) -> None:
+        self._result, self._chain, self._today = result, chain, today
+        self._knowledge = result.knowledge
+        self._session = result.session
+        self._overriders: dict[str, list[str]] = {}
+        for rule in self._knowledge.rules:
+            for other in rule.overrides:
+                self._overriders.setdefault(other, []).append(rule.id)
+
+    def run(self) -> None:
+        self._answer()
+        self._size()
+        for stratum in self._knowledge.strata.session:
+            self._session_stratum(stratum)
+        self._enumerate()
+        if self._result.plans is None:
+            return
+        for stratum in self._knowledge.strata.hard:
+            self._plan_stratum(stratum, self._result.plans)
+            self._reject(stratum, self._result.plans)
+        self._field_values(self._result.plans)
+        for stratum in self._knowledge.strata.soft:
+            self._plan_stratum(stratum, self._result.plans)
+        self._rank()
+
+    # answers and assumptions
+
+    def _answer(self) -> None:
+        answers = self._result.answers
+        for key, value in answers.values.items():
+            self._session.set(self._knowledge.name_by_answer[key].name, known_value(value))
+        if answers.model is not None and not isinstance(answers.model, str):
+            self._shape(answers.model)
+        for question in self._knowledge.questions:
+            answered = question.id in answers.values or question.id in answers.places
+            applies = self._holds(question.when)
+            if answered and not applies:
+                self._result.irrelevant.append(question)
+            if not answered and applies:
+                self._assume(question)
+            if question.id == "model" and (answered or applies):
+                self._preset()
+
+    def _holds(self, when: object) -> bool:
+        return bool(self._session.evaluator.truth(expression_of(when)).true)  # type: ignore[arg-type]
+
+    def _assume(self, question: Question) -> None:
+        assumption = next((item for item in question.assumptions if self._holds(item.when)), None)
+        if assumption is None:
+            return
+        value = self._assumed_value(assumption)
+        if value is not None:
+            self._session.set(question.name, known_value(value))
+            because = fill_template(assumption.because, self._session, self._knowledge)
+            self._result.assumed.append(Taken(question, value, because))
+
+    def _assumed_value(self, assumption: Assumption) -> float | bool | str | None:
+        return plain(self._session.evaluator.value(assumption.value))
+
+    def _preset(self) -> None:
+        if self._result.work is not None:
+            return
+        word = plain(self._session.value(self._knowledge.name_by_answer["model"].name))
+        if isinstance(word, str):
+            self._shape(word)
+
+    def _shape(self, model: str | Mapping[str, Any]) -> None:
+        place = self._result.answers.places.get("model", Place("answers"))
+        shape = shape_of(model, self._knowledge.catalogue, place)
+        for name, value in model_facts(shape).items():
+            if name in self._knowledge.vocabulary:
+                self._session.set(name, known_value(value))
+        self._result.work = Work(shape, setup_of(self._knowledge, self._session), self._knowledge)
+
+    def _size(self) -> None:
+        work = self._result.work
+        if work is None:
+            raise AnswerError([Problem("no-model", "no model is given and none can be assumed", Place("answers"),
+                                       "add 'model:', a preset's name or a mapping of its figures")])  # fmt: skip
+        self._result.work = work = Work(work.shape, setup_of(self._knowledge, self._session), self._knowledge)
+        self._session.provide(work.checks())
+
+    # session rules
+
+    def _session_stratum(self, stratum: Stratum) -> None:
+        names = self._chain.fired(stratum, self._session)
+        standing_rules = {rule.id for rule in self._result.fired}
+        for rule in stratum.rules:
+            if rule.id not in names:
+                continue
+            by = next((other for other in self._overriders.get(rule.id, ()) if other in standing_rules), None)
+            if by is not None:
+                self._result.defeated.append((rule, by, None))
+            else:
+                self._result.fired.append(rule)
+        for name in stratum.settles:
+            self._settle(name)
+
+    def _settle(self, name: str) -> None:
+        said = [(effect.value, rule.id) for rule in self._result.fired for effect in rule.effects
+                if isinstance(effect, Conclude) and effect.name == name]  # fmt: skip
+        values = {value for value, _ in said}
+        if len(values) == 1:
+            self._session.set(name, known_value(said[0][0]))
+            self._result.origins[name] = said[0][1]
+        elif len(values) > 1:
+            self._result.clashes.append(Clash(name, tuple(rule for _, rule in said), None))
+        else:
+            otherwise = self._knowledge.vocabulary[name].otherwise
+            if otherwise is not None and not self._is_open(name):
+                self._session.set(name, known_value(otherwise))
+                self._result.origins[name] = "otherwise"
+
+    def _is_open(self, name: str) -> bool:
+        """Whether a rule that could still conclude the name cannot be decided."""
+        for rule in self._concluders(name):
+            truth = self._session.evaluator.truth(rule.condition)
+            if not truth.true and not truth.false:
+                return True
+        return False
+
+    def _concluders(self, name: str) -> Iterable[Rule]:
+        return (rule for rule in self._knowledge.rules
+                if any(isinstance(effect, Conclude) and effect.name == name for effect in rule.effects))  # fmt: skip
+
+    # plans
+
+    def _enumerate(self) -> None:
+        work = self._result.work
+        if work is None:
+            return
+        self._result.options = options = self._options()
+        self._result.targets = targets = self._targets()
+        found = enumerate_plans(work, self._accelerators(), options, targets)
+        self._result.field_ = found
+        if not found.candidates:
+            return
+        prices = PriceList(self._knowledge.catalogue, self._result.answers)
+        self._result.costs = costs = costs_of(found, prices, work)
+        size = len(found.candidates)
+        self._result.plans = PlanEnvironment(self._knowledge, self._session, size)
+        fill(self._result.plans, self._knowledge, found, costs, np.datetime64(self._today))
+        self._result.alive = np.ones(size, dtype=np.bool_)
+        self._result.unverified = np.zeros(size, dtype=np.bool_)
+
+    def _answered(self, key: str) -> float | bool | str | None:
+        spec = self._knowledge.name_by_answer.get(key)
+        return None if spec is None else plain(self._session.value(spec.name))
+
+    def _considered(self, what: str) -> tuple[str, ...]:
+        found = (effect.option for rule in self._result.fired for effect in rule.effects
+                 if isinstance(effect, Consider) and effect.what == what)  # fmt: skip
+        return tuple(dict.fromkeys(found))
+
+    def _options(self) -> Options:
+        def choose(key: str, what: str) -> tuple[str, ...]:
+            answer = self._answered(key)
+            return (str(answer),) if answer not in (None, "auto") else self._considered(what)
+
+        work = self._result.work
+        formats = choose("format", "format") or ((work.setup.format.id,) if work is not None else ())
+        checkpointing = self._answered("gradient_checkpointing")
+        count, most, nodes = (self._answered(key) for key in ("count", "max_count", "max_nodes"))
+        return Options(
+            formats=formats,
+            methods=choose("method", "method"),
+            shardings=choose("sharding", "sharding"),
+            checkpointing=("off", "selective", "full") if checkpointing in (None, "auto") else (str(checkpointing),),
+            count=int(count) if isinstance(count, float) else None,
+            max_count=int(most) if isinstance(most, float) else 8,
+            max_nodes=int(nodes) if isinstance(nodes, float) else 1,
+        )
+
+    def _targets(self) -> Targets:
+        def number(key: str) -> float | None:
+            value = self._answered(key)
+            return value if isinstance(value, float) else None
+
+        frames = number("frames_per_second")
+        streams = number("streams") or 1.0
+        return Targets(
+            requests_per_s=number("requests_per_second"), frames_per_s=None if frames is None else frames * streams,
+            ttft_ms=number("latency_ms"), token_ms=number("token_latency_ms"), train_hours=number("deadline_hours"),
+        )  # fmt: skip
+
+    def _accelerators(self) -> list[Accelerator]:
+        answers = self._result.answers
+        return [
+            card for card in self._knowledge.catalogue.accelerators.values()
+            if (answers.accelerators is None or card.id in answers.accelerators)
+            and card.id not in answers.exclude_accelerators
+        ]  # fmt: skip
+
+    def _plan_stratum(self, stratum: Stratum, plans: PlanEnvironment) -> None:
+        found = self._chain.fired_plans(stratum, plans, self._result.alive)
+        session_rules = {rule.id for rule in self._result.fired}
+        for rule in stratum.rules:
+            mask = found.get(rule.id)
+            if mask is None:
+                continue
+            for other in self._overriders.get(rule.id, ()):
+                defeat = mask if other in session_rules else mask & self._result.fired_plans.get(other, np.False_)
+                if defeat.any():
+                    self._result.defeated.append((rule, other, defeat))
+                    mask = mask & ~defeat
+            if mask.any():
+                self._result.fired_plans[rule.id] = mask
+        for name in stratum.settles:
+            self._settle_column(name, plans)
+
+    def _settle_column(self, name: str, plans: PlanEnvironment) -> None:
+        """A concluded plan name as a column: where rules agree, their value; where they clash, unknown."""
+        said: dict[float | bool | str, Mask] = {}
+        for rule in self._concluders(name):
+            mask = self._result.fired_plans.get(rule.id)
+            for effect in rule.effects:
+                if mask is not None and isinstance(effect, Conclude) and effect.name == name:
+                    said[effect.value] = said.get(effect.value, np.zeros(plans.size, dtype=np.bool_)) | mask
+        count = np.sum([*said.values(), np.zeros(plans.size, dtype=np.bool_)], axis=0)
+        if (count > 1).any():
+            rules = tuple(rule.id for rule in self._concluders(name) if rule.id in self._result.fired_plans)
+            self._result.clashes.append(Clash(name, rules, count > 1))
+        spec = self._knowledge.vocabulary[name]
+        if spec.otherwise is not None:
+            open_ = np.zeros(plans.size, dtype=np.bool_)
+            for rule in self._concluders(name):
+                truth = plans.evaluator.truth(rule.condition)
+                open_ = open_ | ~(truth.true | truth.false | open_)
+            rest = (count == 0) & ~open_
+            said[spec.otherwise] = said.get(spec.otherwise, np.zeros(plans.size, dtype=np.bool_)) | rest
+        one = {value: mask & (count <= 1) for value, mask in said.items()}
+        plans.set(name, _column_of(spec.kind, one, plans.size))
+
+    def _reject(self, stratum: Stratum, plans: PlanEnvironment) -> None:
+        """Take rejected plans out; those a hard rule cannot judge for want of a figure stay, unverified."""
+        for rule in stratum.rules:
+            if not rule.rejects:
+                continue
+            mask = self._result.fired_plans.get(rule.id)
+            if mask is not None:
+                self._result.alive = self._result.alive & ~mask
+            truth = plans.evaluator.truth(rule.condition)
+            open_ = np.broadcast_to(~(truth.true | truth.false | np.False_), (plans.size,))
+            if open_.any() and not open_.all():
+                self._result.unverified = self._result.unverified | open_
+
+    def _field_values(self, plans: PlanEnvironment) -> None:
+        alive = self._result.alive
+        for value in self._knowledge.values.values():
+            if value.aggregate is None:
+                continue
+            found = plans.evaluator.value(value.expression)
+            if isinstance(found, v.Truth):
+                plans.set(value.name, v.number(float(np.sum(np.broadcast_to(found.true, alive.shape) & alive))))
+                continue
+            if not isinstance(found, v.Number):
+                continue
+            numbers = np.where(np.isfinite(found.low) & alive, found.low, np.nan)
+            if np.isfinite(numbers).any():
+                pick = np.nanmin if value.aggregate == "min" else np.nanmax
+                plans.set(value.name, v.number(float(pick(numbers))))
+
+    def _rank(self) -> None:
+        result = self._result
+        costs, field_ = result.costs, result.field_
+        if costs is None or field_ is None:
+            return
+        verdicts = [
+            (effect, mask)
+            for rule_id, mask in result.fired_plans.items()
+            for effect in self._knowledge.rule_by_id[rule_id].effects
+            if isinstance(effect, Verdict)
+        ]
+        result.standing = standing(verdicts, len(result.alive))
+        result.ranking = rank(result.alive, result.unverified, result.standing, costs.objective, self._priority(field_, costs))
+
+    def _priority(self, field_: Field, costs: Costs) -> Priority | None:
+        criterion = self._answered("priority")
+        if not isinstance(criterion, str):
+            return None
+        name, less = _PRIORITY_FIGURE.get(criterion, ("", True))
+        if name == "objective":
+            return Priority(criterion, costs.objective, less)
+        names = _THROUGHPUT if name == "throughput" else (name, "ttft_ms")
+        band = next((field_.speeds.bands[key] for key in names if key in field_.speeds.bands), None) if name else None
+        return Priority(criterion, None if band is None else band.likely, less)
+
+
+def _column_of(kind: str, said: dict[float | bool | str, Mask], size: int) -> v.Value:
+    none = np.zeros(size, dtype=np.bool_)
+    if kind == "flag":
+        return v.Truth(said.get(True, none), said.get(False, none))
+    if kind == "number":
+        numbers = np.full(size, np.nan)
+        for value, mask in said.items():
+            numbers[mask] = value
+        return v.column(numbers)
+    words = np.full(size, "", dtype=f"<U{max((len(str(value)) for value in said), default=1)}")
+    for value, mask in said.items():
+        words[mask] = str(value)
+    return v.Word(words)
+
+
+def fill_template(template: Template, environment: SessionEnvironment | PlanEnvironment, knowledge: Knowledge, index: int | None = None) -> str:
+    """The template with its names' values put in, with their units; of plan ``index`` where it is judged per plan."""
+    from whygpu.render.figures import show_value  # noqa: PLC0415  only texts need it
+
+    found: list[str] = []
+    for literal, name in template.parts:
+        found.append(literal)
+        if name is not None:
+            value = environment.at(name, index) if isinstance(environment, PlanEnvironment) and index is not None else environment.value(name)
+            found.append(show_value(value, knowledge.vocabulary[name]))
+    return "".join(found).strip()

@@ -1,0 +1,191 @@
+"""Makes the trace of a consultation: answers, assumptions and figures as facts; rules, checks and rejections as steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.chain.environment import PlanEnvironment, plain
+from whygpu.consult import fill_template
+from whygpu.explain.conditions import Judge
+from whygpu.knowledge import Conclude, Effect, Rule, Verdict
+from whygpu.language import tree as t
+from whygpu.quantity import GIB
+from whygpu.trace import Fact, Origin, Step, Term, Trace, content_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from whygpu.checks.reckoning import Reckoning
+    from whygpu.consult import Consultation
+    from whygpu.trace import StepKind
+
+
+class Recorder:
+    """Builds the trace of one consultation, for the plans that are shown."""
+
+    def __init__(self, consultation: Consultation, plan_ids: Sequence[str]) -> None:
+        """``plan_ids``: the id of every plan, by its row."""
+        self._c = consultation
+        self._knowledge = consultation.knowledge
+        self._ids = plan_ids
+        self._facts: dict[str, Fact] = {}
+        self._steps: dict[str, Step] = {}
+        self._assumed = {item.question.name: item for item in consultation.assumed}
+        self._answered = {
+            self._knowledge.name_by_answer[key].name: key for key in consultation.answers.values
+        }
+
+    def trace(self, shown: Iterable[int], rejected: Iterable[int]) -> Trace:
+        """The trace: all of the consultation, all about the plans shown, and what rejected the others."""
+        for name in (*self._answered, *self._assumed):
+            self.fact(name)
+        for rule in self._c.fired:
+            self._rule(rule, None)
+        for rule, by, mask in self._c.defeated:
+            if mask is None:
+                self._rule(rule, None, by=by)
+        for clash in self._c.clashes:
+            if clash.plans is None:
+                self._add(Step(content_id("s", "conflict", clash.name), "conflict", "fired", f"No agreement on {clash.name}",
+                               f"{' and '.join(clash.rules)} conclude different values for {clash.name}; it stays unknown."))  # fmt: skip
+        if self._c.plans is not None:
+            for index in shown:
+                self._plan(index)
+            for index in rejected:
+                for rule_id, mask in self._c.fired_plans.items():
+                    rule = self._knowledge.rule_by_id[rule_id]
+                    if rule.rejects and mask[index]:
+                        self._rule(rule, index)
+        return Trace(self._knowledge.hash, tuple(self._facts.values()), tuple(self._steps.values()))
+
+    def _add(self, step: Step) -> Step:
+        return self._steps.setdefault(step.id, step)
+
+    # facts
+
+    def fact(self, name: str, index: int | None = None) -> str:
+        """The id of the fact that a name has its value, of plan ``index`` for names of plans; recorded when first asked for."""
+        spec = self._knowledge.vocabulary[name]
+        plan = index if spec.scope == "plan" else None
+        environment: object = self._c.plans if spec.scope != "session" and self._c.plans is not None else self._c.session
+        if isinstance(environment, PlanEnvironment):
+            value = plain(environment.at(name, plan if plan is not None else 0))
+        else:
+            value = plain(self._c.session.value(name))
+        origin, where, sources = self._origin(name, plan)
+        plan_id = None if plan is None else self._ids[plan]
+        identifier = content_id("f", name, plan_id, value, origin)
+        if identifier not in self._facts:
+            self._facts[identifier] = Fact(identifier, name, value, spec.unit, origin, where, plan_id, sources)
+            self._derive(name, identifier, plan)
+        return identifier
+
+    def _origin(self, name: str, index: int | None) -> tuple[Origin, str, tuple[str, ...]]:
+        if name in self._answered:
+            key = self._answered[name]
+            return "answer", str(self._c.answers.places.get(key, key)), ()
+        if name in self._assumed:
+            return "assumed", f"question {self._assumed[name].question.id}", ()
+        if name in self._c.origins:
+            return "concluded", self._c.origins[name], ()
+        if name in self._knowledge.concluded:
+            return "concluded", "rules", ()
+        if name.startswith("gpu.") and index is not None and self._c.field_ is not None:
+            card = self._c.field_.candidates[index].accelerator
+            figure = card.figures.get(name.removeprefix("gpu.")) or card.figures.get("usable_mib")
+            return "catalogue", str(figure.place if figure else card.place), figure.sources if figure else ()
+        if name.startswith("model.") and self._c.work is not None:
+            return "catalogue", self._c.work.shape.id or "the model as described", self._c.work.shape.source
+        return "check", "values.yaml" if name in self._knowledge.values else "plan", ()
+
+    def _derive(self, name: str, identifier: str, index: int | None) -> None:
+        """The step that computed a derived value."""
+        value = self._knowledge.values.get(name)
+        if value is None:
+            return
+        names = sorted({inner.name for inner in t.names(value.expression)})
+        uses = () if value.aggregate else tuple(self.fact(inner, index) for inner in names)
+        aggregate = f"{value.aggregate} over the plans left of " if value.aggregate else ""
+        plan = None if index is None else self._ids[index]
+        terms = self._native_terms(value.expression)
+        self._add(Step(content_id("s", "check", name, plan), "check", "fired", f"{name} is computed", "", plan=plan,
+                       uses=uses, gives=(identifier,), place=str(value.place), formula=f"{aggregate}{value.text}",
+                       terms=terms))  # fmt: skip
+
+    def _native_terms(self, expression: t.Expression) -> tuple[Term, ...]:
+        """The parts of a memory check called on the consultation's work."""
+        work = self._c.work
+        if work is None or not isinstance(expression, t.Call) or expression.function != "need_gib":
+            return ()
+        argument = plain(self._c.session.evaluator.value(expression.arguments[0]))
+        if not isinstance(argument, str) or argument not in self._knowledge.catalogue.formats:
+            return ()
+        return tuple(
+            Term(item.name, item.value / GIB if item.unit == "bytes" else item.value, "GiB" if item.unit == "bytes" else item.unit, item.sources)
+            for item in work.reckon_in(argument)
+        )
+
+    # rules
+
+    def _rule(self, rule: Rule, index: int | None, by: str | None = None) -> Step:
+        environment = self._c.plans if index is not None and self._c.plans is not None else self._c.session
+        judge = Judge(environment, self._knowledge.vocabulary, index)
+        plan = None if index is None else self._ids[index]
+        names = sorted({name.name for name in t.names(rule.condition)})
+        uses = tuple(self.fact(name, index) for name in names)
+        gives: list[str] = []
+        if by is None:
+            for effect in rule.effects:
+                if isinstance(effect, Conclude):
+                    gives.append(self.fact(effect.name, index))
+        kind: StepKind = "exclude" if rule.rejects else "prefer" if _is_soft(rule.effects) else "rule"
+        return self._add(Step(
+            content_id("s", rule.id, plan, by), kind, "defeated" if by else "fired", rule.title,
+            fill_template(rule.because, environment, self._knowledge, index), rule.id, plan, judge.outcomes(rule), uses, tuple(gives),
+            rule.sources, str(rule.place), by=by,
+        ))  # fmt: skip
+
+    # plans
+
+    def _plan(self, index: int) -> None:
+        field_ = self._c.field_
+        if field_ is None:
+            return
+        candidate = field_.candidates[index]
+        plan = self._ids[index]
+        gives = {"total": "plan.total_gib", "ttft": "plan.ttft_ms", "token": "plan.token_ms"}
+        for reckoning in candidate.memory.reckonings():
+            self._reckoning(reckoning, plan, self.fact(gives["total"], index) if reckoning.name == "total" else None)
+        estimate, local = field_.speeds.origin[index]
+        for reckoning in estimate.reckonings(local):
+            self._reckoning(reckoning, plan, None)
+        for rule_id, mask in self._c.fired_plans.items():
+            if mask[index]:
+                self._rule(self._knowledge.rule_by_id[rule_id], index)
+        for rule, by, defeat in self._c.defeated:
+            if defeat is not None and defeat[index]:
+                self._rule(rule, index, by=by)
+        ranking, costs = self._c.ranking, self._c.costs
+        if ranking is not None and costs is not None and self._c.alive[index]:
+            position = ranking.order.index(index) + 1
+            figure = float(costs.objective[index])
+            terms = [Term("net strong verdicts", float(ranking.strong[index]), ""), Term("net normal verdicts", float(ranking.normal[index]), ""),
+                     Term("net mild verdicts", float(ranking.mild[index]), "")]  # fmt: skip
+            if np.isfinite(figure):
+                terms.append(Term("objective", figure, costs.unit))
+            self._add(Step(content_id("s", "rank", plan), "rank", "fired", f"Plan {position} of {len(ranking.order)}", "", plan=plan,
+                           formula="verified, then priority, then net strong, net normal, objective within 10%, net mild",
+                           terms=tuple(terms)))  # fmt: skip
+
+    def _reckoning(self, reckoning: Reckoning, plan: str, gives: str | None) -> None:
+        terms = tuple(Term(term.name, term.value, term.unit, term.source) for term in reckoning.terms)
+        result = Term(reckoning.name, reckoning.value, reckoning.unit, reckoning.sources)
+        self._add(Step(content_id("s", "check", plan, reckoning.name), "check", "fired", reckoning.name, reckoning.note, plan=plan,
+                       gives=() if gives is None else (gives,), claims=reckoning.sources, formula=reckoning.formula,
+                       terms=(*terms, result)))  # fmt: skip
+
+
+def _is_soft(effects: Sequence[Effect]) -> bool:
+    return any(isinstance(effect, Verdict) for effect in effects)

@@ -1,0 +1,157 @@
+"""A model described by its sizes, as answers and presets give it. What is missing is derived, or assumed from models of its size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from whygpu.checks.shape import GENERATIVE, KINDS, TOKEN_KINDS, Component, ModelShape
+from whygpu.intake.limits import Reader, shown
+from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
+from whygpu.intake.sizes import SizeTable
+
+# Key of the mapping, which is also the field of ModelShape, and the limit of its values.
+WHOLE_NUMBERS: Mapping[str, str] = {
+    "parameters": "parameters", "active_parameters": "parameters", "layers": "layers", "hidden_size": "hidden", "ffn_size": "hidden",
+    "heads": "heads", "kv_heads": "heads", "head_dim": "head", "vocab_size": "vocabulary", "experts": "experts",
+    "experts_per_token": "experts", "shared_experts": "experts", "expert_ffn_size": "hidden", "moe_layers": "layers",
+    "kv_lora_rank": "hidden", "qk_rope_head_dim": "head", "q_lora_rank": "hidden", "v_head_dim": "head", "sliding_window": "tokens",
+    "sliding_layers": "layers", "state_layers": "layers", "state_elements": "parameters", "encoder_layers": "layers",
+    "source_tokens": "tokens", "positions": "tokens", "image_size": "pixels", "steps": "steps",
+}
+NUMBERS: Mapping[str, str] = {
+    "flops_per_sample": "flops", "activation_bytes_per_sample": "bytes", "peak_bytes_per_sample": "bytes",
+}
+OTHERS = ("name", "kind", "task", "gated_ffn", "tied_embeddings", "activation_16bit_share", "components", "id", "aliases", "source",
+          "note", "others", "reference")
+SHAPED = ("layers", "hidden_size", "heads", "head_dim")
+
+
+def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> IntakeResult:
+    """Read a mapping of sizes into a shape. Never raises on bad input; unknown keys and bad values are problems at `at`.key."""
+    if not isinstance(data, Mapping):
+        return None, [IntakeProblem(at, f"is {shown(data)}, not a mapping of sizes")]
+    reader = Reader(data, at)
+    for key in data:
+        if not isinstance(key, str) or (key not in WHOLE_NUMBERS and key not in NUMBERS and key not in OTHERS):
+            near = get_close_matches(str(key)[:80], [*WHOLE_NUMBERS, *NUMBERS, *OTHERS], n=1)
+            reader.complain(shown(key).strip("'"), "is not a size of a model", f"did you mean {near[0]}?" if near else "")
+    kind = reader.text("kind") or _kind_of(reader)
+    if kind not in KINDS:
+        near = get_close_matches(kind, KINDS, n=1)
+        reader.complain("kind", f"is {shown(kind)}, not one of {', '.join(KINDS)}", f"did you mean {near[0]}?" if near else "")
+    values: dict[str, Any] = {key: reader.count(limit, key) for key, limit in WHOLE_NUMBERS.items()}
+    values |= {key: reader.number(limit, key) or 0.0 for key, limit in NUMBERS.items()}
+    values["activation_16bit_share"] = _share(reader)
+    values["gated_ffn"] = reader.flag(kind in ("decoder", "state-space"), "gated_ffn")
+    values["tied_embeddings"] = reader.flag(False, "tied_embeddings")
+    values["components"] = _components(reader)
+    if not values["parameters"]:
+        values["parameters"] = sum(component.parameters for component in values["components"])
+    if not values["parameters"] and not reader.problems:
+        reader.complain("parameters", "is missing", "give the number of parameters, such as 8B")
+    if has_errors(reader.problems):
+        return None, reader.problems
+    assumed = _complete(values, kind, reader, sizes)
+    if has_errors(reader.problems):
+        return None, reader.problems
+    name = reader.text("name") or reader.text("id") or f"a model of {_short(values['parameters'])} parameters"
+    source = data.get("source")
+    shape = ModelShape(
+        name=name, kind=kind, task=reader.text("task"), id=reader.text("id"), assumed=tuple(assumed),
+        source=(source,) if isinstance(source, str) else tuple(s for s in source if isinstance(s, str)) if isinstance(source, (list, tuple)) else (),
+        **values,
+    )
+    return (None, reader.problems) if has_errors(reader.problems) else (shape, reader.problems)
+
+
+def _kind_of(reader: Reader) -> str:
+    """The kind that the other keys speak for."""
+    if reader.has("vocab_size", "kv_heads", "kv_lora_rank"):
+        return "decoder"
+    return "cnn" if reader.has("image_size", "flops_per_sample") else "decoder"
+
+
+def _share(reader: Reader) -> float:
+    value = reader.data.get("activation_16bit_share")
+    if value is None:
+        return 0.0
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+        reader.complain("activation_16bit_share", f"is {shown(value)}, not a share between 0 and 1")
+        return 0.0
+    return float(value)
+
+
+def _components(reader: Reader) -> tuple[Component, ...]:
+    """Networks of a pipeline: a mapping of names to parameters."""
+    inner = reader.inner("components")
+    if inner is None:
+        return ()
+    found = []
+    for name in list(inner.data)[:64]:
+        count = inner.whole("parameters", str(name))
+        if count:
+            found.append(Component(str(name)[:80], count))
+    return tuple(found)
+
+
+def _complete(values: dict[str, Any], kind: str, reader: Reader, sizes: SizeTable) -> list[str]:
+    """Fill in what follows from the given sizes, and for token models what is typical of their size. Returns the fields filled in."""
+    assumed: list[str] = []
+
+    def fill(key: str, value: int) -> None:
+        if not values[key] and value:
+            values[key] = value
+            assumed.append(key)
+
+    if values["active_parameters"] > values["parameters"]:
+        reader.complain("active_parameters", f"is {values['active_parameters']}, more than all {values['parameters']} parameters")
+    if not values["active_parameters"]:
+        values["active_parameters"] = values["parameters"]
+    if values["heads"] and values["hidden_size"] and not values["kv_lora_rank"]:
+        fill("head_dim", values["hidden_size"] // values["heads"])
+    if kind in TOKEN_KINDS:
+        _fill_typical(values, kind, fill, sizes)
+    fill("kv_heads", values["heads"])
+    if values["kv_heads"] > values["heads"]:
+        reader.complain("kv_heads", f"is {values['kv_heads']}, more than the {values['heads']} heads")
+    if values["kv_lora_rank"] and not values["qk_rope_head_dim"]:
+        reader.complain("qk_rope_head_dim", "is missing", "latent attention caches kv_lora_rank + qk_rope_head_dim numbers a token")
+    if values["experts_per_token"] > values["experts"]:
+        reader.complain("experts_per_token", f"is {values['experts_per_token']}, more than the {values['experts']} experts")
+    if values["experts"] > 1:
+        fill("moe_layers", values["layers"])
+        fill("expert_ffn_size", values["ffn_size"])
+    for key in ("sliding_layers", "state_layers", "moe_layers"):
+        if values[key] > values["layers"]:
+            reader.complain(key, f"is {values[key]}, more than the {values['layers']} layers")
+    return assumed
+
+
+def _fill_typical(values: dict[str, Any], kind: str, fill: Any, sizes: SizeTable) -> None:
+    """Sizes of the nearest typical model, where none of the shape is given; what follows from the rest, where some is."""
+    typical = sizes.nearest(values["parameters"])
+    if not any(values[key] for key in SHAPED):
+        for key in ("layers", "hidden_size", "heads", "head_dim", "ffn_size"):
+            fill(key, getattr(typical, key))
+        if not values["kv_lora_rank"]:
+            fill("kv_heads", typical.kv_heads if kind in GENERATIVE else typical.heads)
+        if not values["vocab_size"]:
+            values["tied_embeddings"] = typical.tied_embeddings
+        fill("vocab_size", typical.vocab_size)
+        return
+    fill("layers", typical.layers)
+    fill("hidden_size", values["heads"] * values["head_dim"] or typical.hidden_size)
+    fill("head_dim", typical.head_dim)
+    fill("heads", max(values["hidden_size"] // max(values["head_dim"], 1), 1))
+    fill("ffn_size", 4 * values["hidden_size"])
+    if kind in GENERATIVE:
+        fill("vocab_size", typical.vocab_size)
+
+
+def _short(parameters: int) -> str:
+    for unit, name in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if parameters >= unit:
+            return f"{parameters / unit:.3g}{name}"
+    return str(parameters)

@@ -1,0 +1,287 @@
+"""The knowledge base's own concepts, one frozen class each: what the loader makes of ``kb/`` and the engines run on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from whygpu.catalogue import Catalogue
+    from whygpu.chain.strata import Strata
+    from whygpu.errors import Place
+    from whygpu.language.tree import Expression
+
+Kind = Literal["choice", "number", "flag", "text"]
+Scope = Literal["session", "plan", "field"]
+Strength = Literal["mild", "normal", "strong"]
+Expectation = Literal["fires", "silent", "unknown"]
+
+STRENGTHS: tuple[Strength, ...] = ("mild", "normal", "strong")
+CRITERIA = (
+    "memory", "latency", "throughput", "cost", "quality", "efficiency", "interconnect", "reliability", "ecosystem",
+    "right-size",
+)  # fmt: skip
+"""What a preference can speak to (design, section 3)."""
+
+CONSIDERABLE = ("format", "method", "sharding")
+"""What a session rule can add to the plans enumerated; techniques are advised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One statement of a source document, in our own words."""
+
+    id: str
+    document: str
+    kind: str
+    says: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDocument:
+    """A document that claims come from."""
+
+    id: str
+    title: str
+    author: str | None
+    publisher: str | None
+    date: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NameSpec:
+    """A name rules may use: ``entity.attribute``, its type, unit and meaning, and the answer it comes from."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    place: Place
+    unit: str | None = None
+    values: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    answer: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    integer: bool = False
+    otherwise: float | bool | str | None = None
+
+    @property
+    def entity(self) -> str:
+        """The part before the dot."""
+        return self.name.partition(".")[0]
+
+    @property
+    def scope(self) -> Scope:
+        """Whether it holds for the consultation, for one plan, or for the field of plans."""
+        return {"gpu": "plan", "plan": "plan", "field": "field"}.get(self.entity, "session")  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition: its text, its tree and where it stands."""
+
+    text: str
+    tree: Expression
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part holds; the order is the author's."""
+
+    parts: tuple[ConditionTree, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Some part holds."""
+
+    parts: tuple[ConditionTree, ...]
+
+
+ConditionTree = Condition | AllOf | AnyOf
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Markdown text with ``{name}`` placeholders, split into literal and name parts."""
+
+    text: str
+    parts: tuple[tuple[str, str | None], ...]
+    """(literal before, name or None at the end)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names it uses."""
+        return tuple(name for _, name in self.parts if name is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Conclude:
+    """The name takes the value."""
+
+    name: str
+    value: float | bool | str
+
+
+@dataclass(frozen=True, slots=True)
+class Consider:
+    """Add an option to what is enumerated."""
+
+    what: str
+    option: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exclude:
+    """The plan is out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Require:
+    """The plan is out unless the condition holds."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A soft verdict on a plan: for (prefer) or against (avoid), by one criterion."""
+
+    favourable: bool
+    criterion: str
+    strength: Strength
+
+
+@dataclass(frozen=True, slots=True)
+class Advise:
+    """A piece of advice; per plan it is one of the plan's techniques."""
+
+    id: str
+    text: Template | None
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """A warning."""
+
+    id: str
+    text: Template | None
+
+
+Effect = Conclude | Consider | Exclude | Require | Verdict | Advise | Warn
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """A rule's own test: given these values it fires, stays silent or cannot be decided."""
+
+    given: Mapping[str, float | bool | str]
+    expect: Expectation
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """If ``when`` and not ``unless``, then the effects, because."""
+
+    id: str
+    title: str
+    topic: str
+    when: AllOf
+    unless: AnyOf
+    effects: tuple[Effect, ...]
+    because: Template
+    sources: tuple[str, ...]
+    overrides: tuple[str, ...]
+    tests: tuple[RuleTest, ...]
+    scope: Scope
+    condition: Expression
+    """What makes it fire, as one tree: ``when and not unless``, and for ``require`` that the requirement fails."""
+    place: Place
+
+    @property
+    def rejects(self) -> bool:
+        """Whether plans it fires for are out."""
+        return any(isinstance(effect, Exclude | Require) for effect in self.effects)
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether it must be decided before the field of plans is known."""
+        return any(isinstance(effect, Exclude | Require | Conclude) for effect in self.effects)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What an unanswered question assumes, when, and why."""
+
+    when: AllOf
+    value: Expression
+    because: Template
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, how, and what not knowing assumes."""
+
+    id: str
+    name: str
+    topic: str
+    ask: str
+    help: str | None
+    when: AllOf
+    assumptions: tuple[Assumption, ...]
+    sources: tuple[str, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedValue:
+    """A name computed from others: an expression, or for ``field`` names an aggregate over the plans left."""
+
+    name: str
+    expression: Expression
+    text: str
+    aggregate: str | None
+    place: Place
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """All that is known, typed and checked; immutable."""
+
+    version: str
+    hash: str
+    root: str
+    documents: Mapping[str, SourceDocument]
+    claims: Mapping[str, Claim]
+    vocabulary: Mapping[str, NameSpec]
+    questions: tuple[Question, ...]
+    values: Mapping[str, DerivedValue]
+    rules: tuple[Rule, ...]
+    catalogue: Catalogue
+    strata: Strata
+
+    @cached_property
+    def rule_by_id(self) -> Mapping[str, Rule]:
+        """Rules by id."""
+        return {rule.id: rule for rule in self.rules}
+
+    @cached_property
+    def name_by_answer(self) -> Mapping[str, NameSpec]:
+        """Vocabulary names by the answer key they come from."""
+        return {spec.answer: spec for spec in self.vocabulary.values() if spec.answer is not None}
+
+    @cached_property
+    def concluded(self) -> frozenset[str]:
+        """Names that some rule concludes."""
+        return frozenset(concluded_names(self.rules))
+
+
+def concluded_names(rules: Iterable[Rule]) -> Iterable[str]:
+    """Every name that one of the rules concludes."""
+    return (effect.name for rule in rules for effect in rule.effects if isinstance(effect, Conclude))

@@ -1,0 +1,190 @@
+"""What an expression is worth: three-valued truth, numbers that may be intervals, words that may be unknown.
+
+Each class holds plain Python values (once per consultation) or numpy arrays over plans; the operators used work on both alike, so
+there is one evaluator. Truth is two flags, surely true and surely false; neither set is unknown (Kleene's strong logic).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Flags = Any  # bool, or a numpy array of bool over plans
+Floats = Any  # float, or a numpy array of float64 over plans
+Words = Any  # str, or a numpy array of str over plans; "" is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Surely true, surely false."""
+
+    true: Flags
+    false: Flags
+
+    def __and__(self, other: Truth) -> Truth:
+        """Both."""
+        return Truth(self.true & other.true, self.false | other.false)
+
+    def __or__(self, other: Truth) -> Truth:
+        """Either."""
+        return Truth(self.true | other.true, self.false & other.false)
+
+    def __invert__(self) -> Truth:
+        """Not."""
+        return Truth(self.false, self.true)
+
+
+TRUE = Truth(True, False)
+FALSE = Truth(False, True)
+UNKNOWN = Truth(False, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number between ``low`` and ``high`` (the same object where it is a point); not ``present``: a known lack."""
+
+    low: Floats
+    high: Floats
+    present: Flags = True
+
+    @property
+    def is_point(self) -> bool:
+        """Whether it is one known number (of scalars), everywhere (of arrays)."""
+        return self.low is self.high
+
+
+NO_NUMBER = Number(-math.inf, math.inf)
+ABSENT = Number(math.nan, math.nan, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A choice or text; the empty text is unknown."""
+
+    word: Words
+
+
+NO_WORD = Word("")
+
+Value = Truth | Number | Word
+
+
+def number(value: float) -> Number:
+    """A known number."""
+    return Number(value, value)
+
+
+def column(values: Floats, present: Flags = True) -> Number:
+    """Numbers over plans; NaN is unknown unless not ``present``."""
+    unknown = np.isnan(values)
+    if not unknown.any():
+        return Number(values, values, present)
+    return Number(np.where(unknown, -np.inf, values), np.where(unknown, np.inf, values), present)
+
+
+def compare(op: str, left: Number, right: Number) -> Truth:
+    """Compare two numbers: sure only where the intervals leave no doubt; false wherever one is a known lack."""
+    match op:
+        case ">":
+            true, false = left.low > right.high, left.high <= right.low
+        case ">=":
+            true, false = left.low >= right.high, left.high < right.low
+        case "<":
+            true, false = left.high < right.low, left.low >= right.high
+        case "<=":
+            true, false = left.high <= right.low, left.low > right.high
+        case _:
+            same = (left.low == right.high) & (left.high == right.low)
+            apart = (left.low > right.high) | (left.high < right.low)
+            true, false = (same, apart) if op == "==" else (apart, same)
+    if left.present is True and right.present is True:
+        return Truth(true, false)
+    both = left.present & right.present
+    return Truth(true & both, false | (both ^ True))
+
+
+def compare_words(op: str, left: Word, right: Word) -> Truth:
+    """Equality of two words; unknown where either is."""
+    same = left.word == right.word
+    known = (left.word != "") & (right.word != "")
+    true, false = same & known, (same ^ True) & known
+    return Truth(true, false) if op == "==" else Truth(false, true)
+
+
+def same_truth(left: Truth, right: Truth) -> Truth:
+    """Equality of two flags."""
+    return (left & right) | (~left & ~right)
+
+
+def arithmetic(op: str, left: Number, right: Number) -> Number:
+    """Interval arithmetic; exact where both are points. What cannot be computed (x / 0) is unknown."""
+    present = True if left.present is True and right.present is True else left.present & right.present
+    with np.errstate(all="ignore"):
+        match op:
+            case "+":
+                low, high = left.low + right.low, left.high + right.high
+            case "-":
+                low, high = left.low - right.high, left.high - right.low
+            case "*":
+                low, high = _extremes(left, right, lambda a, b: a * b)
+            case _:
+                low, high = _extremes(left, _without_zero(right), lambda a, b: a / b)
+        if left.is_point and right.is_point:
+            high = low
+    return _doubt(low, high, present)
+
+
+def _without_zero(divisor: Number) -> Number:
+    """A divisor that may be zero says nothing: NaN, which ends as unknown."""
+    spans = (divisor.low <= 0) & (divisor.high >= 0)
+    if isinstance(spans, bool | np.bool_):
+        return Number(math.nan, math.nan, divisor.present) if spans else divisor
+    low = np.where(spans, np.nan, divisor.low)
+    return Number(low, low if divisor.is_point else np.where(spans, np.nan, divisor.high), divisor.present)
+
+
+def _extremes(left: Number, right: Number, operation: Callable[[Floats, Floats], Floats]) -> tuple[Floats, Floats]:
+    first = operation(left.low, right.low)
+    if left.is_point and right.is_point:
+        return first, first
+    corners = [first, operation(left.low, right.high), operation(left.high, right.low), operation(left.high, right.high)]
+    low = high = corners[0]
+    for corner in corners[1:]:
+        low, high = np.minimum(low, corner), np.maximum(high, corner)  # both carry a NaN on: 0 times infinity
+    return low, high
+
+
+def _doubt(low: Floats, high: Floats, present: Flags) -> Number:
+    """Turn NaN, where the arithmetic has no answer, into the unknown interval."""
+    if isinstance(low, np.ndarray) or isinstance(high, np.ndarray):
+        lost = np.isnan(low) | np.isnan(high)
+        if not lost.any():
+            return Number(low, high, present)
+        return Number(np.where(lost, -np.inf, low), np.where(lost, np.inf, high), present)
+    if math.isnan(low) or math.isnan(high):
+        return Number(-math.inf, math.inf, present)
+    return Number(float(low), float(low), present) if low is high else Number(float(low), float(high), present)
+
+
+def least(numbers: list[Number], *, greatest: bool = False) -> Number:
+    """``min`` or ``max`` of several numbers."""
+    pick = np.maximum if greatest else np.minimum
+    low, high, present = numbers[0].low, numbers[0].high, numbers[0].present
+    point = numbers[0].is_point
+    for other in numbers[1:]:
+        low, high, present = pick(low, other.low), pick(high, other.high), present & other.present
+        point = point and other.is_point
+    return _doubt(low, low if point else high, present)
+
+
+def as_float(value: Number) -> float | None:
+    """The one number a scalar stands for; None for an interval, an unknown or a lack."""
+    if value.present is not True or value.low != value.high or not math.isfinite(value.low):
+        return None
+    return float(value.low)

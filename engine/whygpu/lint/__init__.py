@@ -1,0 +1,1 @@
+"""Checks of a knowledge base that go beyond loading it."""

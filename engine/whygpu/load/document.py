@@ -1,0 +1,281 @@
+"""YAML text to plain nodes that know where they stand.
+
+PyYAML's C parser supplies events; the tree is built here, in one pass, because that is where the YAML 1.2 core schema (``no``
+is a word, ``1e3`` a number), duplicate keys and the bounds on hostile input (size, depth, aliases, tags) can be held.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from whygpu.errors import Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_BYTES = 4 * 1024 * 1024
+MAX_DEPTH = 24
+MAX_NODES = 400_000
+MAX_SCALAR = 20_000
+_MAX_SNIPPET = 160
+
+Value = str | int | float | bool | None
+
+# The YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), for plain scalars only.
+_INT = re.compile(r"[-+]?[0-9]+\Z")
+_OCTAL = re.compile(r"0o[0-7]+\Z")
+_HEX = re.compile(r"0x[0-9a-fA-F]+\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_WORDS: dict[str, Value] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+_MAX_DIGITS = 40
+
+
+@dataclass(slots=True)
+class Scalar:
+    """A single value; ``text`` is what was written."""
+
+    value: Value
+    text: str
+    document: Document = field(repr=False)
+    line: int
+    column: int
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(self.document.name, self.line, self.column, self.column + len(self.text.split("\n", 1)[0]))
+
+
+@dataclass(slots=True)
+class Sequence:
+    """A list."""
+
+    items: list[Node]
+    document: Document = field(repr=False)
+    line: int
+    column: int
+
+    @property
+    def place(self) -> Place:
+        """Where it begins."""
+        return Place(self.document.name, self.line, self.column)
+
+
+@dataclass(slots=True)
+class Mapping:
+    """Keys (text only, each once) and their values, in order."""
+
+    items: dict[str, Node]
+    keys: dict[str, Scalar]
+    document: Document = field(repr=False)
+    line: int
+    column: int
+
+    @property
+    def place(self) -> Place:
+        """Where it begins."""
+        return Place(self.document.name, self.line, self.column)
+
+
+Node = Scalar | Sequence | Mapping
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """A text and the name it goes by in messages."""
+
+    name: str
+    text: str = field(repr=False)
+
+    def line(self, number: int) -> str:
+        """Return line ``number`` (1-based), empty where there is none."""
+        lines = _lines(self.text)
+        return lines[number - 1][:_MAX_SNIPPET] if 0 < number <= len(lines) else ""
+
+
+@lru_cache(maxsize=64)
+def _lines(text: str) -> list[str]:
+    return text.split("\n")
+
+
+class _Refused(Exception):
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+
+def parse(text: str, name: str, problems: list[Problem]) -> Node | None:
+    """Read one YAML document; None, with its problem added, where it cannot be read or is empty."""
+    document = Document(name, text)
+    if len(text) > MAX_BYTES:
+        problems.append(
+            Problem("too-large", f"the text has {len(text):,} characters; the limit is {MAX_BYTES:,}", Place(name))
+        )
+        return None
+    try:
+        return _Builder(document, problems).build()
+    except _Refused as refused:
+        problems.append(refused.problem)
+    except yaml.YAMLError as error:
+        problems.append(_syntax_problem(error, document))
+    except (UnicodeError, ValueError, RecursionError) as error:
+        problems.append(Problem("unreadable", f"not readable as YAML: {error}", Place(name)))
+    return None
+
+
+def _syntax_problem(error: yaml.YAMLError, document: Document) -> Problem:
+    mark = getattr(error, "problem_mark", None)
+    place = Place(document.name, mark.line + 1, mark.column + 1) if mark is not None else Place(document.name)
+    reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).split("\n", 1)[0]
+    return Problem("yaml-syntax", f"not valid YAML: {reason}", place, snippet=document.line(place.line) or None)
+
+
+class _Parser(yaml.cyaml.CParser):
+    """libyaml's event source, without a resolver or a constructor."""
+
+
+class _Builder:
+    def __init__(self, document: Document, problems: list[Problem]) -> None:
+        self._document = document
+        self._problems = problems
+        self._nodes = 0
+
+    def _place(self, event: Event) -> Place:
+        mark = event.start_mark
+        return Place(self._document.name, mark.line + 1, mark.column + 1)
+
+    def _refuse(self, code: str, message: str, event: Event, help_text: str | None = None) -> _Refused:
+        place = self._place(event)
+        return _Refused(Problem(code, message, place, help_text, self._document.line(place.line)))
+
+    def _events(self) -> Iterator[Event]:
+        parser = _Parser(self._document.text)
+        documents = 0
+        while True:
+            event = parser.get_event()
+            if event is None or isinstance(event, StreamEndEvent):
+                return
+            if isinstance(event, DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise self._refuse("several-documents", "one document a file: remove the '---' line", event)
+            elif isinstance(event, AliasEvent):
+                raise self._refuse("alias", "anchors and aliases are not used here", event, "write the value out")
+            elif isinstance(event, ScalarEvent | SequenceStartEvent | MappingStartEvent):
+                self._nodes += 1
+                if self._nodes > MAX_NODES:
+                    raise self._refuse("too-many-nodes", f"more than {MAX_NODES:,} values in one file", event)
+                if event.tag is not None and event.tag != "!":
+                    raise self._refuse("tag", f"the tag '{event.tag}' is refused", event, "write plain YAML")
+                yield event
+            elif not isinstance(event, DocumentEndEvent) and isinstance(event, SequenceEndEvent | MappingEndEvent):
+                yield event
+
+    def build(self) -> Node | None:
+        root: Node | None = None
+        stack: list[Sequence | Mapping] = []
+        pending: list[Scalar | None] = []  # the key read last in each open mapping
+        for event in self._events():
+            if isinstance(event, SequenceEndEvent | MappingEndEvent):
+                stack.pop()
+                pending.pop()
+                continue
+            mark = event.start_mark
+            line, column = mark.line + 1, mark.column + 1
+            node: Node
+            if isinstance(event, ScalarEvent):
+                node = self._scalar(event, line, column)
+            elif isinstance(event, MappingStartEvent):
+                node = Mapping({}, {}, self._document, line, column)
+            else:
+                node = Sequence([], self._document, line, column)
+            if not stack:
+                root = node
+            else:
+                parent = stack[-1]
+                if isinstance(parent, Sequence):
+                    parent.items.append(node)
+                elif pending[-1] is None:
+                    pending[-1] = self._key(node, parent, event)
+                else:
+                    key = pending[-1]
+                    pending[-1] = None
+                    if key.text not in parent.items:
+                        parent.keys[key.text] = key
+                        parent.items[key.text] = node
+            if not isinstance(node, Scalar):
+                if len(stack) >= MAX_DEPTH:
+                    raise self._refuse("too-deep", f"nested deeper than {MAX_DEPTH} levels", event)
+                stack.append(node)
+                pending.append(None)
+        return root
+
+    def _key(self, node: Node, parent: Mapping, event: Event) -> Scalar:
+        if not isinstance(node, Scalar):
+            raise self._refuse("key-not-text", "a key must be a word", event)
+        if node.text in parent.items:
+            first = parent.keys[node.text]
+            self._problems.append(
+                Problem(
+                    "duplicate-key",
+                    f"'{node.text}' stands twice in one mapping; the first is on line {first.line}",
+                    node.place,
+                    "remove one of them",
+                    self._document.line(node.line),
+                )
+            )
+        return node
+
+    def _scalar(self, event: ScalarEvent, line: int, column: int) -> Scalar:
+        text = event.value
+        if len(text) > MAX_SCALAR:
+            raise self._refuse("too-long", f"a value of {len(text):,} characters; the limit is {MAX_SCALAR:,}", event)
+        plain = event.style is None or event.style == ""
+        return Scalar(plain_value(text) if plain else text, text, self._document, line, column)
+
+
+def plain_value(text: str) -> Value:
+    """Read an unquoted scalar by the YAML 1.2 core schema; what is neither number, flag nor null is text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    first = text[0]
+    if not (first.isdigit() or first in "+-."):
+        return text
+    if _INT.match(text):
+        return int(text) if len(text) <= _MAX_DIGITS else text
+    if _FLOAT.match(text):
+        number = float(text)
+        return number if abs(number) != float("inf") else text
+    if _OCTAL.match(text) and len(text) <= _MAX_DIGITS:
+        return int(text[2:], 8)
+    if _HEX.match(text) and len(text) <= _MAX_DIGITS:
+        return int(text[2:], 16)
+    return text
+
+
+def plain_data(node: Node) -> object:
+    """Turn a node into plain dicts, lists and values, for readers that need no places."""
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, Sequence):
+        return [plain_data(item) for item in node.items]
+    return {key: plain_data(item) for key, item in node.items.items()}

@@ -1,0 +1,241 @@
+"""Reads sources.yaml (documents and claims), vocabulary.yaml, questions.yaml and values.yaml."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from whygpu.knowledge import (
+    AllOf,
+    Assumption,
+    Claim,
+    DerivedValue,
+    NameSpec,
+    Question,
+    SourceDocument,
+    Template,
+)
+from whygpu.language.tree import Constant, Name
+from whygpu.load.document import Mapping, Node, Scalar
+from whygpu.load.facts import fits
+from whygpu.load.fields import Fields, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.errors import Problem
+    from whygpu.load.conditions import Reading
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\Z")
+ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "measured")
+KINDS = ("choice", "number", "flag", "text")
+CLAIM_KINDS = ("advice", "fact", "formula", "procedure", "symptom", "concept")
+AGGREGATES = ("min", "max", "count")
+
+
+def read_documents(node: Node | None, problems: list[Problem]) -> dict[str, SourceDocument]:
+    """The documents by id."""
+    found: dict[str, SourceDocument] = {}
+    fields = Fields.of(node, "documents", problems) if node is not None else None
+    for identifier in fields.keys() if fields else ():
+        inner = fields.get(identifier) if fields else None
+        item = Fields.of(inner, f"document '{identifier}'", problems) if inner is not None else None
+        if item is not None:
+            title, author = item.text("title", required=True), item.text("author")
+            publisher, date = item.text("publisher"), item.date("date")
+            found[identifier] = SourceDocument(identifier, title or identifier, author, publisher, date)
+            item.done()
+    return found
+
+
+def read_claims(nodes: list[Node], documents: dict[str, SourceDocument], problems: list[Problem]) -> dict[str, Claim]:
+    """The claims by id; a claim's id begins with its document's."""
+    found: dict[str, Claim] = {}
+    for node in nodes:
+        fields = Fields.of(node, "claim", problems)
+        identifier = fields.identifier() if fields is not None else None
+        if fields is None or identifier is None:
+            continue
+        fields.what = f"claim '{identifier}'"
+        document = identifier.rpartition("-")[0]
+        if document not in documents:
+            problem(problems, node, "unknown-document", f"{fields.what} belongs to no document", f"known: {', '.join(documents)}")
+        if identifier in found:
+            problem(problems, node, "duplicate-id", f"{fields.what} is defined twice", "rename or remove one")
+        kind = fields.choice("kind", CLAIM_KINDS, required=True) or "concept"
+        says = fields.text("says", required=True) or ""
+        fields.done()
+        found[identifier] = Claim(identifier, document, kind, says, node.place)
+    return found
+
+
+def read_names(nodes: list[Node], value_lists: dict[str, dict[str, str]], problems: list[Problem]) -> dict[str, NameSpec]:
+    """The vocabulary by name. ``value_lists``: named lists of choices that a catalogue supplies ('formats')."""
+    found: dict[str, NameSpec] = {}
+    for node in nodes:
+        names = Fields.of(node, "names", problems)
+        for name in names.keys() if names else ():
+            inner = names.get(name) if names else None
+            fields = Fields.of(inner, f"name '{name}'", problems) if inner is not None else None
+            if fields is None:
+                continue
+            if not _NAME.match(name) or name.partition(".")[0] not in ENTITIES:
+                problem(problems, fields.node, "bad-name", f"'{name}' is not a name", f"write entity.attribute; entities: {', '.join(ENTITIES)}")
+                continue
+            if name in found:
+                problem(problems, fields.node, "duplicate-id", f"'{name}' is defined twice", "remove one")
+                continue
+            spec = _read_name(name, fields, value_lists)
+            if spec is not None:
+                found[name] = spec
+    return found
+
+
+def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]) -> NameSpec | None:
+    kind = fields.choice("type", KINDS, required=True)
+    values: dict[str, str] = dict(_values(fields))
+    listed = fields.choice("values_from", value_lists)
+    if listed is not None:
+        values |= value_lists[listed]
+    spec = NameSpec(
+        name=name,
+        kind=next((known for known in KINDS if known == kind), "text"),  # type: ignore[arg-type]
+        meaning=fields.text("meaning", required=True) or "",
+        place=fields.node.place,
+        unit=fields.text("unit"),
+        values=MappingProxyType(values),
+        answer=fields.text("answer"),
+        minimum=fields.number("minimum"),
+        maximum=fields.number("maximum"),
+        integer=fields.flag("integer"),
+    )
+    otherwise = fields.get("otherwise")
+    fields.done()
+    if kind is None:
+        return None
+    if kind == "choice" and not values:
+        problem(fields.problems, fields.node, "no-values", f"{fields.what} is a choice without values", "add values: {word: meaning}")
+    if otherwise is not None:
+        value = otherwise.value if isinstance(otherwise, Scalar) else None
+        value = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        if value is None or not fits(spec, value):
+            problem(fields.problems, otherwise, "wrong-type", f"'otherwise' of {fields.what} must be a {spec.kind}")
+        else:
+            return NameSpec(**{key: getattr(spec, key) for key in NameSpec.__slots__} | {"otherwise": value})
+    return spec
+
+
+def _values(fields: Fields) -> Iterator[tuple[str, str]]:
+    node = fields.get("values")
+    inner = Fields.of(node, f"values of {fields.what}", fields.problems) if node is not None else None
+    for key in inner.keys() if inner else ():
+        text = inner.text(key, required=True) if inner else None
+        if text is not None:
+            yield key, text
+
+
+def read_questions(nodes: list[Node], reading: Reading) -> list[Question]:
+    """The questions, in the order of the file."""
+    found: dict[str, Question] = {}
+    by_answer = {spec.answer: spec for spec in reading.vocabulary.values() if spec.answer}
+    for node in nodes:
+        fields = Fields.of(node, "question", reading.problems)
+        identifier = fields.identifier() if fields is not None else None
+        if fields is None or identifier is None:
+            continue
+        fields.what = f"question '{identifier}'"
+        if identifier in found:
+            problem(reading.problems, node, "duplicate-id", f"{fields.what} is asked twice", "rename or remove one")
+        spec = by_answer.get(identifier)
+        when = reading.all_of(fields.get("when"), fields.what)
+        found[identifier] = Question(
+            id=identifier,
+            name=spec.name if spec is not None else "",
+            topic=fields.text("topic", required=True) or "",
+            ask=fields.text("ask", required=True) or "",
+            help=fields.text("help"),
+            when=when,
+            assumptions=tuple(_assumptions(fields, spec, reading)),
+            sources=reading.cited(fields, required=False),
+            place=node.place,
+        )
+        fields.done()
+    return list(found.values())
+
+
+def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Iterator[Assumption]:
+    for item in fields.mappings("unknown", f"'unknown' of {fields.what}"):
+        when = reading.all_of(item.get("when"), fields.what)
+        node = item.get("assume", required=True)
+        because = reading.template(item.get("because", required=True), f"'because' of {fields.what}")
+        item.done()
+        if spec is None:
+            problem(reading.problems, item.node, "no-name", f"{fields.what} assumes a value, but no name has 'answer: {fields.node.items['id'].text}'"  # type: ignore[union-attr]
+                    , "add 'answer:' to a name in vocabulary.yaml")  # fmt: skip
+            continue
+        if not isinstance(node, Scalar) or because is None:
+            continue
+        if node.value is not None and not isinstance(node.value, str) or node.text in spec.values:
+            value = reading.value_of(node, spec, f"'assume' of {fields.what}")
+            expression = None if value is None else Constant(value)
+        elif spec.kind == "text":
+            expression = Constant(node.text)
+        else:
+            want = {"number": "number", "flag": "flag"}.get(spec.kind, "word")
+            expression = reading.expression(node, want)  # type: ignore[arg-type]
+        if expression is not None:
+            yield Assumption(when, expression, because)
+
+
+def read_values(nodes: list[Node], reading: Reading) -> dict[str, DerivedValue]:
+    """The derived values by name."""
+    found: dict[str, DerivedValue] = {}
+    for node in nodes:
+        fields = Fields.of(node, "values", reading.problems)
+        for name in fields.keys() if fields else ():
+            inner = fields.get(name) if fields else None
+            spec = reading.vocabulary.get(name)
+            if inner is None or fields is None:
+                continue
+            if spec is None:
+                problem(reading.problems, fields.node.keys[name], "unknown-name", f"'{name}' is not in the vocabulary", "add it to vocabulary.yaml")
+                continue
+            if name in found:
+                problem(reading.problems, inner, "duplicate-id", f"'{name}' is computed twice", "remove one")
+                continue
+            value = _read_value(name, spec, inner, reading)
+            if value is not None:
+                found[name] = value
+    return found
+
+
+def _read_value(name: str, spec: NameSpec, node: Node, reading: Reading) -> DerivedValue | None:
+    aggregate: str | None = None
+    if isinstance(node, Mapping):
+        fields = Fields(node, f"value '{name}'", reading.problems)
+        aggregate = next((word for word in AGGREGATES if word in fields), None)
+        inner = fields.get(aggregate, required=True) if aggregate else fields.get("is", required=True)
+        fields.done()
+        if inner is None:
+            return None
+        node = inner
+    if not isinstance(node, Scalar):
+        problem(reading.problems, node, "wrong-type", f"value '{name}' must be an expression")
+        return None
+    want = {"number": "number", "flag": "flag"}.get(spec.kind, "word")
+    expression = reading.expression(node, "flag" if aggregate == "count" else want)  # type: ignore[arg-type]
+    if expression is None:
+        return None
+    if (spec.scope == "field") != (aggregate is not None):
+        problem(reading.problems, node, "wrong-scope", f"'{name}': field names, and only they, are aggregates over plans",
+                "write {min: ...}, {max: ...} or {count: ...}")  # fmt: skip
+        return None
+    return DerivedValue(name, expression, " ".join(node.text.split()), aggregate, node.place)
+
+
+ALWAYS = AllOf(())
+NO_TEXT = Template("", (("", None),))
+__all__ = [
+    "ALWAYS", "NO_TEXT", "Name", "read_claims", "read_documents", "read_names", "read_questions", "read_values",
+]  # fmt: skip

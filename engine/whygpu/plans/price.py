@@ -1,0 +1,98 @@
+"""What a plan costs an hour: the newest dated, not suspect price of each allowed provider, the median over providers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whygpu.answers import Answers
+    from whygpu.catalogue import Catalogue, Offering
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """USD an hour for the whole plan, and the offering it rests on; ``machines`` of it are rented."""
+
+    usd_per_hour: float
+    offering: Offering
+    machines: int
+    providers: int
+    """How many providers the median is over."""
+
+
+class PriceList:
+    """Prices of accelerators under the answers' restrictions."""
+
+    def __init__(self, catalogue: Catalogue, answers: Answers) -> None:
+        """Filter the offerings once."""
+        self._catalogue = catalogue
+        self._kinds = frozenset(answers.price_kinds)
+        self._providers = None if answers.providers is None else frozenset(answers.providers)
+        self._classes = None if answers.provider_classes is None else frozenset(answers.provider_classes)
+        self._regions = None if answers.regions is None else frozenset(answers.regions)
+        self._found: dict[tuple[str, int, int], Price | None] = {}
+
+    def price(self, accelerator: str, shard: int, replicas: int) -> Price | None:
+        """The price of ``replicas`` groups of ``shard`` accelerators, each group within one machine where it can be.
+
+        None where no allowed provider offers it at a usable price.
+        """
+        key = (accelerator, shard, replicas)
+        if key not in self._found:
+            self._found[key] = self._price(accelerator, shard, replicas)
+        return self._found[key]
+
+    def _price(self, accelerator: str, shard: int, replicas: int) -> Price | None:
+        allowed = [item for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()) if self._allows(item)]
+        usual = [item for item in allowed if self._class(item) != "marketplace"]
+        asked = self._providers is not None or (self._classes is not None and "marketplace" in self._classes)
+        for offerings in ([allowed] if asked else [usual, allowed]):
+            for dated in (True, False):  # undated last
+                priced = self._by_provider([item for item in offerings if (item.as_of is not None) == dated], shard, replicas)
+                if priced:
+                    priced.sort(key=lambda price: (price.usd_per_hour, price.offering.id))
+                    middle = priced[(len(priced) - 1) // 2]
+                    return Price(middle.usd_per_hour, middle.offering, middle.machines, len(priced))
+        return None
+
+    def _class(self, offering: Offering) -> str:
+        return self._catalogue.providers[offering.provider].provider_class
+
+    def _allows(self, offering: Offering) -> bool:
+        return (
+            offering.suspect is None
+            and offering.price_kind in self._kinds
+            and (self._providers is None or offering.provider in self._providers)
+            and (self._classes is None or self._class(offering) in self._classes)
+            and (self._regions is None or offering.region is None or offering.region in self._regions)
+        )
+
+    def _by_provider(self, offerings: Iterable[Offering], shard: int, replicas: int) -> list[Price]:
+        """Each provider's cheapest way among its newest prices."""
+        grouped: dict[str, list[Offering]] = {}
+        for offering in offerings:
+            grouped.setdefault(offering.provider, []).append(offering)
+        found: list[Price] = []
+        for items in grouped.values():
+            ways = [way for item in items if (way := self._way(item, shard, replicas)) is not None]
+            newest = max((way.offering.as_of or "" for way in ways), default="")
+            ways = [way for way in ways if (way.offering.as_of or "") == newest]
+            if ways:
+                found.append(min(ways, key=lambda way: (way.usd_per_hour, way.offering.id)))
+        return found
+
+    def _way(self, offering: Offering, shard: int, replicas: int) -> Price | None:
+        """Rent enough machines of one offering; a shard larger than the machine needs whole machines."""
+        per_machine = offering.count // shard
+        if per_machine:
+            machines = -(-replicas // per_machine)
+        elif offering.count == 1 and self._class(offering) != "hyperscaler":
+            machines = shard * replicas  # priced per accelerator: the provider joins as many as are asked for
+        elif shard % offering.count == 0 and offering.count > 1:
+            machines = shard // offering.count * replicas
+        else:
+            return None
+        return Price(machines * offering.usd_per_hour, offering, machines, 1)

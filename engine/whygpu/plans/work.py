@@ -1,0 +1,141 @@
+"""The work to be sized: the model's shape and the setup of the checks, from the consultation's names."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from whygpu.chain.environment import plain
+from whygpu.checks import memory
+from whygpu.checks.setup import Format, Setup, Split
+from whygpu.language import values as v
+from whygpu.language.types import Signature
+from whygpu.quantity import GIB
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from whygpu.chain.environment import SessionEnvironment
+    from whygpu.checks.memory import MemoryEstimate
+    from whygpu.checks.reckoning import Reckoning
+    from whygpu.checks.shape import ModelShape
+    from whygpu.knowledge import Knowledge
+
+ONE_CARD = Split()
+
+FUNCTIONS: dict[str, Signature] = {
+    "weights_gib": Signature("weights_gib", ("word",), "GiB", "the model's weights in a number format"),
+    "need_gib": Signature("need_gib", ("word",), "GiB", "all memory the work needs on one accelerator, in a number format"),
+    "method_gib": Signature("method_gib", ("word",), "GiB", "all memory that fine-tuning by a method needs on one accelerator"),
+}
+"""The numeric checks that expressions may call."""
+
+MODEL_NAMES = (
+    "model.name", "model.kind", "model.parameters", "model.active_parameters", "model.layers", "model.experts",
+    "model.kv_heads", "model.image_size", "model.flops_per_sample",
+)  # fmt: skip
+
+# Setup fields that are numbers or words answered under the same key
+_NUMBERS = (
+    "context_tokens", "output_tokens", "concurrency", "batch_size", "sequence_tokens", "gradient_accumulation", "lora_rank",
+)  # fmt: skip
+_FLOATS = ("dataset_tokens", "dataset_samples", "epochs")
+_WORDS = ("phase", "method", "optimizer", "attention", "cross_entropy", "offload", "lora_targets", "runtime", "training_precision")
+_AUTO = frozenset({"auto", ""})
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to run: the shape, and a setup whose format, method and split a plan fills in."""
+
+    shape: ModelShape
+    setup: Setup
+    knowledge: Knowledge
+
+    def memory(self, setup: Setup, split: Split) -> MemoryEstimate:
+        """Memory per accelerator of one way to run it."""
+        return memory.estimate(self.shape, setup, split, self.knowledge.catalogue.coefficients)
+
+    def reckon_in(self, format_id: str) -> list[Reckoning]:
+        """How the need on one accelerator in a format comes about."""
+        return self.memory(replace(self.setup, format=self.knowledge.catalogue.formats[format_id]), ONE_CARD).reckonings()
+
+    def checks(self) -> Mapping[str, Callable[[Sequence[v.Value]], v.Value]]:
+        """The named numeric checks on this work."""
+        return {
+            "weights_gib": lambda arguments: self._in_format(arguments, lambda f: f.weight_bytes(self.shape)),
+            "need_gib": lambda arguments: self._in_format(
+                arguments, lambda f: self.memory(replace(self.setup, format=f), ONE_CARD).total
+            ),
+            "method_gib": self._by_method,
+        }
+
+    def _in_format(self, arguments: Sequence[v.Value], size: Callable[[Format], float]) -> v.Value:
+        word = plain(arguments[0])
+        found = self.knowledge.catalogue.formats.get(word) if isinstance(word, str) else None
+        return v.NO_NUMBER if found is None else v.number(size(found) / GIB)
+
+    def _by_method(self, arguments: Sequence[v.Value]) -> v.Value:
+        method = plain(arguments[0])
+        if method not in ("full", "lora", "qlora"):
+            return v.NO_NUMBER
+        formats = self.knowledge.catalogue.formats
+        setup = replace(self.setup, method=str(method), phase="fine-tuning")
+        if method == "qlora" and "nf4" in formats:
+            setup = replace(setup, format=formats["nf4"])
+        return v.number(self.memory(setup, ONE_CARD).total / GIB)
+
+
+def model_facts(shape: ModelShape) -> dict[str, float | str]:
+    """The ``model.`` names that a shape gives values to; what it does not know is left out."""
+    sizes: dict[str, float | str] = {
+        "model.name": shape.name, "model.kind": shape.kind, "model.parameters": float(shape.parameters),
+        "model.active_parameters": float(shape.active_parameters), "model.layers": float(shape.layers),
+        "model.experts": float(shape.experts), "model.kv_heads": float(shape.kv_heads),
+        "model.image_size": float(shape.image_size), "model.flops_per_sample": float(shape.flops_per_sample),
+    }  # fmt: skip
+    always = {"model.name", "model.kind", "model.parameters", "model.active_parameters", "model.experts"}
+    return {name: value for name, value in sizes.items() if name in always or value}
+
+
+def setup_of(knowledge: Knowledge, environment: SessionEnvironment) -> Setup:
+    """The setup that the consultation's answers and assumptions describe, before a plan fills it in."""
+
+    def answer(key: str) -> float | bool | str | None:
+        spec = knowledge.name_by_answer.get(key)
+        return None if spec is None else plain(environment.value(spec.name))
+
+    formats = knowledge.catalogue.formats
+    found: dict[str, object] = {}
+    for key in _NUMBERS:
+        value = answer(key)
+        if isinstance(value, float):
+            found[key] = max(round(value), 1)
+    for key in _FLOATS:
+        value = answer(key)
+        if isinstance(value, float):
+            found[key] = value
+    for key in _WORDS:
+        value = answer(key)
+        if isinstance(value, str) and value not in _AUTO:
+            found[key] = value
+    checkpointing = answer("gradient_checkpointing")
+    if isinstance(checkpointing, str) and checkpointing not in _AUTO:
+        found["gradient_checkpointing"] = checkpointing
+    pixels = answer("resolution")
+    if isinstance(pixels, float):
+        found["pixels"] = math.sqrt(pixels)
+    if found.get("phase") in ("inference", "batch-inference") and found.get("training_precision"):
+        del found["training_precision"]
+    base = answer("format")
+    start = formats.get(str(base)) if base not in (None, "auto") else None
+    kv = formats.get(str(answer("kv_format")))
+    return Setup(format=start or _native(knowledge, environment), kv_format=kv, **found)  # type: ignore[arg-type]
+
+
+def _native(knowledge: Knowledge, environment: SessionEnvironment) -> Format:
+    """The format the work is sized in before quantization is considered: a derived name of the knowledge base."""
+    formats = knowledge.catalogue.formats
+    word = plain(environment.value("workload.native_format")) if "workload.native_format" in knowledge.vocabulary else None
+    return formats.get(str(word)) or next(iter(formats.values()))

@@ -1,0 +1,86 @@
+"""Numbers as people write them (8B, 32k, 16GiB, $2.50) and as whygpu shows them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_NUMBER = re.compile(r"\$?\s*([-+]?[0-9][0-9_,]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+)\s*([A-Za-z/%]*)\Z")
+_DECIMAL = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
+_BINARY = {"ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
+_BYTE_UNITS = ("bytes", "GiB", "MiB")
+GIB = 2.0**30
+MIB = 2.0**20
+MAX_TEXT = 60
+
+
+def parse_number(text: str, unit: str | None = None) -> float | None:
+    """Read a number with an optional suffix; None where it is not one.
+
+    ``k``, ``M``, ``B`` (or ``G``) and ``T`` are powers of 1,000, ``Ki`` to ``Ti`` of 1,024. For a quantity in bytes, ``GiB`` and ``GB`` are
+    sizes; otherwise the suffix may repeat the quantity's own ``unit`` ("200 ms").
+    """
+    match = _NUMBER.match(text.strip()) if len(text) <= MAX_TEXT else None
+    if match is None:
+        return None
+    try:
+        value = float(match.group(1).replace(",", "").replace("_", ""))
+    except ValueError:
+        return None
+    suffix = match.group(2)
+    if not math.isfinite(value):
+        return None
+    if suffix and unit is not None and suffix.lower() == unit.lower():
+        return value
+    scale = _scale(suffix.lower(), unit)
+    return None if scale is None else value * scale
+
+
+def _scale(suffix: str, unit: str | None) -> float | None:
+    if unit in _BYTE_UNITS:
+        own = {"bytes": 1.0, "GiB": GIB, "MiB": MIB}[unit]
+        if suffix.endswith("b") and len(suffix) > 1:
+            suffix = suffix[:-1]
+            size = _BINARY.get(suffix) or _DECIMAL.get(suffix)
+            return None if size is None else size / own
+        return 1.0 if not suffix else None
+    if unit == "ms" and suffix == "s":
+        return 1000.0
+    return _DECIMAL.get(suffix) or _BINARY.get(suffix)
+
+
+def parse_pixels(text: str) -> float | None:
+    """An image size: "1920x1080" or pixels a side, as the area in pixels; None where it is neither."""
+    sides = [side.strip() for side in text.lower().replace("×", "x").split("x")]
+    if not all(side.isdigit() and len(side) <= 6 for side in sides) or len(sides) > 2:
+        return None
+    return float(int(sides[0]) * int(sides[-1]))
+
+
+def show(value: float, unit: str | None = None) -> str:
+    """A number for reading: three significant digits or so, thousands separated, the unit after it."""
+    if not math.isfinite(value):
+        return "unknown"
+    size = abs(value)
+    if unit in ("parameters", "tokens", "FLOPs", "samples", "bytes", None) and size >= 1e6:
+        for scale, letter in ((1e15, "P"), (1e12, "T"), (1e9, "B"), (1e6, "M")):
+            if size >= scale:
+                text = f"{value / scale:.3g}{letter}"
+                break
+    elif value == int(value) and size < 1e15:
+        text = f"{int(value):,}"
+    elif size >= 1000:
+        text = f"{value:,.0f}"
+    elif size >= 100:
+        text = f"{value:.0f}"
+    elif size >= 10:
+        text = f"{value:.1f}"
+    elif size >= 0.01:
+        text = f"{value:.2f}".rstrip("0").rstrip(".")
+    else:
+        text = f"{value:.2g}"
+    if unit is None or unit in ("parameters", "tokens", "count"):
+        return text
+    if unit.startswith("USD"):
+        return f"${text}{unit.removeprefix('USD')}"
+    return f"{text} {unit}"

@@ -1,0 +1,37 @@
+"""Values as readers see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.chain.environment import plain
+from whygpu.language import values as v
+from whygpu.quantity import show
+
+if TYPE_CHECKING:
+    from whygpu.knowledge import NameSpec
+
+_FORMATS = ("workload.format", "workload.kv_format", "workload.native_format", "plan.format")
+
+
+def show_value(value: v.Value, spec: NameSpec) -> str:
+    """A value with its unit; what is not known says so."""
+    if isinstance(value, v.Number) and value.present is False:
+        return "none"
+    return show_plain(plain(value), spec.unit, spec.name)
+
+
+def show_plain(value: float | bool | str | None, unit: str | None, name: str = "") -> str:
+    """A plain value with its unit."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return show_year(value) if name.endswith(".released") else show(value, unit)
+    return value.upper() if name in _FORMATS else value
+
+
+def show_year(value: float) -> str:
+    """A year has no thousands separator."""
+    return str(int(value))

@@ -1,0 +1,116 @@
+"""Advice as plain data: the JSON of docs/contract.md."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whygpu.advice import Advice, Item, Plan
+    from whygpu.errors import Problem
+    from whygpu.trace import Trace
+
+SCHEMA = 1
+
+
+def advice_dict(advice: Advice) -> dict[str, Any]:
+    """The whole answer."""
+    infeasible = advice.infeasible
+    return {
+        "schema": SCHEMA,
+        "kb": {"version": advice.knowledge_version, "hash": advice.knowledge_hash},
+        "engine": advice.engine,
+        "status": advice.status,
+        "answers": _plain(dict(advice.answers)),
+        "assumed": {item.name: {"value": _plain(item.value), "because": item.because} for item in advice.assumed},
+        "recommendation": plan_dict(advice.recommendation) if advice.recommendation else None,
+        "alternatives": [plan_dict(plan) for plan in advice.alternatives],
+        "rejected": [
+            {"plan": plan_dict(item.plan), "because": [_plain(asdict(reason)) for reason in item.because]}
+            for item in advice.rejected
+        ],
+        "techniques": [_item(item) for item in advice.techniques],
+        "advice": [_item(item) for item in advice.advice],
+        "warnings": [_item(item) for item in advice.warnings],
+        "conflicts": [
+            {"criterion": item.criterion, "plan": item.plan, "for": list(item.favour), "against": list(item.against)}
+            for item in advice.conflicts
+        ],
+        "open": [_plain(asdict(item)) for item in advice.open],
+        "infeasible": None if infeasible is None else _plain(asdict(infeasible)),
+        "trace": trace_dict(advice.trace),
+    }
+
+
+def _item(item: Item) -> dict[str, Any]:
+    return {"id": item.id, "topic": item.topic, "text": item.text, "rules": list(item.rules), "claims": list(item.claims)}
+
+
+def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
+    """One plan; variants have none of their own."""
+    found: dict[str, Any] = {
+        "id": plan.id,
+        "accelerator": _plain(asdict(plan.accelerator)),
+        "count": plan.count,
+        "nodes": plan.nodes,
+        "format": plan.format,
+        "kv_format": plan.kv_format,
+        "method": plan.method,
+        "techniques": list(plan.techniques),
+        "parallelism": asdict(plan.parallelism),
+        "memory": _plain(asdict(plan.memory)),
+        "speed": {
+            name: None if band is None else {"low": _plain(band.low), "likely": _plain(band.likely), "high": _plain(band.high)}
+            for name, band in plan.speed.items()
+        },
+        "cost": None if plan.cost is None else _plain(asdict(plan.cost)),
+        "verdicts": [
+            {"criterion": item.criterion, "strength": item.strength, "for": item.favourable, "rules": list(item.rules), "claims": list(item.claims)}
+            for item in plan.verdicts
+        ],
+        "rank": plan.rank,
+        "unverified": plan.unverified,
+    }
+    if not variant:
+        found["variants"] = [plan_dict(inner, variant=True) for inner in plan.variants]
+    return found
+
+
+def trace_dict(trace: Trace) -> dict[str, Any]:
+    """Facts and steps; what a step does not have is left out."""
+    return {
+        "facts": [_without_empty(asdict(fact)) for fact in trace.facts],
+        "steps": [_without_empty(asdict(step)) for step in trace.steps],
+    }
+
+
+def problem_dicts(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    """Problems as data."""
+    return [
+        {
+            "code": item.code, "severity": item.severity, "message": item.message, "help": item.help, "file": item.place.file,
+            "line": item.place.line, "column": item.place.column, "snippet": item.snippet,
+        }
+        for item in problems
+    ]  # fmt: skip
+
+
+def _without_empty(data: dict[str, Any]) -> dict[str, Any]:
+    """Drop what says nothing; a value of None stays, it says unknown."""
+    return {key: _plain(value) for key, value in data.items() if value not in ((), "") and (value is not None or key == "value")}
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no tuples; 12 significant digits are more than any figure has."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return int(value) if value == int(value) and abs(value) < 2**53 else float(f"{value:.12g}")
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,276 @@
+"""Advice as text for a terminal: the verdict, memory against VRAM, alternatives, what is out, the chain of reasons, what was assumed."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from typing import TYPE_CHECKING
+
+from whygpu.quantity import show
+from whygpu.render.figures import show_plain
+from whygpu.render.style import Style, plain_markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from whygpu.advice import Advice, Plan, Rejection
+    from whygpu.knowledge import Claim, NameSpec
+    from whygpu.trace import Fact, Outcome, Step
+
+_PARTS = (
+    ("weights", "weights_gib", "█"), ("KV cache", "kv_cache_gib", "▓"), ("gradients", "gradients_gib", "▒"), ("optimizer", "optimizer_gib", "▚"),
+    ("activations", "activations_gib", "░"), ("logits", "logits_gib", "▞"), ("overhead", "overhead_gib", "·"),
+)  # fmt: skip
+_SPEEDS = (
+    ("ttft_ms", "first token", "ms"), ("token_ms", "per token", "ms"), ("tokens_per_s", "output", "tokens/s"),
+    ("requests_per_s", "requests", "requests/s"), ("frames_per_s", "frames", "frames/s"), ("train_tokens_per_s", "training", "tokens/s"),
+    ("samples_per_s", "samples", "samples/s"), ("train_hours", "to finish", "hours"),
+)  # fmt: skip
+_MOST_ALTERNATIVES = 8
+_MOST_REJECTED = 8
+
+
+class TextRenderer:
+    """Renders advice; needs the claims and the vocabulary to spell citations and units out."""
+
+    def __init__(
+        self, claims: Mapping[str, Claim], vocabulary: Mapping[str, NameSpec], style: Style | None = None, width: int | None = None
+    ) -> None:
+        """``width`` in characters; the terminal's by default, at most 110."""
+        self._claims, self._vocabulary = claims, vocabulary
+        self._style = style or Style(False)
+        self._width = width or min(shutil.get_terminal_size((100, 24)).columns, 110)
+
+    def render(self, advice: Advice) -> str:
+        """The whole answer."""
+        sections = [
+            list(self._verdict(advice)), list(self._memory(advice)), list(self._alternatives(advice)), list(self._rejected(advice)),
+            list(self._reasons(advice)), list(self._items(advice)), list(self._assumed(advice)), list(self._footer(advice)),
+        ]  # fmt: skip
+        return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+    def _wrap(self, text: str, indent: str = "  ", first: str | None = None) -> Iterator[str]:
+        flat = plain_markdown(" ".join(text.split()))
+        yield from textwrap.wrap(flat, self._width, initial_indent=indent if first is None else first, subsequent_indent=indent)
+
+    # the answer
+
+    def _verdict(self, advice: Advice) -> Iterator[str]:
+        plan = advice.recommendation
+        if plan is None:
+            yield self._style.bad("No plan satisfies every constraint.")
+            yield from self._infeasible(advice)
+            return
+        tied = [other for other in advice.alternatives if other.rank == 1]
+        yield self._style.strong(sentence(plan))
+        if tied:
+            yield from self._wrap("As good: " + ", ".join(f"{other.label} ({price_text(other)})" for other in tied) + ".", "")
+        if plan.unverified:
+            yield self._style.doubtful("Unverified: a limit could not be checked, for want of a figure of this accelerator.")
+        speeds = [f"{label} {_range(plan, name, unit)}" for name, label, unit in _SPEEDS if plan.speed.get(name)]
+        if speeds:
+            yield from self._wrap("Speed: " + "; ".join(speeds) + ".", "  ", "")
+        if plan.cost is not None:
+            where = ", ".join(part for part in (plan.cost.provider, plan.cost.region, f"read {plan.cost.as_of}" if plan.cost.as_of else "undated") if part)
+            total = f"; {show(plan.cost.usd_total, 'USD')} for the job" if plan.cost.usd_total is not None else ""
+            yield f"Cost: {price_text(plan)}, {show(plan.cost.usd_per_month, 'USD')} a month{total} ({plan.cost.price_kind}, {where})."
+
+    def _infeasible(self, advice: Advice) -> Iterator[str]:
+        if advice.infeasible is None:
+            return
+        titles = {step.rule: step.title for step in advice.trace.steps if step.rule}
+        if advice.infeasible.conflict:
+            yield "In conflict:"
+            for rule in advice.infeasible.conflict:
+                yield from self._wrap(f"{titles.get(rule, rule)} ({rule})", "    ", "  - ")
+        if advice.infeasible.relaxations:
+            yield "Any one of these, lifted, would bring a plan back:"
+            for item in advice.infeasible.relaxations:
+                yield from self._wrap(f"{item.constraint}: {item.text} -> {item.plan}", "    ", "  - ")
+
+    def _memory(self, advice: Advice) -> Iterator[str]:
+        plans = advice.plans[:3]
+        if not plans:
+            return
+        yield self._style.strong("Memory per accelerator, against what it has")
+        widest = max(max(plan.memory.usable_gib or 0.0, plan.memory.total_gib) for plan in plans)
+        room = max(self._width - 46, 20)
+        name_width = max(len(plan.label) for plan in plans)
+        for plan in plans:
+            memory = plan.memory
+            usable = memory.usable_gib or 0.0
+            scale = room / widest if widest else 0.0
+            bar = "".join(mark * round(getattr(memory, key) * scale) for _, key, mark in _PARTS)[: round(max(usable, memory.total_gib) * scale)]
+            bar = bar.ljust(max(round(usable * scale) - 1, len(bar)), " ") + "|"
+            figures = f"{show(memory.total_gib)} of {show(usable)} GiB"
+            yield f"  {plan.label.ljust(name_width)} {bar} {figures} {self._badge(memory.verdict)}"
+        yield self._style.faint("  " + "  ".join(f"{mark} {label}" for label, key, mark in _PARTS if any(getattr(plan.memory, key) > 0.005 for plan in plans)) + "  | usable")
+        best = plans[0].memory
+        parts = " + ".join(f"{label} {show(getattr(best, key))}" for label, key, _ in _PARTS if abs(getattr(best, key)) > 0.005)
+        yield from self._wrap(f"{plans[0].label}: {parts} = {show(best.total_gib)} GiB, between {show(best.low_gib)} and {show(best.high_gib)}.")
+
+    def _badge(self, verdict: str) -> str:
+        paint = {"fits": self._style.good, "tight": self._style.doubtful}.get(verdict, self._style.bad)
+        return paint(verdict)
+
+    def _alternatives(self, advice: Advice) -> Iterator[str]:
+        if not advice.alternatives:
+            return
+        yield self._style.strong("Alternatives")
+        for plan in advice.alternatives[:_MOST_ALTERNATIVES]:
+            against = [verdict for verdict in plan.verdicts if not verdict.favourable]
+            why = "; ".join(f"{verdict.criterion} {verdict.strength}" for verdict in against) or "costs more"
+            if plan.rank == 1:
+                why = "tied"
+            yield f"  {plan.rank:>2}. {_short(plan)}: {price_text(plan)}, {plan.memory.verdict}" + self._style.faint(f"  [{why}]")
+        left = len(advice.alternatives) - _MOST_ALTERNATIVES
+        if left > 0:
+            yield self._style.faint(f"      and {left} more (--format json lists all)")
+
+    def _rejected(self, advice: Advice) -> Iterator[str]:
+        if not advice.rejected:
+            return
+        yield self._style.strong("Out")
+        for rejection in advice.rejected[:_MOST_REJECTED]:
+            yield from self._wrap(f"{_short(rejection.plan)}: {_why(rejection)}", "      ", "  - ")
+        left = len(advice.rejected) - _MOST_REJECTED
+        if left > 0:
+            yield self._style.faint(f"    and {left} more (--format json lists all)")
+
+    # the chain
+
+    def _reasons(self, advice: Advice) -> Iterator[str]:
+        plan = advice.recommendation
+        if plan is None:
+            return
+        steps = [step for step in advice.trace.of_plan(plan.id) if step.rule is not None]
+        session = [step for step in advice.trace.steps if step.plan is None and step.rule is not None]
+        if not steps and not session:
+            return
+        yield self._style.strong(f"Why: the rules behind {_short(plan)}")
+        told: set[str] = set()
+        for step in steps:
+            yield from self._step(advice, step, "  ", told)
+        for step in session:
+            if step.id not in told:
+                yield from self._step(advice, step, "  ", told)
+
+    def _step(self, advice: Advice, step: Step, indent: str, told: set[str]) -> Iterator[str]:
+        told.add(step.id)
+        mark = {"exclude": "✗", "prefer": "●"}.get(step.kind, "○")
+        status = f" (defeated by {step.by})" if step.by else ""
+        yield f"{indent}{mark} {self._style.strong(step.title)}{status} {self._style.faint(f'{step.rule}, {step.place}')}"
+        inner = indent + "    "
+        yield from self._wrap(step.text, inner)
+        for outcome in step.conditions:
+            yield self._style.faint(f"{inner}if {_outcome(outcome)}")
+        for claim in step.claims:
+            yield from (self._style.faint(line) for line in self._wrap(self._claim(claim), inner + "  ", f"{inner}» "))
+        for identifier in step.uses:
+            fact = advice.trace.fact_by_id[identifier]
+            for giver in advice.trace.givers.get(identifier, ()):
+                if giver.id in told:
+                    continue
+                if giver.rule is not None:
+                    yield f"{inner}└ because {self._fact(fact)}:"
+                    yield from self._step(advice, giver, inner + "  ", told)
+                elif giver.formula and giver.plan is None:
+                    told.add(giver.id)
+                    terms = ", ".join(f"{term.name} {show(term.value, term.unit)}" for term in giver.terms)
+                    yield from (self._style.faint(line) for line in self._wrap(f"{self._fact(fact)} = {giver.formula}" + (f" ({terms})" if terms else ""), inner + "  ", f"{inner}└ "))
+
+    def _claim(self, identifier: str) -> str:
+        claim = self._claims.get(identifier)
+        return identifier if claim is None else f"{identifier}: {claim.says}"
+
+    def _fact(self, fact: Fact) -> str:
+        return f"{fact.name} is {show_plain(fact.value, fact.unit, fact.name)}"
+
+    # the rest
+
+    def _items(self, advice: Advice) -> Iterator[str]:
+        for title, items, paint in (
+            ("Warnings", advice.warnings, self._style.doubtful), ("Techniques of this plan", advice.techniques, self._style.strong),
+            ("Advice", advice.advice, self._style.strong),
+        ):  # fmt: skip
+            if items:
+                yield paint(title)
+            for item in items:
+                cited = f" [{', '.join(item.claims)}]" if item.claims else ""
+                yield from self._wrap(f"{item.text}{cited}", "    ", "  - ")
+        for conflict in advice.conflicts:
+            yield from self._wrap(
+                f"Sources disagree on {conflict.criterion} of {conflict.plan}: {', '.join(conflict.favour)} for, {', '.join(conflict.against)} against; "
+                "they cancel.", "    ", "  - ",
+            )  # fmt: skip
+
+    def _assumed(self, advice: Advice) -> Iterator[str]:
+        if not advice.assumed:
+            return
+        yield self._style.strong("Assumed, since nothing was said (answer to change it)")
+        for item in advice.assumed:
+            spec = self._vocabulary.get(item.name)
+            value = show_plain(item.value, spec.unit if spec else None, item.name)
+            yield from self._wrap(f"{item.answer} = {value}: {item.because}", "    ", "  - ")
+
+    def _footer(self, advice: Advice) -> Iterator[str]:
+        yield self._style.faint(f"Knowledge base {advice.knowledge_version} ({advice.knowledge_hash}), {advice.engine} engine.")
+
+
+def sentence(plan: Plan) -> str:
+    """The verdict in one sentence."""
+    memory = plan.memory
+    headroom = "" if not memory.usable_gib else f", {show(100 * (1 - memory.total_gib / memory.usable_gib))}% free"
+    fit = {"fits": f"it fits{headroom}", "tight": "it fits, but tightly", "no": "it does not fit"}[memory.verdict]
+    spread = _spread(plan)
+    return f"Take {plan.label}{spread} in {plan.format.upper()}{_method(plan)}: {fit}, {price_text(plan)}."
+
+
+def _spread(plan: Plan) -> str:
+    parallel = plan.parallelism
+    parts: list[str] = []
+    if parallel.data > 1 and plan.method is None:
+        parts.append(f"{parallel.data} replicas")
+    if parallel.tensor > 1:
+        parts.append(f"tensor parallel {parallel.tensor}")
+    if parallel.pipeline > 1:
+        parts.append(f"{parallel.pipeline} stages")
+    if parallel.sharding != "none":
+        parts.append(parallel.sharding.upper())
+    if plan.nodes > 1:
+        parts.append(f"{plan.nodes} machines")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _method(plan: Plan) -> str:
+    return {"full": ", all weights trained", "lora": " with LoRA", "qlora": " with QLoRA"}.get(plan.method or "", "")
+
+
+def price_text(plan: Plan) -> str:
+    """USD an hour, or that there is no price."""
+    return "no price known" if plan.cost is None else f"{show(plan.cost.usd_per_hour, 'USD')} an hour"
+
+
+def _short(plan: Plan) -> str:
+    return f"{plan.label} {plan.format.upper()}{_method(plan)}"
+
+
+def _range(plan: Plan, name: str, unit: str) -> str:
+    band = plan.speed.get(name)
+    if band is None:
+        return "unknown"
+    return f"{show(band.likely, unit)} ({show(band.low)} to {show(band.high)})"
+
+
+def _why(rejection: Rejection) -> str:
+    if not rejection.because:
+        return "rejected"
+    return " ".join(reason.text for reason in rejection.because[:2])
+
+
+def _outcome(outcome: Outcome) -> str:
+    if outcome.left is None and outcome.right is None:
+        return f"{outcome.text}: {outcome.result}"
+    left = show_plain(outcome.left, outcome.unit)
+    right = "" if outcome.right is None else f" against {show_plain(outcome.right, outcome.unit)}"
+    return f"{outcome.text}: {outcome.result} ({left}{right})"
