@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from whygpu.checks.coefficients import Coefficients
     from whygpu.checks.setup import Format
     from whygpu.errors import Place
-    from whygpu.intake import SizeTable
 
 Plain = float | bool | str
 
@@ -145,7 +144,6 @@ class Catalogue:
     models: Mapping[str, Entry]
     formats: Mapping[str, Format]
     coefficients: Coefficients
-    sizes: SizeTable
 
     @cached_property
     def accelerator_names(self) -> Mapping[str, tuple[str, ...]]:

@@ -83,6 +83,8 @@ class Consultation:
     unverified: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     standing: Standing | None = None
     ranking: Ranking | None = None
+    doubts: tuple[str, ...] = ()
+    """What intake was not sure of in the model."""
     irrelevant: list[Question] = field(default_factory=list)
     """Questions answered though they do not apply."""
 
@@ -165,7 +167,7 @@ class _Run:
 
     def _shape(self, model: str | Mapping[str, Any]) -> None:
         place = self._result.answers.places.get("model", Place("answers"))
-        shape = shape_of(model, self._knowledge.catalogue, place)
+        shape, self._result.doubts = shape_of(model, self._knowledge.catalogue, place)
         for name, value in model_facts(shape).items():
             if name in self._knowledge.vocabulary:
                 self._session.set(name, known_value(value))

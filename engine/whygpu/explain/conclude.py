@@ -91,7 +91,7 @@ class _Conclusion:
             rejected=rejected,
             techniques=tuple(self._techniques(ranked[:1])),
             advice=tuple(self._items(Advise)),
-            warnings=(*self._items(Warn), *self._irrelevant()),
+            warnings=(*self._items(Warn), *self._irrelevant(), *self._doubts()),
             conflicts=tuple(self._conflicts(ranked)),
             open=tuple(self._open()),
             infeasible=None if ranked else self._infeasible(),
@@ -268,6 +268,13 @@ class _Conclusion:
         for question in self._c.irrelevant:
             phase = self._c.answers.given.get("phase", "this work")
             yield Item(f"ignored-{question.id}", "answers", f"'{question.id}' does not apply to {phase} and was ignored.", (), ())
+
+    def _doubts(self) -> Iterator[Item]:
+        for number, text in enumerate(self._c.doubts, start=1):
+            yield Item(f"model-{number}", "model", f"The model: {text}.", (), ())
+        assumed = self._c.work.shape.assumed if self._c.work else ()
+        if assumed and not isinstance(self._c.answers.model, str):
+            yield Item("model-shape", "model", f"Of the model these were derived or assumed: {', '.join(assumed)}.", (), ())
 
     def _assumed(self) -> Iterator[Assumed]:
         for item in self._c.assumed:

@@ -9,7 +9,6 @@ from whygpu.catalogue import Entry
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.setup import Format
 from whygpu.errors import did_you_mean
-from whygpu.intake import SizeTable
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.fields import problem
 
@@ -33,21 +32,17 @@ def read_formats(reader: FactReader) -> dict[str, Format]:
     return found
 
 
-def read_coefficients(reader: FactReader) -> tuple[Coefficients, SizeTable]:
-    """The coefficients of the checks, and the typical shapes (the one entry that has ``rows``)."""
+def read_coefficients(reader: FactReader) -> Coefficients:
+    """The coefficients of the checks, and the tables beside them."""
     good: list[Entry] = []
-    sizes = SizeTable(())
     for entry in _read(reader, "coefficients", "coefficient").values():
         try:
-            if "rows" in entry.data:
-                sizes = SizeTable.of(entry.data["rows"])
-                continue
             Coefficients.of([entry.data])
         except (KeyError, TypeError, ValueError) as error:
             _malformed(reader, entry, error)
         else:
             good.append(entry)
-    return Coefficients.of(entry.data for entry in good), sizes
+    return Coefficients.of(entry.data for entry in good)
 
 
 def _malformed(reader: FactReader, entry: Entry, error: Exception) -> None:

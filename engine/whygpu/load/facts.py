@@ -143,7 +143,7 @@ class FactReader:
             for key, figure in figures.items():
                 self._check_attribute(fields, key, figure, gpu_names)
             found[identifier] = Accelerator(
-                identifier, name, aliases, MappingProxyType(figures), fields.node.place, family, vendor
+                identifier, name, aliases, family, vendor, MappingProxyType(figures), fields.node.place
             )
         return found
 

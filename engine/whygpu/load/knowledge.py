@@ -125,7 +125,6 @@ class _Assembly:
     def _catalogue(self, facts: FactReader, vocabulary: ReadOnly[str, NameSpec]) -> Catalogue:
         accelerators = facts.accelerators({name: spec for name, spec in vocabulary.items() if spec.entity == "gpu"})
         providers = read_providers(facts)
-        coefficients, sizes = read_coefficients(facts)
         return Catalogue(
             references=MappingProxyType(facts.references),
             accelerators=MappingProxyType(accelerators),
@@ -134,8 +133,7 @@ class _Assembly:
             purchases=tuple(read_purchases(facts, accelerators)),
             models=MappingProxyType(read_models(facts)),
             formats=MappingProxyType(read_formats(facts)),
-            coefficients=coefficients,
-            sizes=sizes,
+            coefficients=read_coefficients(facts),
         )
 
     def _file(self, name: str, text: str) -> None:
