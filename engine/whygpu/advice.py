@@ -38,7 +38,11 @@ class Parallelism:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """GiB per accelerator; ``overhead_gib`` lies outside the framework's allocator."""
+    """GiB per accelerator: the parts sum to ``total_gib``.
+
+    ``overhead_gib`` lies outside the framework's allocator; ``reused_gib`` is zero or negative, room that gradients and
+    activations take one after the other.
+    """
 
     weights_gib: float
     kv_cache_gib: float
@@ -47,6 +51,7 @@ class Memory:
     activations_gib: float
     logits_gib: float
     overhead_gib: float
+    reused_gib: float
     total_gib: float
     low_gib: float
     high_gib: float
@@ -104,6 +109,8 @@ class Plan:
     unverified: bool
     index: int
     """Its row in the consultation."""
+    behind: str | None = None
+    """What the recommendation has over it; None for the recommendation itself and its equals."""
     variants: tuple[Plan, ...] = ()
 
     @property

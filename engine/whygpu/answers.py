@@ -1,4 +1,4 @@
-"""What the user answered: read from YAML, JSON, Python or ``--set``, checked against the vocabulary, every problem at once."""
+"""What the user answered: from YAML, JSON, Python or ``--set``, checked against the vocabulary."""
 
 from __future__ import annotations
 
@@ -45,29 +45,31 @@ def node_of(value: object, name: str = "answers") -> Node:
     document = Document(name, "")
     try:
         return _node(value, document, 0, "")
-    except _Unfit as error:
+    except _UnfitError as error:
         raise AnswerError([Problem("wrong-type", str(error), Place(name))]) from error
 
 
-class _Unfit(Exception):
+class _UnfitError(Exception):
     pass
 
 
 def _node(value: object, document: Document, depth: int, path: str) -> Node:
     if depth > 8:
-        raise _Unfit(f"'{path}' is nested too deeply")
+        raise _UnfitError(f"'{path}' is nested too deeply")
     if isinstance(value, dict):
         if len(value) > MAX_ITEMS or not all(isinstance(key, str) for key in value):
-            raise _Unfit(f"'{path or 'answers'}' must have at most {MAX_ITEMS} keys, all of them texts")
+            raise _UnfitError(f"'{path or 'answers'}' must have at most {MAX_ITEMS} keys, all of them texts")
         keys = {key: Scalar(key, key, document, 0, 0) for key in value}
-        return Mapping({key: _node(item, document, depth + 1, key) for key, item in value.items()}, keys, document, 0, 0)
+        return Mapping(
+            {key: _node(item, document, depth + 1, key) for key, item in value.items()}, keys, document, 0, 0
+        )
     if isinstance(value, list | tuple):
         if len(value) > MAX_ITEMS:
-            raise _Unfit(f"'{path}' has more than {MAX_ITEMS} items")
+            raise _UnfitError(f"'{path}' has more than {MAX_ITEMS} items")
         return Sequence([_node(item, document, depth + 1, path) for item in value], document, 0, 0)
     if value is None or isinstance(value, bool | int | float | str):
         return Scalar(value, "" if value is None else str(value), document, 0, 0)
-    raise _Unfit(f"'{path}' is a {type(value).__name__}; answers hold mappings, lists, texts, numbers and flags")
+    raise _UnfitError(f"'{path}' is a {type(value).__name__}; answers hold mappings, lists, texts, numbers and flags")
 
 
 def read_text(text: str, name: str) -> Node:
@@ -88,7 +90,14 @@ def apply_settings(node: Node | None, settings: Iterable[str]) -> Node:
         key, equals, text = setting.partition("=")
         path = key.strip().split(".")
         if not equals or not all(path):
-            problems.append(Problem("bad-setting", f"'{setting[:80]}' is not key=value", Place("--set"), "for example --set concurrency=8"))
+            problems.append(
+                Problem(
+                    "bad-setting",
+                    f"'{setting[:80]}' is not key=value",
+                    Place("--set"),
+                    "for example --set concurrency=8",
+                )
+            )
             continue
         value = _setting_value(text.strip(), f"--set {key.strip()}", problems)
         if value is not None:
@@ -118,7 +127,9 @@ def check(node: Node, knowledge: Knowledge) -> Answers:
     """Check answers against the knowledge base; raises AnswerError with every problem."""
     problems: list[Problem] = []
     if not isinstance(node, Mapping):
-        raise AnswerError([Problem("wrong-type", f"answers must be a mapping of keys to values, not {kind_of(node)}", node.place)])
+        raise AnswerError(
+            [Problem("wrong-type", f"answers must be a mapping of keys to values, not {kind_of(node)}", node.place)]
+        )
     answers = _Reader(node, knowledge, problems).read()
     if problems:
         raise AnswerError(problems)
@@ -149,8 +160,13 @@ class _Reader:
                     values[key] = value
             else:
                 known = [*specs, *LISTS, "model"]
-                problem(self._problems, self._node.keys[key], "unknown-key", f"there is no answer '{key}'",
-                        did_you_mean(key, known) or "docs/answers.md lists them")  # fmt: skip
+                problem(
+                    self._problems,
+                    self._node.keys[key],
+                    "unknown-key",
+                    f"there is no answer '{key}'",
+                    did_you_mean(key, known) or "docs/answers.md lists them",
+                )
         if isinstance(model, str):
             values["model"] = model
         given = plain_data(self._node)
@@ -212,12 +228,22 @@ class _Reader:
             value = parse_number(node.value, spec.unit)
         if value is None or not math.isfinite(value):
             example = "1920x1080" if spec.unit == "pixels" else "8, 70e9, 32k, 8B or 16GiB"
-            self._add(node, "wrong-type", f"'{key}' must be a number{f' of {spec.unit}' if spec.unit else ''}, not {kind_of(node)}",
-                      f"for example {example}")  # fmt: skip
+            self._add(
+                node,
+                "wrong-type",
+                f"'{key}' must be a number{f' of {spec.unit}' if spec.unit else ''}, not {kind_of(node)}",
+                f"for example {example}",
+            )
             return None
         low, high = spec.minimum, spec.maximum
         if (low is not None and value < low) or (high is not None and value > high):
-            bounds = f"at least {low:g}" if high is None else f"at most {high:g}" if low is None else f"between {low:g} and {high:g}"
+            bounds = (
+                f"at least {low:g}"
+                if high is None
+                else f"at most {high:g}"
+                if low is None
+                else f"between {low:g} and {high:g}"
+            )
             self._add(node, "out-of-range", f"'{key}' is {value:g}; it must be {bounds}")
             return None
         if spec.integer and value != int(value):
@@ -243,19 +269,29 @@ class _Reader:
                 ids = catalogue.find_accelerators(item.text)
                 if not ids:
                     known = [name for card in catalogue.accelerators.values() for name in (card.id, card.name)]
-                    self._add(item, "unknown-accelerator", f"there is no accelerator '{item.text[:60]}'",
-                              did_you_mean(item.text, known) or "kb/facts/accelerators lists them")  # fmt: skip
+                    self._add(
+                        item,
+                        "unknown-accelerator",
+                        f"there is no accelerator '{item.text[:60]}'",
+                        did_you_mean(item.text, known) or "kb/facts/accelerators lists them",
+                    )
                 found.extend(ids)
                 continue
-            allowed: Iterable[str] | None = {
-                "price_kinds": PRICE_KINDS, "provider_classes": PROVIDER_CLASSES, "providers": catalogue.providers,
+            allowed = {
+                "price_kinds": PRICE_KINDS,
+                "provider_classes": PROVIDER_CLASSES,
+                "providers": catalogue.providers,
                 "regions": {offering.region for offering in catalogue.offerings if offering.region},
-            }[key]  # fmt: skip
+            }[key]
             if item.text in set(allowed):
                 found.append(item.text)
             else:
-                self._add(item, "bad-choice", f"'{key}' has no '{item.text[:60]}'",
-                          did_you_mean(item.text, allowed) or f"known: {', '.join(sorted(allowed)[:24])}")  # fmt: skip
+                self._add(
+                    item,
+                    "bad-choice",
+                    f"'{key}' has no '{item.text[:60]}'",
+                    did_you_mean(item.text, allowed) or f"known: {', '.join(sorted(allowed)[:24])}",
+                )
         return tuple(dict.fromkeys(found))
 
     def _model(self, node: Node) -> str | dict[str, Any] | None:
@@ -264,15 +300,25 @@ class _Reader:
             if len(ids) == 1:
                 return ids[0]
             if ids:
-                self._add(node, "ambiguous-model", f"'{node.value[:80]}' names several models", f"one of {', '.join(ids)}")
+                self._add(
+                    node, "ambiguous-model", f"'{node.value[:80]}' names several models", f"one of {', '.join(ids)}"
+                )
                 return None
             known = [name for model in self._knowledge.catalogue.models.values() for name in (model.id, model.name)]
-            self._add(node, "unknown-model", f"there is no preset model '{node.value[:80]}'",
-                      did_you_mean(node.value, known) or "give its figures instead: model: {parameters: 8B}")  # fmt: skip
+            self._add(
+                node,
+                "unknown-model",
+                f"there is no preset model '{node.value[:80]}'",
+                did_you_mean(node.value, known) or "give its figures instead: model: {parameters: 8B}",
+            )
             return None
         if isinstance(node, Mapping):
             data = plain_data(node)
             return data if isinstance(data, dict) else None
-        self._add(node, "wrong-type", f"'model' must be a preset's name or a mapping of its figures, not {kind_of(node)}",
-                  "for example model: llama-3.1-8b, or model: {parameters: 8B}")  # fmt: skip
+        self._add(
+            node,
+            "wrong-type",
+            f"'model' must be a preset's name or a mapping of its figures, not {kind_of(node)}",
+            "for example model: llama-3.1-8b, or model: {parameters: 8B}",
+        )
         return None

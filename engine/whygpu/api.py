@@ -48,13 +48,21 @@ class KnowledgeBase:
         return check(node_of(dict(answers)) if hasattr(answers, "keys") else answers, self.knowledge)  # type: ignore[arg-type]
 
     def consult(
-        self, answers: Answers | Mapping[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
+        self,
+        answers: Answers | Mapping[str, object] | Node,
+        *,
+        engine: EngineName = "durable",
+        today: date | None = None,
     ) -> Consultation:
         """Everything decided about the answers; raises AnswerError."""
         return consult(self.knowledge, self.check(answers), self.chain(engine), engine, today)
 
     def advise(
-        self, answers: Answers | Mapping[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
+        self,
+        answers: Answers | Mapping[str, object] | Node,
+        *,
+        engine: EngineName = "durable",
+        today: date | None = None,
     ) -> Advice:
         """The advice on the answers; raises AnswerError."""
         return conclude(self.consult(answers, engine=engine, today=today))

@@ -25,21 +25,26 @@ MAX_ANSWERS_BYTES = 1024 * 1024
 def explain_main(arguments: Sequence[str] | None = None) -> int:
     """The ``kb-explain`` command."""
     parser = argparse.ArgumentParser(
-        prog="kb-explain", description="Which hardware for this work, and why: reads answers, prints the recommendation and its reasons.",
+        prog="kb-explain",
+        description="Which hardware for this work, and why: reads answers, prints the recommendation and its reasons.",
         epilog=f"example: {EXAMPLE}",
-    )  # fmt: skip
+    )
     _explain_options(parser)
     return _run(lambda: _explain(parser.parse_args(arguments), parser))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The ``whygpu`` command."""
-    parser = argparse.ArgumentParser(prog="whygpu", description="Which hardware for this work, and why.", epilog=f"example: {EXAMPLE}")
+    parser = argparse.ArgumentParser(
+        prog="whygpu", description="Which hardware for this work, and why.", epilog=f"example: {EXAMPLE}"
+    )
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     explain = commands.add_parser("explain", help="recommend hardware and explain it (the same as kb-explain)")
     _explain_options(explain)
     check = commands.add_parser("check", help="load a knowledge base, check types and sources, run the rules' tests")
-    check.add_argument("kb", nargs="?", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)")
+    check.add_argument(
+        "kb", nargs="?", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
+    )
     check.add_argument("--format", choices=("text", "json"), default="text")
     ui = commands.add_parser("ui", help="the wizard in a browser")
     ui.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
@@ -55,11 +60,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _explain_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("answers", nargs="?", metavar="ANSWERS.yaml", help="answers as YAML or JSON; '-' reads standard input")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an answer, laid over the file's; may be repeated")
+    parser.add_argument(
+        "answers", nargs="?", metavar="ANSWERS.yaml", help="answers as YAML or JSON; '-' reads standard input"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an answer, laid over the file's; may be repeated",
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)")
-    parser.add_argument("--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules")
+    parser.add_argument(
+        "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
+    )
+    parser.add_argument(
+        "--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules"
+    )
 
 
 def _run(command: object) -> int:
@@ -121,7 +138,9 @@ def _answers(options: argparse.Namespace) -> Node:
                 with Path(options.answers).open("rb") as file:
                     data = file.read(MAX_ANSWERS_BYTES + 1)
             if len(data) > MAX_ANSWERS_BYTES:
-                raise AnswerError([Problem("too-large", f"more than {MAX_ANSWERS_BYTES:,} bytes of answers", Place(name))])
+                raise AnswerError(
+                    [Problem("too-large", f"more than {MAX_ANSWERS_BYTES:,} bytes of answers", Place(name))]
+                )
             node = read_text(data.decode("utf-8"), name)
         except OSError as error:
             raise AnswerError([Problem("unreadable", f"cannot be read: {error.strerror}", Place(name))]) from error
@@ -148,12 +167,15 @@ def _check(options: argparse.Namespace) -> int:
         tests = sum(len(rule.tests) for rule in knowledge.rules)
         cards = len(knowledge.catalogue.accelerators)
         summary = (
-            f"{len(knowledge.rules)} rules, {tests} tests, {len(knowledge.vocabulary)} names, {len(knowledge.claims)} claims, {cards} accelerators, "
+            f"{len(knowledge.rules)} rules, {tests} tests, {len(knowledge.vocabulary)} names, "
+            f"{len(knowledge.claims)} claims, {cards} accelerators, "
             f"{len(knowledge.catalogue.offerings)} offerings, {len(knowledge.catalogue.models)} models"
         )
     failed = any(problem.severity == "error" for problem in problems)
     if options.format == "json":
-        json.dump({"clean": not problems, "problems": problem_dicts(problems), "summary": summary}, sys.stdout, indent=1)
+        json.dump(
+            {"clean": not problems, "problems": problem_dicts(problems), "summary": summary}, sys.stdout, indent=1
+        )
         sys.stdout.write("\n")
     else:
         if problems:

@@ -1,7 +1,8 @@
 """A consultation: answers in, everything that was decided out. The driver of both engines.
 
-Facts and assumptions; session rules; plans enumerated; hard rules; values over the plans left; soft rules; ranking. An engine is asked only which
-rules of a stratum fire; overrides, conclusions and ``otherwise`` are settled here, once for both.
+Facts and assumptions; session rules; plans enumerated; hard rules; values over the plans left; soft rules; ranking.
+An engine is asked only which rules of a stratum fire; overrides, conclusions and ``otherwise`` are settled here, once
+for both.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from whygpu.knowledge import Conclude, Consider, Verdict
 from whygpu.language import values as v
 from whygpu.load.conditions import expression_of
 from whygpu.models import shape_of
-from whygpu.plans.columns import Costs, costs_of, fill
+from whygpu.plans.columns import Costs, comparable, costs_of, fill
 from whygpu.plans.enumerate import Field, Options, Targets, enumerate_plans
 from whygpu.plans.price import PriceList
 from whygpu.plans.rank import Priority, Ranking, Standing, rank, standing
@@ -89,7 +90,9 @@ class Consultation:
     """Questions answered though they do not apply."""
 
 
-def consult(knowledge: Knowledge, answers: Answers, chain: Chain, engine: str, today: date | None = None) -> Consultation:
+def consult(
+    knowledge: Knowledge, answers: Answers, chain: Chain, engine: str, today: date | None = None
+) -> Consultation:
     """Run one consultation; raises AnswerError where the model cannot be understood."""
     session = SessionEnvironment(knowledge)
     result = Consultation(knowledge, answers, engine, session)
@@ -119,6 +122,7 @@ class _Run:
         for stratum in self._knowledge.strata.hard:
             self._plan_stratum(stratum, self._result.plans)
             self._reject(stratum, self._result.plans)
+        self._compare(self._result.plans)
         self._field_values(self._result.plans)
         for stratum in self._knowledge.strata.soft:
             self._plan_stratum(stratum, self._result.plans)
@@ -176,8 +180,16 @@ class _Run:
     def _size(self) -> None:
         work = self._result.work
         if work is None:
-            raise AnswerError([Problem("no-model", "no model is given and none can be assumed", Place("answers"),
-                                       "add 'model:', a preset's name or a mapping of its figures")])  # fmt: skip
+            raise AnswerError(
+                [
+                    Problem(
+                        "no-model",
+                        "no model is given and none can be assumed",
+                        Place("answers"),
+                        "add 'model:', a preset's name or a mapping of its figures",
+                    )
+                ]
+            )
         self._result.work = work = Work(work.shape, setup_of(self._knowledge, self._session), self._knowledge)
         self._session.provide(work.checks())
 
@@ -198,8 +210,12 @@ class _Run:
             self._settle(name)
 
     def _settle(self, name: str) -> None:
-        said = [(effect.value, rule.id) for rule in self._result.fired for effect in rule.effects
-                if isinstance(effect, Conclude) and effect.name == name]  # fmt: skip
+        said = [
+            (effect.value, rule.id)
+            for rule in self._result.fired
+            for effect in rule.effects
+            if isinstance(effect, Conclude) and effect.name == name
+        ]
         values = {value for value, _ in said}
         if len(values) == 1:
             self._session.set(name, known_value(said[0][0]))
@@ -221,8 +237,11 @@ class _Run:
         return False
 
     def _concluders(self, name: str) -> Iterable[Rule]:
-        return (rule for rule in self._knowledge.rules
-                if any(isinstance(effect, Conclude) and effect.name == name for effect in rule.effects))  # fmt: skip
+        return (
+            rule
+            for rule in self._knowledge.rules
+            if any(isinstance(effect, Conclude) and effect.name == name for effect in rule.effects)
+        )
 
     # plans
 
@@ -249,8 +268,12 @@ class _Run:
         return None if spec is None else plain(self._session.value(spec.name))
 
     def _considered(self, what: str) -> tuple[str, ...]:
-        found = (effect.option for rule in self._result.fired for effect in rule.effects
-                 if isinstance(effect, Consider) and effect.what == what)  # fmt: skip
+        found = (
+            effect.option
+            for rule in self._result.fired
+            for effect in rule.effects
+            if isinstance(effect, Consider) and effect.what == what
+        )
         return tuple(dict.fromkeys(found))
 
     def _options(self) -> Options:
@@ -280,17 +303,21 @@ class _Run:
         frames = number("frames_per_second")
         streams = number("streams") or 1.0
         return Targets(
-            requests_per_s=number("requests_per_second"), frames_per_s=None if frames is None else frames * streams,
-            ttft_ms=number("latency_ms"), token_ms=number("token_latency_ms"), train_hours=number("deadline_hours"),
-        )  # fmt: skip
+            requests_per_s=number("requests_per_second"),
+            frames_per_s=None if frames is None else frames * streams,
+            ttft_ms=number("latency_ms"),
+            token_ms=number("token_latency_ms"),
+            train_hours=number("deadline_hours"),
+        )
 
     def _accelerators(self) -> list[Accelerator]:
         answers = self._result.answers
         return [
-            card for card in self._knowledge.catalogue.accelerators.values()
+            card
+            for card in self._knowledge.catalogue.accelerators.values()
             if (answers.accelerators is None or card.id in answers.accelerators)
             and card.id not in answers.exclude_accelerators
-        ]  # fmt: skip
+        ]
 
     def _plan_stratum(self, stratum: Stratum, plans: PlanEnvironment) -> None:
         found = self._chain.fired_plans(stratum, plans, self._result.alive)
@@ -345,6 +372,13 @@ class _Run:
             if open_.any() and not open_.all():
                 self._result.unverified = self._result.unverified | open_
 
+    def _compare(self, plans: PlanEnvironment) -> None:
+        """Settle what the plans that are left compare by."""
+        result = self._result
+        if result.costs is not None and result.field_ is not None:
+            result.costs = comparable(result.costs, result.field_, result.alive)
+            plans.set("plan.objective", v.column(result.costs.objective))
+
     def _field_values(self, plans: PlanEnvironment) -> None:
         alive = self._result.alive
         for value in self._knowledge.values.values():
@@ -373,7 +407,9 @@ class _Run:
             if isinstance(effect, Verdict)
         ]
         result.standing = standing(verdicts, len(result.alive))
-        result.ranking = rank(result.alive, result.unverified, result.standing, costs.objective, self._priority(field_, costs))
+        result.ranking = rank(
+            result.alive, result.unverified, result.standing, costs.objective, self._priority(field_, costs)
+        )
 
     def _priority(self, field_: Field, costs: Costs) -> Priority | None:
         criterion = self._answered("priority")
@@ -402,7 +438,12 @@ def _column_of(kind: str, said: dict[float | bool | str, Mask], size: int) -> v.
     return v.Word(words)
 
 
-def fill_template(template: Template, environment: SessionEnvironment | PlanEnvironment, knowledge: Knowledge, index: int | None = None) -> str:
+def fill_template(
+    template: Template,
+    environment: SessionEnvironment | PlanEnvironment,
+    knowledge: Knowledge,
+    index: int | None = None,
+) -> str:
     """The template with its names' values put in, with their units; of plan ``index`` where it is judged per plan."""
     from whygpu.render.figures import show_value  # noqa: PLC0415  only texts need it
 
@@ -410,6 +451,10 @@ def fill_template(template: Template, environment: SessionEnvironment | PlanEnvi
     for literal, name in template.parts:
         found.append(literal)
         if name is not None:
-            value = environment.at(name, index) if isinstance(environment, PlanEnvironment) and index is not None else environment.value(name)
+            value = (
+                environment.at(name, index)
+                if isinstance(environment, PlanEnvironment) and index is not None
+                else environment.value(name)
+            )
             found.append(show_value(value, knowledge.vocabulary[name]))
     return "".join(found).strip()

@@ -22,9 +22,17 @@ Expectation = Literal["fires", "silent", "unknown"]
 
 STRENGTHS: tuple[Strength, ...] = ("mild", "normal", "strong")
 CRITERIA = (
-    "memory", "latency", "throughput", "cost", "quality", "efficiency", "interconnect", "reliability", "ecosystem",
+    "memory",
+    "latency",
+    "throughput",
+    "cost",
+    "quality",
+    "efficiency",
+    "interconnect",
+    "reliability",
+    "ecosystem",
     "right-size",
-)  # fmt: skip
+)
 """What a preference can speak to (design, section 3)."""
 
 CONSIDERABLE = ("format", "method", "sharding")

@@ -17,8 +17,8 @@ MAX_TEXT = 60
 def parse_number(text: str, unit: str | None = None) -> float | None:
     """Read a number with an optional suffix; None where it is not one.
 
-    ``k``, ``M``, ``B`` (or ``G``) and ``T`` are powers of 1,000, ``Ki`` to ``Ti`` of 1,024. For a quantity in bytes, ``GiB`` and ``GB`` are
-    sizes; otherwise the suffix may repeat the quantity's own ``unit`` ("200 ms").
+    ``k``, ``M``, ``B`` (or ``G``) and ``T`` are powers of 1,000, ``Ki`` to ``Ti`` of 1,024. For a quantity in bytes,
+    ``GiB`` and ``GB`` are sizes; otherwise the suffix may repeat the quantity's own ``unit`` ("200 ms").
     """
     match = _NUMBER.match(text.strip()) if len(text) <= MAX_TEXT else None
     if match is None:
@@ -82,5 +82,6 @@ def show(value: float, unit: str | None = None) -> str:
     if unit is None or unit in ("parameters", "tokens", "count"):
         return text
     if unit.startswith("USD"):
-        return f"${text}{unit.removeprefix('USD')}"
+        cents = f"{value:,.2f}" if 0.01 <= size < 1000 and value != int(value) else text
+        return f"${cents}{unit.removeprefix('USD')}"
     return f"{text} {unit}"

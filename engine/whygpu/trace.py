@@ -1,6 +1,7 @@
-"""The record of a consultation: facts and steps, one immutable bipartite graph. Everything an explanation says is read off it.
+"""The record of a consultation: facts and steps, one immutable bipartite graph that every explanation is read off.
 
-A step uses facts and gives facts. A check is a step with its formula and terms, so arithmetic is inside the explanation.
+A step uses facts and gives facts. A check is a step with its formula and terms, so arithmetic is inside the
+explanation.
 """
 
 from __future__ import annotations

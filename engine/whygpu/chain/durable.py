@@ -1,9 +1,10 @@
-"""The one adapter to durable-rules: compiles strata to the subset measured to be safe, asserts facts, reports what fired.
+"""The one adapter to durable-rules: compiles strata to the subset measured to be safe, asserts facts, reports firings.
 
-The subset, and why (docs/durable-rules.md): conjunctions of patterns that each test one fact against constants; kind test first; no joins on
-values, no ``none``, no ``or``, no retraction; a boot fact in every session; a fixed pool of sessions; facts in groups of at most
-200 rules with copies of the facts of their own, so that no node of the network reaches the sizes at which the library breaks. What
-compares two values is computed before by the evaluator and asserted as a test that is true or false.
+The subset, and why (docs/durable-rules.md): conjunctions of patterns that each test one fact against constants; kind
+test first; no joins on values, no ``none``, no ``or``, no retraction; a boot fact in every session; a fixed pool of
+sessions; facts in groups of at most 200 rules with copies of the facts of their own, so that no node of the network
+reaches the sizes at which the library breaks. What compares two values is computed before by the evaluator and
+asserted as a test that is true or false.
 """
 
 from __future__ import annotations
@@ -83,9 +84,7 @@ class Program:
         """Compile; ``without`` leaves rules out, to show that nothing but the engine fires them."""
         self._scope = {name: spec.scope for name, spec in knowledge.vocabulary.items()}
         self._without = without
-        self._definition: dict[str, Json] = {
-            "boot": {"all": [{"m_0": {"k": "boot"}}], "pri": 0, "dist": 0}
-        }
+        self._definition: dict[str, Json] = {"boot": {"all": [{"m_0": {"k": "boot"}}], "pri": 0, "dist": 0}}
         self.rule_of: dict[str, str] = {}
         self.groups: dict[int, list[Group]] = {}
         stages = [*strata.session, *strata.hard, *strata.soft]
@@ -204,7 +203,9 @@ class DurableEngine:
         self.program = Program(knowledge, knowledge.strata, without)
         self.share = share
         try:
-            self._handle: int = durable_rules_engine.create_ruleset(f"whygpu{next(_names)}", dumps(self.program.definition))
+            self._handle: int = durable_rules_engine.create_ruleset(
+                f"whygpu{next(_names)}", dumps(self.program.definition)
+            )
         except durable_rules_engine.error as error:
             raise EngineError(f"durable-rules refused the rule set: {error}") from error
         weakref.finalize(self, durable_rules_engine.delete_ruleset, self._handle)
@@ -241,8 +242,7 @@ class DurableEngine:
             started = self._library.start_action_for_state(self._handle, state)
             message = started[1] if started else None
             while message:
-                for name, facts in json.loads(message).items():
-                    yield name, facts
+                yield from json.loads(message).items()
                 message = self._library.complete_and_start_action(self._handle, state)
         except self._library.error as error:
             raise EngineError(f"durable-rules failed while firing: {error}") from error
@@ -264,7 +264,9 @@ class DurableChain:
             pass
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Give the session back."""
         self._engine.release(self._session)
 
@@ -310,9 +312,10 @@ class DurableChain:
         """Assert one fact for each set of plans that are alike in every test that can still matter."""
         truth = environment.evaluator.truth
         live = [
-            plan for session, plan in bucket.rules
+            plan
+            for session, plan in bucket.rules
             if not self._engine.share or all(self._may_hold(literal, environment) for literal in session)
-        ]  # fmt: skip
+        ]
         if not live:
             return
         literals = list(dict.fromkeys(literal for plan in live for literal in plan))
@@ -331,9 +334,9 @@ class DurableChain:
         for number, position in enumerate(first):
             fact: Json = {"g": group.kind, "k": bucket.kind, "p": f"{bucket.kind}.{number}"}
             for test in tests.values():
-                value = self._at(environment.evaluator.value(test.expression), int(indices[position]))
-                if value is not None:
-                    fact[test.key] = value
+                plain_value = self._at(environment.evaluator.value(test.expression), int(indices[position]))
+                if plain_value is not None:
+                    fact[test.key] = plain_value
             mask = np.zeros_like(alive)
             mask[indices[which == number]] = True
             sharing[str(fact["p"])] = mask

@@ -1,4 +1,4 @@
-"""What the consultation needs of an engine: which rules of a stratum fire. The evaluator is the plain answer to that."""
+"""What a consultation needs of an engine: which rules of a stratum fire. The evaluator is the plain answer to that."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Chain(Protocol):
     def __enter__(self) -> Self:
         """Begin."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Give everything back."""
 
 
@@ -55,5 +57,7 @@ class EvaluatorChain:
         """Nothing to begin."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Nothing to give back."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from whygpu.language import values as v
 from whygpu.language.evaluate import Evaluator
@@ -114,8 +116,8 @@ class PlanEnvironment:
 def one(value: v.Value, index: int) -> v.Value:
     """One plan's value out of a column."""
 
-    def pick(item: object) -> object:
-        return item[index].item() if hasattr(item, "dtype") and getattr(item, "ndim", 0) else item
+    def pick(item: Any) -> Any:
+        return item[index].item() if isinstance(item, np.ndarray) else item
 
     match value:
         case v.Number(low=low, high=high, present=present):

@@ -1,7 +1,8 @@
 """Orders rules so that each is judged once, when every name it depends on is settled.
 
-A rule comes after all rules that conclude a name it uses, directly or through derived values, and after every rule that overrides it.
-So negation, ``unless`` and ``otherwise`` are safe, and the outcome cannot depend on the order in which an engine fires rules.
+A rule comes after all rules that conclude a name it uses, directly or through derived values, and after every rule
+that overrides it. So negation, ``unless`` and ``otherwise`` are safe, and the outcome cannot depend on the order in
+which an engine fires rules.
 """
 
 from __future__ import annotations
@@ -85,12 +86,16 @@ def stratify(rules: Iterable[Rule], values: Mapping[str, DerivedValue]) -> tuple
         graph.add_edges_from((rule.id, other) for other in rule.overrides if other in by_id)
     stage = {rule.id: _stage(rule) for rule in rules}
     problems += _circles(graph, by_id)
-    for before, after in graph.edges:
-        if stage[before] > stage[after]:
-            problems.append(Problem(
-                "wrong-stage", f"rule '{after}' is judged before '{before}', which it depends on or is overridden by",
-                by_id[after].place, "a rule once per consultation comes before rules per plan, hard before soft",
-            ))  # fmt: skip
+    for early, late in graph.edges:
+        if stage[early] > stage[late]:
+            problems.append(
+                Problem(
+                    "wrong-stage",
+                    f"rule '{late}' is judged before '{early}', which it depends on or is overridden by",
+                    by_id[late].place,
+                    "a rule once per consultation comes before rules per plan, hard before soft",
+                )
+            )
     if problems:
         return Strata((), (), ()), problems
     depth: dict[str, int] = {}
@@ -112,9 +117,10 @@ def _override_problems(rules: tuple[Rule, ...], by_id: Mapping[str, Rule]) -> It
                 yield Problem("unknown-rule", f"rule '{rule.id}' overrides '{other}', which does not exist", rule.place)
             elif by_id[other].scope == "session" and rule.scope != "session":
                 yield Problem(
-                    "wrong-scope", f"rule '{rule.id}' is judged per plan and cannot override '{other}', which is not",
+                    "wrong-scope",
+                    f"rule '{rule.id}' is judged per plan and cannot override '{other}', which is not",
                     rule.place,
-                )  # fmt: skip
+                )
 
 
 def _circles(graph: nx.DiGraph[str], by_id: Mapping[str, Rule]) -> Iterator[Problem]:
@@ -123,7 +129,9 @@ def _circles(graph: nx.DiGraph[str], by_id: Mapping[str, Rule]) -> Iterator[Prob
         if len(group) > 1 or graph.has_edge(first, first):
             circle = " -> ".join([*(edge[0] for edge in nx.find_cycle(graph.subgraph(group))), ""]).removesuffix(" -> ")
             place: Place = by_id[first].place
-            yield Problem("circular", f"rules in a circle: {circle}: each needs what the next concludes or overrides", place)
+            yield Problem(
+                "circular", f"rules in a circle: {circle}: each needs what the next concludes or overrides", place
+            )
 
 
 def _layers(rules: list[Rule], depth: Mapping[str, int], concluders: Mapping[str, list[str]]) -> tuple[Stratum, ...]:

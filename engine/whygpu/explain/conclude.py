@@ -1,8 +1,9 @@
-"""Makes the advice of a consultation: plans ranked, one per accelerator with its variants, rejections with reasons, items with citations."""
+"""Makes the advice of a consultation: ranked plans, rejections with their reasons, items with citations."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,7 @@ from whygpu.quantity import GIB, MIB
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from whygpu.checks.reckoning import Range
     from whygpu.consult import Consultation
     from whygpu.plans.enumerate import Candidate
 
@@ -75,7 +77,9 @@ class _Conclusion:
         groups = self._groups()
         ranked = self._ranked(groups)
         rejected = tuple(self._rejections())
-        status: Status = "infeasible" if not ranked else "tied" if len(ranked) > 1 and ranked[1].rank == 1 else "recommended"
+        status: Status = (
+            "infeasible" if not ranked else "tied" if len(ranked) > 1 and ranked[1].rank == 1 else "recommended"
+        )
         shown = [plan.index for plan in ranked[:_TRACED]]
         recorder = Recorder(c, self._ids)
         trace = recorder.trace(shown, [rejection.plan.index for rejection in rejected])
@@ -114,9 +118,13 @@ class _Conclusion:
         heads = [rows[0] for rows in groups.values()]
         found: list[Plan] = []
         for position, rows in enumerate(groups.values(), start=1):
-            tied = ranking.tied(heads[0], rows[0]) and bool(self._c.unverified[heads[0]]) == bool(self._c.unverified[rows[0]])
+            tied = ranking.tied(heads[0], rows[0]) and bool(self._c.unverified[heads[0]]) == bool(
+                self._c.unverified[rows[0]]
+            )
             variants = tuple(self._plan(row, None, ()) for row in rows[1:])
-            found.append(self._plan(rows[0], 1 if tied else position, variants))
+            behind = "unverified" if self._c.unverified[rows[0]] else ranking.behind(rows[0], heads[0])
+            plan = self._plan(rows[0], 1 if tied else position, variants)
+            found.append(plan if tied else replace(plan, behind=behind))
         return found
 
     def _plan(self, index: int, rank: int | None, variants: tuple[Plan, ...]) -> Plan:
@@ -135,9 +143,19 @@ class _Conclusion:
             techniques=tuple(technique.id for technique in self._techniques_of(index)),
             parallelism=Parallelism(split.tensor, split.pipeline, split.data, split.sharding),
             memory=Memory(
-                *(getattr(need, part) / GIB for part in ("weights", "kv_cache", "gradients", "optimizer")),
-                (need.activations + need.reused) / GIB, need.logits / GIB, need.overhead / GIB, need.total / GIB, need.low / GIB,
-                need.high / GIB, None if mib is None else usable / GIB, need.verdict(usable),
+                weights_gib=need.weights / GIB,
+                kv_cache_gib=need.kv_cache / GIB,
+                gradients_gib=need.gradients / GIB,
+                optimizer_gib=need.optimizer / GIB,
+                activations_gib=need.activations / GIB,
+                logits_gib=need.logits / GIB,
+                overhead_gib=need.overhead / GIB,
+                reused_gib=need.reused / GIB,
+                total_gib=need.total / GIB,
+                low_gib=need.low / GIB,
+                high_gib=need.high / GIB,
+                usable_gib=None if mib is None else usable / GIB,
+                verdict=need.verdict(usable),
             ),
             speed=self._speed(index),
             cost=self._cost(index),
@@ -146,11 +164,11 @@ class _Conclusion:
             unverified=bool(self._c.unverified[index]),
             index=index,
             variants=variants,
-        )  # fmt: skip
+        )
 
-    def _speed(self, index: int) -> dict[str, object]:
+    def _speed(self, index: int) -> dict[str, Range | None]:
         bands = self._c.field_.speeds.bands if self._c.field_ else {}
-        found: dict[str, object] = {}
+        found: dict[str, Range | None] = {}
         for name in FIGURES:
             band = bands.get(name)
             at = None if band is None else band.at(index)
@@ -165,13 +183,24 @@ class _Conclusion:
         offering = price.offering
         provider = self._knowledge.catalogue.providers[offering.provider]
         hourly = price.usd_per_hour
-        tokens = max((field_.speeds.likely(name, index) for name in ("tokens_per_s", "train_tokens_per_s")), key=_finite)
+        tokens = max(
+            (field_.speeds.likely(name, index) for name in ("tokens_per_s", "train_tokens_per_s")), key=_finite
+        )
         total, objective = float(costs.usd_total[index]), float(costs.objective[index])
         return Cost(
-            hourly, offering.id, provider.id, provider.provider_class, offering.region, offering.price_kind, offering.as_of,
-            hourly * HOURS_PER_MONTH, hourly / 3600 / tokens * 1e6 if tokens > 0 else None,
-            total if math.isfinite(total) else None, objective if math.isfinite(objective) else None, costs.unit,
-        )  # fmt: skip
+            hourly,
+            offering.id,
+            provider.id,
+            provider.provider_class,
+            offering.region,
+            offering.price_kind,
+            offering.as_of,
+            hourly * HOURS_PER_MONTH,
+            hourly / 3600 / tokens * 1e6 if tokens > 0 else None,
+            total if math.isfinite(total) else None,
+            objective if math.isfinite(objective) else None,
+            costs.unit,
+        )
 
     def _verdicts(self, index: int) -> Iterator[PlanVerdict]:
         found: dict[tuple[str, bool], tuple[int, list[Rule]]] = {}
@@ -189,7 +218,7 @@ class _Conclusion:
     # rejections
 
     def _rejections(self) -> Iterator[Rejection]:
-        """The rejected plans of accelerators that have no plan left, the nearest plan of each; then further ones are variants."""
+        """Accelerators that have no plan left, each with its nearest plan and what rejects that."""
         if self._c.plans is None:
             return
         left = {self._candidates[index].accelerator.id for index in np.flatnonzero(self._c.alive)}
@@ -219,7 +248,7 @@ class _Conclusion:
             yield Reason(rule.id, text, left, right, gap, outcome.unit if outcome else None, rule.sources)
 
     def _infeasible(self) -> Infeasible:
-        """The fewest rules that reject every plan between them, and each that alone stands between some plan and the answer."""
+        """The fewest rules that reject every plan between them, and each that alone keeps some plan out."""
         masks = {rule: mask for rule, mask in self._c.fired_plans.items() if self._rules[rule].rejects}
         left = np.ones(len(self._candidates), dtype=np.bool_)
         conflict: list[str] = []
@@ -267,14 +296,22 @@ class _Conclusion:
     def _irrelevant(self) -> Iterator[Item]:
         for question in self._c.irrelevant:
             phase = self._c.answers.given.get("phase", "this work")
-            yield Item(f"ignored-{question.id}", "answers", f"'{question.id}' does not apply to {phase} and was ignored.", (), ())
+            yield Item(
+                f"ignored-{question.id}",
+                "answers",
+                f"'{question.id}' does not apply to {phase} and was ignored.",
+                (),
+                (),
+            )
 
     def _doubts(self) -> Iterator[Item]:
         for number, text in enumerate(self._c.doubts, start=1):
             yield Item(f"model-{number}", "model", f"The model: {text}.", (), ())
         assumed = self._c.work.shape.assumed if self._c.work else ()
         if assumed and not isinstance(self._c.answers.model, str):
-            yield Item("model-shape", "model", f"Of the model these were derived or assumed: {', '.join(assumed)}.", (), ())
+            yield Item(
+                "model-shape", "model", f"Of the model these were derived or assumed: {', '.join(assumed)}.", (), ()
+            )
 
     def _assumed(self) -> Iterator[Assumed]:
         for item in self._c.assumed:
@@ -285,7 +322,9 @@ class _Conclusion:
         for plan in plans[:_TRACED]:
             for criterion in standing.favour if standing else ():
                 if standing is not None and standing.conflict(criterion)[plan.index]:
-                    sides = {verdict.favourable: verdict.rules for verdict in plan.verdicts if verdict.criterion == criterion}
+                    sides = {
+                        verdict.favourable: verdict.rules for verdict in plan.verdicts if verdict.criterion == criterion
+                    }
                     yield Conflict(criterion, plan.id, sides.get(True, ()), sides.get(False, ()))
 
     def _open(self) -> Iterator[OpenQuestion]:

@@ -23,7 +23,10 @@ class Judge:
     """Evaluates conditions in one environment, for one plan of it where ``index`` is given."""
 
     def __init__(
-        self, environment: SessionEnvironment | PlanEnvironment, vocabulary: dict[str, NameSpec] | object, index: int | None = None
+        self,
+        environment: SessionEnvironment | PlanEnvironment,
+        vocabulary: dict[str, NameSpec] | object,
+        index: int | None = None,
     ) -> None:
         """``vocabulary`` gives units."""
         self._environment = environment
@@ -85,7 +88,9 @@ class Judge:
         for effect in rule.effects:
             if isinstance(effect, Require):
                 outcome = self.outcome(effect.condition)
-                found.append(Outcome(f"required: {outcome.text}", outcome.result, outcome.left, outcome.right, outcome.unit))
+                found.append(
+                    Outcome(f"required: {outcome.text}", outcome.result, outcome.left, outcome.right, outcome.unit)
+                )
         return tuple(found)
 
     def reason(self, rule: Rule) -> Outcome | None:
@@ -93,8 +98,11 @@ class Judge:
         for effect in rule.effects:
             if isinstance(effect, Require):
                 return self.outcome(effect.condition)
-        about = [condition for condition in conditions_of(rule.when)
-                 if any(name.name.startswith(("gpu.", "plan.")) for name in t.names(condition.tree))]  # fmt: skip
+        about = [
+            condition
+            for condition in conditions_of(rule.when)
+            if any(name.name.startswith(("gpu.", "plan.")) for name in t.names(condition.tree))
+        ]
         compared = [condition for condition in about if isinstance(self._deciding(condition.tree), t.Compare)]
         numeric = [condition for condition in compared if isinstance(self.sides(condition.tree)[0], float)]
         chosen = (numeric or compared or about)[-1:]

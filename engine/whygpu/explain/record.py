@@ -1,4 +1,4 @@
-"""Makes the trace of a consultation: answers, assumptions and figures as facts; rules, checks and rejections as steps."""
+"""Makes the trace of a consultation: answers and figures as facts; rules, checks and rejections as steps."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ class Recorder:
         self._facts: dict[str, Fact] = {}
         self._steps: dict[str, Step] = {}
         self._assumed = {item.question.name: item for item in consultation.assumed}
-        self._answered = {
-            self._knowledge.name_by_answer[key].name: key for key in consultation.answers.values
-        }
+        self._answered = {self._knowledge.name_by_answer[key].name: key for key in consultation.answers.values}
 
     def trace(self, shown: Iterable[int], rejected: Iterable[int]) -> Trace:
         """The trace: all of the consultation, all about the plans shown, and what rejected the others."""
@@ -48,8 +46,15 @@ class Recorder:
                 self._rule(rule, None, by=by)
         for clash in self._c.clashes:
             if clash.plans is None:
-                self._add(Step(content_id("s", "conflict", clash.name), "conflict", "fired", f"No agreement on {clash.name}",
-                               f"{' and '.join(clash.rules)} conclude different values for {clash.name}; it stays unknown."))  # fmt: skip
+                self._add(
+                    Step(
+                        content_id("s", "conflict", clash.name),
+                        "conflict",
+                        "fired",
+                        f"No agreement on {clash.name}",
+                        f"{' and '.join(clash.rules)} conclude different values for {clash.name}; it stays unknown.",
+                    )
+                )
         if self._c.plans is not None:
             for index in shown:
                 self._plan(index)
@@ -66,10 +71,12 @@ class Recorder:
     # facts
 
     def fact(self, name: str, index: int | None = None) -> str:
-        """The id of the fact that a name has its value, of plan ``index`` for names of plans; recorded when first asked for."""
+        """The id of the fact that a name has its value (of plan ``index``), recorded when first asked for."""
         spec = self._knowledge.vocabulary[name]
         plan = index if spec.scope == "plan" else None
-        environment: object = self._c.plans if spec.scope != "session" and self._c.plans is not None else self._c.session
+        environment: object = (
+            self._c.plans if spec.scope != "session" and self._c.plans is not None else self._c.session
+        )
         if isinstance(environment, PlanEnvironment):
             value = plain(environment.at(name, plan if plan is not None else 0))
         else:
@@ -110,9 +117,21 @@ class Recorder:
         aggregate = f"{value.aggregate} over the plans left of " if value.aggregate else ""
         plan = None if index is None else self._ids[index]
         terms = self._native_terms(value.expression)
-        self._add(Step(content_id("s", "check", name, plan), "check", "fired", f"{name} is computed", "", plan=plan,
-                       uses=uses, gives=(identifier,), place=str(value.place), formula=f"{aggregate}{value.text}",
-                       terms=terms))  # fmt: skip
+        self._add(
+            Step(
+                content_id("s", "check", name, plan),
+                "check",
+                "fired",
+                f"{name} is computed",
+                "",
+                plan=plan,
+                uses=uses,
+                gives=(identifier,),
+                place=str(value.place),
+                formula=f"{aggregate}{value.text}",
+                terms=terms,
+            )
+        )
 
     def _native_terms(self, expression: t.Expression) -> tuple[Term, ...]:
         """The parts of a memory check called on the consultation's work."""
@@ -123,7 +142,12 @@ class Recorder:
         if not isinstance(argument, str) or argument not in self._knowledge.catalogue.formats:
             return ()
         return tuple(
-            Term(item.name, item.value / GIB if item.unit == "bytes" else item.value, "GiB" if item.unit == "bytes" else item.unit, item.sources)
+            Term(
+                item.name,
+                item.value / GIB if item.unit == "bytes" else item.value,
+                "GiB" if item.unit == "bytes" else item.unit,
+                item.sources,
+            )
             for item in work.reckon_in(argument)
         )
 
@@ -141,11 +165,23 @@ class Recorder:
                 if isinstance(effect, Conclude):
                     gives.append(self.fact(effect.name, index))
         kind: StepKind = "exclude" if rule.rejects else "prefer" if _is_soft(rule.effects) else "rule"
-        return self._add(Step(
-            content_id("s", rule.id, plan, by), kind, "defeated" if by else "fired", rule.title,
-            fill_template(rule.because, environment, self._knowledge, index), rule.id, plan, judge.outcomes(rule), uses, tuple(gives),
-            rule.sources, str(rule.place), by=by,
-        ))  # fmt: skip
+        return self._add(
+            Step(
+                content_id("s", rule.id, plan, by),
+                kind,
+                "defeated" if by else "fired",
+                rule.title,
+                fill_template(rule.because, environment, self._knowledge, index),
+                rule.id,
+                plan,
+                judge.outcomes(rule),
+                uses,
+                tuple(gives),
+                rule.sources,
+                str(rule.place),
+                by=by,
+            )
+        )
 
     # plans
 
@@ -171,20 +207,43 @@ class Recorder:
         if ranking is not None and costs is not None and self._c.alive[index]:
             position = ranking.order.index(index) + 1
             figure = float(costs.objective[index])
-            terms = [Term("net strong verdicts", float(ranking.strong[index]), ""), Term("net normal verdicts", float(ranking.normal[index]), ""),
-                     Term("net mild verdicts", float(ranking.mild[index]), "")]  # fmt: skip
+            terms = [
+                Term("net strong verdicts", float(ranking.strong[index]), ""),
+                Term("net normal verdicts", float(ranking.normal[index]), ""),
+                Term("net mild verdicts", float(ranking.mild[index]), ""),
+            ]
             if np.isfinite(figure):
                 terms.append(Term("objective", figure, costs.unit))
-            self._add(Step(content_id("s", "rank", plan), "rank", "fired", f"Plan {position} of {len(ranking.order)}", "", plan=plan,
-                           formula="verified, then priority, then net strong, net normal, objective within 10%, net mild",
-                           terms=tuple(terms)))  # fmt: skip
+            self._add(
+                Step(
+                    content_id("s", "rank", plan),
+                    "rank",
+                    "fired",
+                    f"Plan {position} of {len(ranking.order)}",
+                    "",
+                    plan=plan,
+                    formula="verified, then priority, then net strong, net normal, objective within 10%, net mild",
+                    terms=tuple(terms),
+                )
+            )
 
     def _reckoning(self, reckoning: Reckoning, plan: str, gives: str | None) -> None:
         terms = tuple(Term(term.name, term.value, term.unit, term.source) for term in reckoning.terms)
         result = Term(reckoning.name, reckoning.value, reckoning.unit, reckoning.sources)
-        self._add(Step(content_id("s", "check", plan, reckoning.name), "check", "fired", reckoning.name, reckoning.note, plan=plan,
-                       gives=() if gives is None else (gives,), claims=reckoning.sources, formula=reckoning.formula,
-                       terms=(*terms, result)))  # fmt: skip
+        self._add(
+            Step(
+                content_id("s", "check", plan, reckoning.name),
+                "check",
+                "fired",
+                reckoning.name,
+                reckoning.note,
+                plan=plan,
+                gives=() if gives is None else (gives,),
+                claims=reckoning.sources,
+                formula=reckoning.formula,
+                terms=(*terms, result),
+            )
+        )
 
 
 def _is_soft(effects: Sequence[Effect]) -> bool:

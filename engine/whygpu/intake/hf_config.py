@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from whygpu.checks.shape import ModelShape
 from whygpu.intake import keys
-from whygpu.intake.attention_pattern import AttentionPattern, read_pattern
+from whygpu.intake.attention_pattern import read_pattern
 from whygpu.intake.count import Sizes, linear, transformer
 from whygpu.intake.families import FAMILIES, NESTED, Family
 from whygpu.intake.limits import Reader, shown

@@ -33,23 +33,32 @@ MAX_NESTING = 20
 MAX_OPTIONS = 100
 
 _COMPARE: dict[type[ast.cmpop], CompareOp] = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-}  # fmt: skip
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
 _ARITHMETIC: dict[type[ast.operator], ArithmeticOp] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _FLAGS = {"true": True, "false": False, "True": True, "False": False}
 
 
-# A name may end in a word that Python keeps for itself (gpu.class): it is capitalised for the parser, outside quotes, and put back.
+# A name may end in a word that Python keeps for itself (gpu.class): outside quotes it is capitalised for the parser
+# and put back.
 _ATTRIBUTE = re.compile(r"""('[^']*'|"[^"]*")|(?<=\.)([a-z]+)\b""")
 
 
 def _spare_keywords(text: str) -> str:
     return _ATTRIBUTE.sub(
-        lambda match: match.group(0).capitalize() if match.group(2) and keyword.iskeyword(match.group(2)) else match.group(0), text
+        lambda match: (
+            match.group(0).capitalize() if match.group(2) and keyword.iskeyword(match.group(2)) else match.group(0)
+        ),
+        text,
     )
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     def __init__(self, code: str, message: str, node: ast.AST | None, help_text: str | None = None) -> None:
         self.code, self.message, self.node, self.help = code, message, node, help_text
 
@@ -57,15 +66,22 @@ class _Refused(Exception):
 def parse(text: str, where: Scalar, problems: list[Problem]) -> Expression | None:
     """Parse ``text``, which is the scalar ``where``; None, with one problem added, where it is no expression."""
     if len(text) > MAX_LENGTH:
-        problems.append(_problem(where, "too-long", f"an expression of {len(text):,} characters; the limit is "
-                                 f"{MAX_LENGTH:,}", 0, "name a part of it in values.yaml"))  # fmt: skip
+        problems.append(
+            _problem(
+                where,
+                "too-long",
+                f"an expression of {len(text):,} characters; the limit is {MAX_LENGTH:,}",
+                0,
+                "name a part of it in values.yaml",
+            )
+        )
         return None
     flat = text.replace("\n", " ").strip()
     shift = len(text) - len(text.lstrip())
     try:
         tree = ast.parse(_spare_keywords(flat), mode="eval").body
         return _Translator(flat).expression(tree, 0)
-    except _Refused as refused:
+    except _RefusedError as refused:
         offset = getattr(refused.node, "col_offset", 0)
         problems.append(_problem(where, refused.code, refused.message, _characters(flat, offset) + shift, refused.help))
     except SyntaxError as error:
@@ -83,8 +99,12 @@ def _characters(text: str, utf8_offset: int) -> int:
 
 
 def _problem(where: Scalar, code: str, message: str, offset: int, help_text: str | None = None) -> Problem:
-    quote = 1 if isinstance(where.value, str) and where.document.line(where.line)[where.column - 1 : where.column] in (
-        "'", '"') else 0  # fmt: skip
+    quote = (
+        1
+        if isinstance(where.value, str)
+        and where.document.line(where.line)[where.column - 1 : where.column] in ("'", '"')
+        else 0
+    )
     place = Place(where.document.name, where.line, where.column + quote + offset)
     return Problem(code, message, place, help_text, where.document.line(where.line) or None)
 
@@ -104,7 +124,9 @@ class _Translator:
 
     def expression(self, node: ast.expr, depth: int) -> Expression:
         if depth > MAX_NESTING:
-            raise _Refused("too-deep", f"nested deeper than {MAX_NESTING} levels", node, "name a part in values.yaml")
+            raise _RefusedError(
+                "too-deep", f"nested deeper than {MAX_NESTING} levels", node, "name a part in values.yaml"
+            )
         at = self._span(node)
         match node:
             case ast.Constant():
@@ -129,8 +151,12 @@ class _Translator:
                 return self._compare(node, at, depth)
             case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]):
                 return self._call(function, arguments, at, depth)
-        raise _Refused("not-allowed", f"'{self._text[slice(*at)][:60]}' is not part of the rule language", node,
-                       "use names, numbers, 'texts', comparisons, in, and, or, not, known(), + - * / and checks")  # fmt: skip
+        raise _RefusedError(
+            "not-allowed",
+            f"'{self._text[slice(*at)][:60]}' is not part of the rule language",
+            node,
+            "use names, numbers, 'texts', comparisons, in, and, or, not, known(), + - * / and checks",
+        )
 
     def _constant(self, node: ast.Constant, at: Span) -> Constant:
         match node.value:
@@ -140,7 +166,7 @@ class _Translator:
                 return Constant(float(number), at)
             case str() as text if text:
                 return Constant(text, at)
-        raise _Refused("not-allowed", "a constant must be a number, true, false or a 'text'", node)
+        raise _RefusedError("not-allowed", "a constant must be a number, true, false or a 'text'", node)
 
     def _name(self, node: ast.expr, at: Span) -> Expression:
         parts: list[str] = []
@@ -149,7 +175,7 @@ class _Translator:
             parts.append(part.attr.lower() if keyword.iskeyword(part.attr.lower()) else part.attr)
             part = part.value
         if not isinstance(part, ast.Name):
-            raise _Refused("not-allowed", "a name is written entity.attribute", node)
+            raise _RefusedError("not-allowed", "a name is written entity.attribute", node)
         parts.append(part.id)
         dotted = ".".join(reversed(parts))
         if dotted in _FLAGS:
@@ -167,24 +193,26 @@ class _Translator:
                 sides = self.expression(left, depth + 1), self.expression(right, depth + 1)
                 parts.append(Compare(_COMPARE[type(operator)], *sides, at))
             else:
-                raise _Refused("not-allowed", "'is' is not part of the rule language", node, "use == or !=")
+                raise _RefusedError("not-allowed", "'is' is not part of the rule language", node, "use == or !=")
             left = right
         return parts[0] if len(parts) == 1 else All(tuple(parts), at)
 
     def _options(self, node: ast.expr) -> tuple[Constant, ...]:
         if not isinstance(node, ast.List | ast.Tuple | ast.Set) or not node.elts:
-            raise _Refused("not-allowed", "after 'in' comes a list of constants", node, "in ['a', 'b']")
+            raise _RefusedError("not-allowed", "after 'in' comes a list of constants", node, "in ['a', 'b']")
         if len(node.elts) > MAX_OPTIONS:
-            raise _Refused("too-long", f"more than {MAX_OPTIONS} options", node)
+            raise _RefusedError("too-long", f"more than {MAX_OPTIONS} options", node)
         options = [self.expression(item, 0) for item in node.elts]
         if not all(isinstance(option, Constant) for option in options):
-            raise _Refused("not-allowed", "after 'in' come constants only", node, "join comparisons with 'or' instead")
+            raise _RefusedError(
+                "not-allowed", "after 'in' come constants only", node, "join comparisons with 'or' instead"
+            )
         return tuple(option for option in options if isinstance(option, Constant))
 
     def _call(self, function: str, arguments: list[ast.expr], at: Span, depth: int) -> Expression:
         parts = tuple(self.expression(argument, depth + 1) for argument in arguments)
         if function == "known":
             if len(parts) != 1 or not isinstance(parts[0], Name):
-                raise _Refused("not-allowed", "known() takes one name", arguments[0] if arguments else None)
+                raise _RefusedError("not-allowed", "known() takes one name", arguments[0] if arguments else None)
             return Known(parts[0], at)
         return Call(function, parts, at)

@@ -1,7 +1,7 @@
 """The expression tree: what a condition or a derived value says, as data.
 
-Every node is immutable and hashable. ``at`` is the node's span in the text it came from; it takes no part in equality, so equal
-expressions in different rules are one and the same to the engines.
+Every node is immutable and hashable. ``at`` is the node's span in the text it came from; it takes no part in
+equality, so equal expressions in different rules are one and the same to the engines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Type-checks an expression against the vocabulary: names that exist, choices that exist, like compared with like, units that agree."""
+"""Type-checks an expression against the vocabulary: names and choices that exist, like with like, units that agree."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ class _Checker:
             near = did_you_mean(node.name, self._vocabulary)
             if near is None and "." not in node.name:
                 near = f"put a word in quotes: '{node.name}'"
-            self.add(node, "unknown-name", f"there is no name '{node.name}'", near or "names are listed in vocabulary.yaml")
+            self.add(
+                node, "unknown-name", f"there is no name '{node.name}'", near or "names are listed in vocabulary.yaml"
+            )
             return None
         match spec.kind:
             case "number":
@@ -124,7 +126,12 @@ class _Checker:
         found = [self.type_of(part) for part in parts]
         for part, kind in zip(parts, found, strict=True):
             if kind is not None and kind.kind != "flag":
-                self.add(part, "wrong-type", f"this is {_NOUN[kind.kind]}, where a condition is needed", "compare it with something")
+                self.add(
+                    part,
+                    "wrong-type",
+                    f"this is {_NOUN[kind.kind]}, where a condition is needed",
+                    "compare it with something",
+                )
                 return None
         return _FLAG if all(kind is not None for kind in found) else None
 
@@ -140,12 +147,19 @@ class _Checker:
             if not self._units_agree(node, left, right):
                 return None
             return Type("number", left.unit or right.unit)
-        scaled = left.unit if isinstance(node.right, Constant) else right.unit if isinstance(node.left, Constant) else None
+        scaled = (
+            left.unit if isinstance(node.right, Constant) else right.unit if isinstance(node.left, Constant) else None
+        )
         return Type("number", scaled if node.op == "*" or isinstance(node.right, Constant) else None)
 
     def _units_agree(self, node: Expression, left: Type, right: Type) -> bool:
         if left.unit and right.unit and left.unit != right.unit:
-            self.add(node, "unit-mismatch", f"{left.unit} and {right.unit} do not compare", "convert one, or use the name in the other unit")
+            self.add(
+                node,
+                "unit-mismatch",
+                f"{left.unit} and {right.unit} do not compare",
+                "convert one, or use the name in the other unit",
+            )
             return False
         return True
 
@@ -154,7 +168,12 @@ class _Checker:
         if left is None or right is None:
             return None
         if left.kind != right.kind:
-            self.add(node, "wrong-type", f"{_NOUN[left.kind]} cannot be compared with {_NOUN[right.kind]}", _quoted(left, right))
+            self.add(
+                node,
+                "wrong-type",
+                f"{_NOUN[left.kind]} cannot be compared with {_NOUN[right.kind]}",
+                _quoted(left, right),
+            )
             return None
         if left.kind != "number" and node.op not in ("==", "!="):
             self.add(node, "wrong-type", f"'{node.op}' needs numbers; these are {_NOUN[left.kind]}s", "use == or !=")
@@ -182,7 +201,11 @@ class _Checker:
         for option in node.options:
             kind = self.type_of(option)
             if kind is None or kind.kind != left.kind:
-                self.add(option, "wrong-type", f"this is {_NOUN[kind.kind if kind else 'word']}, the left side is {_NOUN[left.kind]}")
+                self.add(
+                    option,
+                    "wrong-type",
+                    f"this is {_NOUN[kind.kind if kind else 'word']}, the left side is {_NOUN[left.kind]}",
+                )
                 good = False
             elif left.kind == "word" and not self._is_choice(left, kind, option):
                 good = False
@@ -201,16 +224,25 @@ class _Checker:
         signature = self._functions.get(node.function)
         if signature is None:
             known = [*self._functions, "min", "max", "known"]
-            self.add(node, "unknown-check", f"there is no check '{node.function}'", did_you_mean(node.function, known) or f"there are {', '.join(sorted(known))}")
+            self.add(
+                node,
+                "unknown-check",
+                f"there is no check '{node.function}'",
+                did_you_mean(node.function, known) or f"there are {', '.join(sorted(known))}",
+            )
             return None
         wanted = signature.parameters
         if len(kinds) != len(wanted) or any(kind.kind != want for kind, want in zip(kinds, wanted, strict=False)):
-            self.add(node, "wrong-type", f"{node.function} takes ({', '.join(wanted) or 'nothing'}): {signature.meaning}")
+            self.add(
+                node, "wrong-type", f"{node.function} takes ({', '.join(wanted) or 'nothing'}): {signature.meaning}"
+            )
             return None
         for argument, kind, allowed in zip(node.arguments, kinds, signature.allowed, strict=False):
             if allowed is not None and isinstance(argument, Constant) and kind.values and not kind.values <= allowed:
                 word = next(iter(kind.values))
-                self.add(argument, "bad-choice", f"'{word}' is not known to {node.function}", did_you_mean(word, allowed))
+                self.add(
+                    argument, "bad-choice", f"'{word}' is not known to {node.function}", did_you_mean(word, allowed)
+                )
                 return None
         return Type("number", signature.unit)
 

@@ -1,7 +1,8 @@
 """What an expression is worth: three-valued truth, numbers that may be intervals, words that may be unknown.
 
-Each class holds plain Python values (once per consultation) or numpy arrays over plans; the operators used work on both alike, so
-there is one evaluator. Truth is two flags, surely true and surely false; neither set is unknown (Kleene's strong logic).
+Each class holds plain Python values (once per consultation) or numpy arrays over plans; the operators used work on
+both alike, so there is one evaluator. Truth is two flags, surely true and surely false; neither set is unknown
+(Kleene's strong logic).
 """
 
 from __future__ import annotations
@@ -153,7 +154,12 @@ def _extremes(left: Number, right: Number, operation: Callable[[Floats, Floats],
     first = operation(left.low, right.low)
     if left.is_point and right.is_point:
         return first, first
-    corners = [first, operation(left.low, right.high), operation(left.high, right.low), operation(left.high, right.high)]
+    corners = [
+        first,
+        operation(left.low, right.high),
+        operation(left.high, right.low),
+        operation(left.high, right.high),
+    ]
     low = high = corners[0]
     for corner in corners[1:]:
         low, high = np.minimum(low, corner), np.maximum(high, corner)  # both carry a NaN on: 0 times infinity

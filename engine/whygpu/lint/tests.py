@@ -41,12 +41,21 @@ def check_tests(knowledge: Knowledge) -> Iterator[Problem]:
     """A problem for each test that fails and each rule without one."""
     for rule in knowledge.rules:
         if not rule.tests:
-            yield Problem("no-test", f"rule '{rule.id}' has no test", rule.place, "add 'tests:' with what makes it fire and what does not")
+            yield Problem(
+                "no-test",
+                f"rule '{rule.id}' has no test",
+                rule.place,
+                "add 'tests:' with what makes it fire and what does not",
+            )
         for test in rule.tests:
             found = outcome(knowledge, rule, test)
             if found != test.expect:
-                yield Problem("test-failed", f"rule '{rule.id}' is expected {_word(test.expect)}, and is {_word(found)}", test.place,
-                              "; ".join(_judged(knowledge, rule, test)))  # fmt: skip
+                yield Problem(
+                    "test-failed",
+                    f"rule '{rule.id}' is expected {_word(test.expect)}, and is {_word(found)}",
+                    test.place,
+                    "; ".join(_judged(knowledge, rule, test)),
+                )
 
 
 def outcome(knowledge: Knowledge, rule: Rule, test: RuleTest) -> str:

@@ -63,7 +63,9 @@ class Reading:
             return ()
         items = node.items if isinstance(node, Sequence) else [node]
         if len(items) > _MAX_CONDITIONS:
-            problem(self.problems, node, "too-many", f"{what} has {len(items)} conditions; the limit is {_MAX_CONDITIONS}")
+            problem(
+                self.problems, node, "too-many", f"{what} has {len(items)} conditions; the limit is {_MAX_CONDITIONS}"
+            )
             return ()
         found = (self.condition_tree(item, what) for item in items)
         return tuple(part for part in found if part is not None)
@@ -84,8 +86,13 @@ class Reading:
         for match in _PLACEHOLDER.finditer(node.text):
             name = match.group(1).strip()
             if name not in self.vocabulary:
-                problem(self.problems, node, "unknown-name", f"{what} uses '{{{name}}}', which is not a name",
-                        did_you_mean(name, self.vocabulary) or "names are listed in vocabulary.yaml")  # fmt: skip
+                problem(
+                    self.problems,
+                    node,
+                    "unknown-name",
+                    f"{what} uses '{{{name}}}', which is not a name",
+                    did_you_mean(name, self.vocabulary) or "names are listed in vocabulary.yaml",
+                )
                 continue
             parts.append((node.text[end : match.start()], name))
             end = match.end()
@@ -101,7 +108,13 @@ class Reading:
             return value
         allowed = f" ({', '.join(spec.values)})" if spec.values else ""
         near = did_you_mean(node.text, spec.values) if isinstance(node, Scalar) else None
-        problem(self.problems, node, "wrong-type", f"{what}: {spec.name} is a {spec.kind}{allowed}, not {kind_of(node)}", near)
+        problem(
+            self.problems,
+            node,
+            "wrong-type",
+            f"{what}: {spec.name} is a {spec.kind}{allowed}, not {kind_of(node)}",
+            near,
+        )
         return None
 
     def cited(self, fields: Fields, *, required: bool) -> tuple[str, ...]:
@@ -110,8 +123,13 @@ class Reading:
         node = fields.node.items.get("source")
         for source in cited:
             if source not in self.sources and node is not None:
-                problem(self.problems, node, "unknown-source", f"{fields.what} cites '{source}', which does not exist",
-                        did_you_mean(source, self.sources) or "claims are listed in sources.yaml")  # fmt: skip
+                problem(
+                    self.problems,
+                    node,
+                    "unknown-source",
+                    f"{fields.what} cites '{source}', which does not exist",
+                    did_you_mean(source, self.sources) or "claims are listed in sources.yaml",
+                )
         return cited
 
 

@@ -1,7 +1,8 @@
 """YAML text to plain nodes that know where they stand.
 
-PyYAML's C parser supplies events; the tree is built here, in one pass, because that is where the YAML 1.2 core schema (``no``
-is a word, ``1e3`` a number), duplicate keys and the bounds on hostile input (size, depth, aliases, tags) can be held.
+PyYAML's C parser supplies events; the tree is built here, in one pass, because that is where the YAML 1.2 core schema
+(``no`` is a word, ``1e3`` a number), duplicate keys and the bounds on hostile input (size, depth, aliases, tags) can
+be held.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import yaml
+from yaml._yaml import CParser  # what yaml.cyaml's loaders are made of
 from yaml.events import (
     AliasEvent,
     DocumentEndEvent,
@@ -44,9 +46,18 @@ _OCTAL = re.compile(r"0o[0-7]+\Z")
 _HEX = re.compile(r"0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS: dict[str, Value] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
-    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-}  # fmt: skip
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
 _MAX_DIGITS = 40
 
 
@@ -118,7 +129,7 @@ def _lines(text: str) -> list[str]:
     return text.split("\n")
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
 
@@ -133,13 +144,19 @@ def parse(text: str, name: str, problems: list[Problem]) -> Node | None:
         return None
     try:
         return _Builder(document, problems).build()
-    except _Refused as refused:
+    except _RefusedError as refused:
         problems.append(refused.problem)
     except yaml.YAMLError as error:
         problems.append(_syntax_problem(error, document))
     except (UnicodeError, ValueError, RecursionError) as error:
         problems.append(Problem("unreadable", f"not readable as YAML: {error}", Place(name)))
     return None
+
+
+def _start(event: Event) -> tuple[int, int]:
+    """Where an event begins, counted from 1."""
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
 
 
 def _syntax_problem(error: yaml.YAMLError, document: Document) -> Problem:
@@ -149,10 +166,6 @@ def _syntax_problem(error: yaml.YAMLError, document: Document) -> Problem:
     return Problem("yaml-syntax", f"not valid YAML: {reason}", place, snippet=document.line(place.line) or None)
 
 
-class _Parser(yaml.cyaml.CParser):
-    """libyaml's event source, without a resolver or a constructor."""
-
-
 class _Builder:
     def __init__(self, document: Document, problems: list[Problem]) -> None:
         self._document = document
@@ -160,15 +173,15 @@ class _Builder:
         self._nodes = 0
 
     def _place(self, event: Event) -> Place:
-        mark = event.start_mark
-        return Place(self._document.name, mark.line + 1, mark.column + 1)
+        line, column = _start(event)
+        return Place(self._document.name, line, column)
 
-    def _refuse(self, code: str, message: str, event: Event, help_text: str | None = None) -> _Refused:
+    def _refuse(self, code: str, message: str, event: Event, help_text: str | None = None) -> _RefusedError:
         place = self._place(event)
-        return _Refused(Problem(code, message, place, help_text, self._document.line(place.line)))
+        return _RefusedError(Problem(code, message, place, help_text, self._document.line(place.line)))
 
     def _events(self) -> Iterator[Event]:
-        parser = _Parser(self._document.text)
+        parser = CParser(self._document.text)
         documents = 0
         while True:
             event = parser.get_event()
@@ -199,8 +212,7 @@ class _Builder:
                 stack.pop()
                 pending.pop()
                 continue
-            mark = event.start_mark
-            line, column = mark.line + 1, mark.column + 1
+            line, column = _start(event)
             node: Node
             if isinstance(event, ScalarEvent):
                 node = self._scalar(event, line, column)

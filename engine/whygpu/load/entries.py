@@ -60,14 +60,21 @@ def _read(reader: FactReader, section: str, what: str) -> dict[str, Entry]:
         data = _plain(fields.node, reader, cited)
         name = fields.text("name") or identifier
         found[identifier] = Entry(
-            identifier, name, fields.texts("aliases"), MappingProxyType(data), tuple(dict.fromkeys(cited)), fields.node.place
+            identifier,
+            name,
+            fields.texts("aliases"),
+            MappingProxyType(data),
+            tuple(dict.fromkeys(cited)),
+            fields.node.place,
         )
     return found
 
 
 def _all_sourced(node: Mapping) -> bool:
     own = {"id", "name", "aliases"}
-    return all(isinstance(item, Mapping) and "source" in item.items for key, item in node.items.items() if key not in own)
+    return all(
+        isinstance(item, Mapping) and "source" in item.items for key, item in node.items.items() if key not in own
+    )
 
 
 def _plain(node: Node, reader: FactReader, cited: list[str]) -> Any:
@@ -88,6 +95,11 @@ def _cite(node: Node, reader: FactReader, cited: list[str]) -> None:
     for item in node.items if isinstance(node, Sequence) else [node]:
         name = item.text if isinstance(item, Scalar) else ""
         if not reader.is_source(name):
-            problem(reader.problems, item, "unknown-source", f"there is no reference '{name}'",
-                    did_you_mean(name, reader.references) or "add it to kb/facts/references")  # fmt: skip
+            problem(
+                reader.problems,
+                item,
+                "unknown-source",
+                f"there is no reference '{name}'",
+                did_you_mean(name, reader.references) or "add it to kb/facts/references",
+            )
         cited.append(name)

@@ -1,4 +1,4 @@
-"""Reads references and accelerators from ``kb/facts``: every value keeps its source and place; what has none is a problem."""
+"""Reads references and accelerators from ``kb/facts``: every value keeps its source and its place."""
 
 from __future__ import annotations
 
@@ -49,8 +49,13 @@ class FactReader:
                 continue
             fields.what = f"{what} '{identifier}'"
             if identifier in seen:
-                problem(self.problems, node, "duplicate-id", f"{what} '{identifier}' is defined twice; first at "
-                        f"{seen[identifier].place}", "rename or remove one")  # fmt: skip
+                problem(
+                    self.problems,
+                    node,
+                    "duplicate-id",
+                    f"{what} '{identifier}' is defined twice; first at {seen[identifier].place}",
+                    "rename or remove one",
+                )
                 continue
             seen[identifier] = self._nodes[identifier] = node
             yield fields, identifier
@@ -73,8 +78,13 @@ class FactReader:
         node = fields.node.items.get("source")
         for source in sources:
             if not self.is_source(source) and node is not None:
-                problem(self.problems, node, "unknown-source", f"there is no reference '{source}'",
-                        did_you_mean(source, self.references) or "add it to kb/facts/references")  # fmt: skip
+                problem(
+                    self.problems,
+                    node,
+                    "unknown-source",
+                    f"there is no reference '{source}'",
+                    did_you_mean(source, self.references) or "add it to kb/facts/references",
+                )
         return sources
 
     def _plain(self, node: Node, what: str) -> Plain | tuple[Plain, ...] | None:
@@ -93,8 +103,13 @@ class FactReader:
             if value is None:
                 return None
             if not default:
-                problem(self.problems, node, "no-source", f"{what} has no source",
-                        "write {is: ..., source: ...}, or give the entry a source")  # fmt: skip
+                problem(
+                    self.problems,
+                    node,
+                    "no-source",
+                    f"{what} has no source",
+                    "write {is: ..., source: ...}, or give the entry a source",
+                )
             return Figure(value, default, node.place)
         fields = Fields(node, what, self.problems)
         absent = fields.flag("absent")
@@ -124,7 +139,7 @@ class FactReader:
     def _figures(self, fields: Fields, taken: set[str]) -> dict[str, Figure]:
         default = self.sources(fields, required=False)
         found: dict[str, Figure] = {}
-        for key in fields.keys():
+        for key in fields.node.items:
             node = fields.get(key) if key not in taken and key != "source" else None
             figure = self.figure(node, f"'{key}' of {fields.what}", default) if node is not None else None
             if figure is not None:
@@ -152,12 +167,22 @@ class FactReader:
         spec = gpu_names.get(f"gpu.{key}")
         if spec is None:
             known = [name.removeprefix("gpu.") for name in gpu_names]
-            problem(self.problems, fields.node.keys.get(key, node), "unknown-key", f"{fields.what} has no field '{key}'",
-                    did_you_mean(key, known) or "add gpu." + key + " to vocabulary.yaml")  # fmt: skip
+            problem(
+                self.problems,
+                fields.node.keys.get(key, node),
+                "unknown-key",
+                f"{fields.what} has no field '{key}'",
+                did_you_mean(key, known) or "add gpu." + key + " to vocabulary.yaml",
+            )
         elif not figure.absent and figure.value is not None and not fits(spec, figure.value):
             allowed = f" ({', '.join(spec.values)})" if spec.values else ""
-            problem(self.problems, node, "wrong-type", f"'{key}' of {fields.what} must be a {spec.kind}{allowed}, "
-                    f"not {figure.value!r}", did_you_mean(str(figure.value), spec.values))  # fmt: skip
+            problem(
+                self.problems,
+                node,
+                "wrong-type",
+                f"'{key}' of {fields.what} must be a {spec.kind}{allowed}, not {figure.value!r}",
+                did_you_mean(str(figure.value), spec.values),
+            )
 
 
 def fits(spec: NameSpec, value: Plain | tuple[Plain, ...]) -> bool:

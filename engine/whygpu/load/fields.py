@@ -1,4 +1,4 @@
-"""Reads the fields of a mapping: each asked for by name and type, what is missing, wrong or unknown becomes a problem."""
+"""Reads the fields of a mapping by name and type; what is missing, wrong or unknown becomes a problem."""
 
 from __future__ import annotations
 
@@ -80,9 +80,12 @@ class Fields:
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
             return node.value.strip()
         problem(
-            self.problems, node, "wrong-type", f"'{key}' of {self.what} must be a text, not {kind_of(node)}",
+            self.problems,
+            node,
+            "wrong-type",
+            f"'{key}' of {self.what} must be a text, not {kind_of(node)}",
             f'write "{node.text}" in quotes' if isinstance(node, Scalar) and node.value is not None else None,
-        )  # fmt: skip
+        )
         return None
 
     def identifier(self, key: str = "id") -> str | None:
@@ -93,9 +96,12 @@ class Fields:
         if isinstance(node, Scalar) and ID.match(node.text):
             return node.text
         problem(
-            self.problems, node, "bad-id", f"'{key}' of {self.what} must be an id, not {kind_of(node)}",
+            self.problems,
+            node,
+            "bad-id",
+            f"'{key}' of {self.what} must be an id, not {kind_of(node)}",
             "use lower-case letters, digits, '.', '_' and '-'",
-        )  # fmt: skip
+        )
         return None
 
     def number(self, key: str, *, required: bool = False) -> float | None:
@@ -115,9 +121,7 @@ class Fields:
             return default
         if isinstance(node, Scalar) and isinstance(node.value, bool):
             return node.value
-        problem(
-            self.problems, node, "wrong-type", f"'{key}' of {self.what} must be true or false, not {kind_of(node)}"
-        )
+        problem(self.problems, node, "wrong-type", f"'{key}' of {self.what} must be true or false, not {kind_of(node)}")
         return default
 
     def date(self, key: str, *, required: bool = False) -> str | None:
@@ -140,9 +144,12 @@ class Fields:
             return node.text
         near = did_you_mean(node.text, names) if isinstance(node, Scalar) else None
         problem(
-            self.problems, node, "bad-choice", f"'{key}' of {self.what} must be one of {', '.join(names)}, not "
-            f"{kind_of(node)}", near,
-        )  # fmt: skip
+            self.problems,
+            node,
+            "bad-choice",
+            f"'{key}' of {self.what} must be one of {', '.join(names)}, not {kind_of(node)}",
+            near,
+        )
         return None
 
     def texts(self, key: str, *, required: bool = False) -> tuple[str, ...]:
@@ -176,6 +183,9 @@ class Fields:
         for key, node in self.node.keys.items():
             if key not in self._asked:
                 problem(
-                    self.problems, node, "unknown-key", f"{self.what} has no field '{key}'",
+                    self.problems,
+                    node,
+                    "unknown-key",
+                    f"{self.what} has no field '{key}'",
                     did_you_mean(key, self._asked) or f"known here: {', '.join(sorted(set(self._asked)))}",
-                )  # fmt: skip
+                )

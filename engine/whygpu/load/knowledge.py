@@ -11,7 +11,7 @@ from whygpu.catalogue import Catalogue
 from whygpu.chain.strata import stratify, value_cycles
 from whygpu.errors import KnowledgeBaseError, Place, Problem, did_you_mean
 from whygpu.knowledge import Knowledge, NameSpec, Rule, concluded_names
-from whygpu.language.tree import negated_names, names
+from whygpu.language.tree import names, negated_names
 from whygpu.load.conditions import Reading
 from whygpu.load.document import Mapping, Node, Scalar, Sequence, parse
 from whygpu.load.entries import read_coefficients, read_formats, read_models
@@ -28,10 +28,24 @@ if TYPE_CHECKING:
     from whygpu.language.types import Signature
 
 MAX_FILES = 500
-_LISTS = frozenset({
-    "claims", "tensions", "questions", "rules", "tables", "cases", "references", "accelerators", "providers", "offerings",
-    "purchases", "models", "formats", "coefficients",
-})  # fmt: skip
+_LISTS = frozenset(
+    {
+        "claims",
+        "tensions",
+        "questions",
+        "rules",
+        "tables",
+        "cases",
+        "references",
+        "accelerators",
+        "providers",
+        "offerings",
+        "purchases",
+        "models",
+        "formats",
+        "coefficients",
+    }
+)
 _MAPPINGS = frozenset({"about", "documents", "names", "values"})
 
 
@@ -45,7 +59,16 @@ def default_root() -> Path:
 def read_texts(root: Path) -> dict[str, str]:
     """Every YAML file under ``root`` as text, by its path from there; raises KnowledgeBaseError where that fails."""
     if not root.is_dir():
-        raise KnowledgeBaseError([Problem("no-folder", "there is no such folder", Place(str(root)), "give the folder that holds vocabulary.yaml")])
+        raise KnowledgeBaseError(
+            [
+                Problem(
+                    "no-folder",
+                    "there is no such folder",
+                    Place(str(root)),
+                    "give the folder that holds vocabulary.yaml",
+                )
+            ]
+        )
     paths = sorted(path for path in root.rglob("*") if path.suffix in (".yaml", ".yml") and path.is_file())
     if not paths or len(paths) > MAX_FILES:
         what = f"more than {MAX_FILES} files" if paths else "no YAML files"
@@ -92,7 +115,11 @@ class _Assembly:
             self._file(name, text)
         problems = self._problems
         if self._mappings.get("names") is None:
-            problems.append(Problem("no-vocabulary", "no file has 'names:'", Place(self._root), "vocabulary.yaml declares every name"))
+            problems.append(
+                Problem(
+                    "no-vocabulary", "no file has 'names:'", Place(self._root), "vocabulary.yaml declares every name"
+                )
+            )
             return None
         documents = read_documents(next(iter(self._mappings.get("documents", [])), None), problems)
         claims = read_claims(self._nodes("claims"), documents, problems)
@@ -104,9 +131,10 @@ class _Assembly:
         reading = Reading(vocabulary, self._registry.functions, sources, problems)
         values = read_values(self._mappings.get("values", []), reading)
         options = {
-            "format": frozenset(catalogue.formats), "method": self._choices(vocabulary, "method"),
+            "format": frozenset(catalogue.formats),
+            "method": self._choices(vocabulary, "method"),
             "sharding": self._choices(vocabulary, "sharding"),
-        }  # fmt: skip
+        }
         rules = read_rules([(topic, node) for topic, node in self._lists.get("rules", [])], options, reading)
         questions = read_questions(self._nodes("questions"), reading)
         self._cross_check(vocabulary, values, rules)
@@ -117,10 +145,18 @@ class _Assembly:
         if problems:
             return None
         return Knowledge(
-            version=self._version(), hash=self._hash(), root=self._root, documents=MappingProxyType(documents),
-            claims=MappingProxyType(claims), vocabulary=MappingProxyType(vocabulary), questions=tuple(questions),
-            values=MappingProxyType(values), rules=tuple(rules), catalogue=catalogue, strata=strata,
-        )  # fmt: skip
+            version=self._version(),
+            hash=self._hash(),
+            root=self._root,
+            documents=MappingProxyType(documents),
+            claims=MappingProxyType(claims),
+            vocabulary=MappingProxyType(vocabulary),
+            questions=tuple(questions),
+            values=MappingProxyType(values),
+            rules=tuple(rules),
+            catalogue=catalogue,
+            strata=strata,
+        )
 
     def _catalogue(self, facts: FactReader, vocabulary: ReadOnly[str, NameSpec]) -> Catalogue:
         accelerators = facts.accelerators({name: spec for name, spec in vocabulary.items() if spec.entity == "gpu"})
@@ -141,14 +177,25 @@ class _Assembly:
         if node is None:
             return
         if not isinstance(node, Mapping):
-            problem(self._problems, node, "wrong-type", "a knowledge base file is a mapping", f"sections: {', '.join(sorted(_LISTS | _MAPPINGS))}")
+            problem(
+                self._problems,
+                node,
+                "wrong-type",
+                "a knowledge base file is a mapping",
+                f"sections: {', '.join(sorted(_LISTS | _MAPPINGS))}",
+            )
             return
         for section, inner in node.items.items():
             if section in _MAPPINGS:
                 self._mappings.setdefault(section, []).append(inner)
             elif section not in _LISTS:
-                problem(self._problems, node.keys[section], "unknown-key", f"there is no section '{section}'",
-                        did_you_mean(section, _LISTS | _MAPPINGS) or f"sections: {', '.join(sorted(_LISTS | _MAPPINGS))}")  # fmt: skip
+                problem(
+                    self._problems,
+                    node.keys[section],
+                    "unknown-key",
+                    f"there is no section '{section}'",
+                    did_you_mean(section, _LISTS | _MAPPINGS) or f"sections: {', '.join(sorted(_LISTS | _MAPPINGS))}",
+                )
             elif isinstance(inner, Sequence):
                 topic = name.rpartition("/")[2].partition(".")[0]
                 self._lists.setdefault(section, []).extend((topic, item) for item in inner.items)
@@ -187,24 +234,45 @@ class _Assembly:
             digest.update(f"{name}\0{len(text)}\0{text}".encode())
         return digest.hexdigest()[:16]
 
-    def _cross_check(self, vocabulary: ReadOnly[str, NameSpec], values: ReadOnly[str, object], rules: list[Rule]) -> None:
+    def _cross_check(
+        self, vocabulary: ReadOnly[str, NameSpec], values: ReadOnly[str, object], rules: list[Rule]
+    ) -> None:
         concluded = frozenset(concluded_names(rules))
         for spec in vocabulary.values():
-            given = spec.answer is not None or spec.entity in ("gpu", "measured") or spec.name in values or spec.name in concluded
+            given = (
+                spec.answer is not None
+                or spec.entity in ("gpu", "measured")
+                or spec.name in values
+                or spec.name in concluded
+            )
             if not given and spec.name not in self._registry.provided:
-                self._problems.append(Problem("no-value", f"nothing gives '{spec.name}' a value", spec.place,
-                                              "give it an answer key, a value in values.yaml or a rule that concludes it"))  # fmt: skip
+                self._problems.append(
+                    Problem(
+                        "no-value",
+                        f"nothing gives '{spec.name}' a value",
+                        spec.place,
+                        "give it an answer key, a value in values.yaml or a rule that concludes it",
+                    )
+                )
         for rule in rules:
             for name in negated_names(rule.condition):
                 if name.name in concluded and vocabulary[name.name].otherwise is None:
-                    self._problems.append(Problem(
-                        "open-negation", f"rule '{rule.id}' negates '{name.name}', which may stay unknown", rule.place,
-                        f"give '{name.name}' an 'otherwise:' in vocabulary.yaml",
-                    ))  # fmt: skip
+                    self._problems.append(
+                        Problem(
+                            "open-negation",
+                            f"rule '{rule.id}' negates '{name.name}', which may stay unknown",
+                            rule.place,
+                            f"give '{name.name}' an 'otherwise:' in vocabulary.yaml",
+                        )
+                    )
         seen: dict[str, Rule] = {}
         for rule in rules:
             if rule.title in seen:
-                self._problems.append(Problem("duplicate-title", f"rules '{rule.id}' and '{seen[rule.title].id}' share a title", rule.place))
+                self._problems.append(
+                    Problem(
+                        "duplicate-title", f"rules '{rule.id}' and '{seen[rule.title].id}' share a title", rule.place
+                    )
+                )
             seen[rule.title] = rule
 
 

@@ -28,12 +28,22 @@ def read_providers(reader: FactReader) -> dict[str, Provider]:
             found[identifier] = Provider(identifier, name, kind)
     return found
 
-def _known(reader: FactReader, fields: Fields, key: str, known: dict[str, Accelerator] | dict[str, Provider]) -> str | None:
+
+def _known(
+    reader: FactReader, fields: Fields, key: str, known: dict[str, Accelerator] | dict[str, Provider]
+) -> str | None:
     text = fields.text(key, required=True)
     if text is not None and text not in known:
-        problem(reader.problems, fields.node.items[key], f"unknown-{key}", f"there is no {key} '{text}'", did_you_mean(text, known))
+        problem(
+            reader.problems,
+            fields.node.items[key],
+            f"unknown-{key}",
+            f"there is no {key} '{text}'",
+            did_you_mean(text, known),
+        )
         return None
     return text
+
 
 def read_offerings(
     reader: FactReader, accelerators: dict[str, Accelerator], providers: dict[str, Provider]
@@ -58,9 +68,21 @@ def read_offerings(
             problem(reader.problems, fields.node, "bad-count", f"{fields.what} has {count:g} accelerators")
         elif provider and accelerator and count and usd and kind:
             yield Offering(
-                identifier, provider, accelerator, int(count), usd, kind, region, instance, as_of,
-                sources, suspect, note, fields.node.place,
-            )  # fmt: skip
+                identifier,
+                provider,
+                accelerator,
+                int(count),
+                usd,
+                kind,
+                region,
+                instance,
+                as_of,
+                sources,
+                suspect,
+                note,
+                fields.node.place,
+            )
+
 
 def read_purchases(reader: FactReader, accelerators: dict[str, Accelerator]) -> Iterator[Purchase]:
     for fields, identifier in reader.entries("purchases", "purchase"):
@@ -73,5 +95,3 @@ def read_purchases(reader: FactReader, accelerators: dict[str, Accelerator]) -> 
         fields.done()
         if accelerator and usd and kind:
             yield Purchase(identifier, accelerator, usd, kind, as_of, sources, fields.node.place)
-
-

@@ -11,12 +11,12 @@ from whygpu.knowledge import (
     CRITERIA,
     STRENGTHS,
     Advise,
-    AllOf,
     AnyOf,
     Conclude,
     Consider,
     Effect,
     Exclude,
+    Expectation,
     Require,
     Rule,
     RuleTest,
@@ -33,7 +33,7 @@ from whygpu.load.fields import ID, Fields, kind_of, problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-EXPECTATIONS = ("fires", "silent", "unknown")
+EXPECTATIONS: tuple[Expectation, ...] = ("fires", "silent", "unknown")
 _EFFECTS = ("conclude", "consider", "require", "exclude", "prefer", "avoid", "advise", "warn")
 _NO_TEXT = Template("", (("", None),))
 
@@ -46,8 +46,13 @@ def read_rules(nodes: list[tuple[str, Node]], options: dict[str, frozenset[str]]
         if rule is None:
             continue
         if rule.id in found:
-            problem(reading.problems, node, "duplicate-id", f"rule '{rule.id}' is defined twice; first at {found[rule.id].place}",
-                    "rename or remove one")  # fmt: skip
+            problem(
+                reading.problems,
+                node,
+                "duplicate-id",
+                f"rule '{rule.id}' is defined twice; first at {found[rule.id].place}",
+                "rename or remove one",
+            )
             continue
         found[rule.id] = rule
     return list(found.values())
@@ -83,11 +88,28 @@ class _RuleReader:
         if required:  # the rule rejects the plans that its requirement does not hold for
             parts.append(t.Not(t.All(required)))
             if len(required) < len(effects):
-                self._add("mixed-effects", f"rule '{identifier}' requires and does something else", "give 'require' a rule of its own")
+                self._add(
+                    "mixed-effects",
+                    f"rule '{identifier}' requires and does something else",
+                    "give 'require' a rule of its own",
+                )
         condition = t.All(tuple(parts)) if len(parts) > 1 else parts[0]
         scope = self._scope(condition)
-        rule = Rule(identifier, title or identifier, self._topic, when, unless, effects, because or _NO_TEXT, sources,
-                    overrides, tests, scope, condition, self._node.place)  # fmt: skip
+        rule = Rule(
+            identifier,
+            title or identifier,
+            self._topic,
+            when,
+            unless,
+            effects,
+            because or _NO_TEXT,
+            sources,
+            overrides,
+            tests,
+            scope,
+            condition,
+            self._node.place,
+        )
         self._check_scope(rule)
         return rule if len(self._problems) == before else None
 
@@ -97,24 +119,42 @@ class _RuleReader:
 
     def _check_scope(self, rule: Rule) -> None:
         vocabulary = self._reading.vocabulary
-        texts = [rule.because, *(effect.text for effect in rule.effects if isinstance(effect, Advise | Warn) and effect.text)]
+        texts = [
+            rule.because,
+            *(effect.text for effect in rule.effects if isinstance(effect, Advise | Warn) and effect.text),
+        ]
         for effect in rule.effects:
             if isinstance(effect, Exclude | Require | Verdict) and rule.scope == "session":
-                self._add("wrong-scope", f"rule '{rule.id}' judges plans, but none of its conditions speaks of gpu. or plan.",
-                          "add a condition on the accelerator or the plan, or use advise")  # fmt: skip
+                self._add(
+                    "wrong-scope",
+                    f"rule '{rule.id}' judges plans, but none of its conditions speaks of gpu. or plan.",
+                    "add a condition on the accelerator or the plan, or use advise",
+                )
             elif isinstance(effect, Consider) and rule.scope != "session":
-                self._add("wrong-scope", f"rule '{rule.id}' considers an option, so it cannot speak of gpu. or plan.",
-                          "options are considered once, before plans exist")  # fmt: skip
+                self._add(
+                    "wrong-scope",
+                    f"rule '{rule.id}' considers an option, so it cannot speak of gpu. or plan.",
+                    "options are considered once, before plans exist",
+                )
             elif isinstance(effect, Conclude) and (vocabulary[effect.name].scope == "plan") != (rule.scope == "plan"):
-                self._add("wrong-scope", f"rule '{rule.id}' is judged per {rule.scope}, but {effect.name} belongs to a "
-                          f"{vocabulary[effect.name].scope}")  # fmt: skip
+                self._add(
+                    "wrong-scope",
+                    f"rule '{rule.id}' is judged per {rule.scope}, but {effect.name} belongs to a "
+                    f"{vocabulary[effect.name].scope}",
+                )
             elif rule.scope == "field" and isinstance(effect, Exclude | Require | Conclude):
-                self._add("wrong-scope", f"rule '{rule.id}' speaks of field., so it can only prefer, avoid, advise or warn",
-                          "field values are known only after the hard rules")  # fmt: skip
+                self._add(
+                    "wrong-scope",
+                    f"rule '{rule.id}' speaks of field., so it can only prefer, avoid, advise or warn",
+                    "field values are known only after the hard rules",
+                )
         for text in texts:
             for name in text.names:
                 if vocabulary[name].scope != "session" and rule.scope == "session":
-                    self._add("wrong-scope", f"the text of rule '{rule.id}' uses {{{name}}}, but the rule is not judged per plan")
+                    self._add(
+                        "wrong-scope",
+                        f"the text of rule '{rule.id}' uses {{{name}}}, but the rule is not judged per plan",
+                    )
                 elif vocabulary[name].scope == "field" and rule.scope != "field":
                     self._add("wrong-scope", f"the text of rule '{rule.id}' uses {{{name}}}, but no condition does")
 
@@ -130,8 +170,13 @@ class _RuleReader:
                 word, inner = next(iter(node.items.items()))
                 yield from self._effect(word, inner, rule, node)
             else:
-                problem(self._problems, node, "bad-effect", f"an effect of {fields.what} is one of {', '.join(_EFFECTS)}, each with its object",
-                        "for example '- advise: quantize'")  # fmt: skip
+                problem(
+                    self._problems,
+                    node,
+                    "bad-effect",
+                    f"an effect of {fields.what} is one of {', '.join(_EFFECTS)}, each with its object",
+                    "for example '- advise: quantize'",
+                )
         if not items and "then" in fields:
             problem(self._problems, fields.node, "bad-effect", f"{fields.what} has no effect", "add one under 'then'")
 
@@ -157,8 +202,13 @@ class _RuleReader:
             case "advise" | "warn":
                 yield from self._message(word, node, rule)
             case _:
-                problem(self._problems, whole.keys[word], "bad-effect", f"rule '{rule}': there is no effect '{word}'",
-                        did_you_mean(word, _EFFECTS) or f"one of {', '.join(_EFFECTS)}")  # fmt: skip
+                problem(
+                    self._problems,
+                    whole.keys[word],
+                    "bad-effect",
+                    f"rule '{rule}': there is no effect '{word}'",
+                    did_you_mean(word, _EFFECTS) or f"one of {', '.join(_EFFECTS)}",
+                )
 
     def _conclude(self, node: Node, rule: str) -> Iterator[Effect]:
         fields = Fields.of(node, f"'conclude' of rule '{rule}'", self._problems)
@@ -166,11 +216,21 @@ class _RuleReader:
             inner = fields.get(name) if fields else None
             spec = self._reading.vocabulary.get(name)
             if spec is None:
-                problem(self._problems, fields.node.keys[name] if fields else node, "unknown-name", f"rule '{rule}' concludes '{name}', which is not a name",
-                        did_you_mean(name, self._reading.vocabulary))  # fmt: skip
+                problem(
+                    self._problems,
+                    fields.node.keys[name] if fields else node,
+                    "unknown-name",
+                    f"rule '{rule}' concludes '{name}', which is not a name",
+                    did_you_mean(name, self._reading.vocabulary),
+                )
             elif spec.answer is not None or spec.entity in ("gpu", "field"):
-                problem(self._problems, node, "not-concludable", f"rule '{rule}' concludes '{name}', which is answered or looked up",
-                        "give the conclusion a name of its own in vocabulary.yaml")  # fmt: skip
+                problem(
+                    self._problems,
+                    node,
+                    "not-concludable",
+                    f"rule '{rule}' concludes '{name}', which is answered or looked up",
+                    "give the conclusion a name of its own in vocabulary.yaml",
+                )
             elif inner is not None:
                 value = self._reading.value_of(inner, spec, f"rule '{rule}'")
                 if value is not None:
@@ -183,8 +243,13 @@ class _RuleReader:
                 if option in self._options.get(what, frozenset()):
                     yield Consider(what, option)
                 else:
-                    problem(self._problems, node, "bad-choice", f"rule '{rule}' considers {what} '{option}', which does not exist",
-                            did_you_mean(option, self._options.get(what, frozenset())))  # fmt: skip
+                    problem(
+                        self._problems,
+                        node,
+                        "bad-choice",
+                        f"rule '{rule}' considers {what} '{option}', which does not exist",
+                        did_you_mean(option, self._options.get(what, frozenset())),
+                    )
         if fields is not None:
             fields.done()
 
@@ -201,8 +266,13 @@ class _RuleReader:
             strength = fields.choice("strength", STRENGTHS) or "normal"
             fields.done()
         if criterion not in CRITERIA:
-            problem(self._problems, node, "bad-choice", f"rule '{rule}': there is no criterion '{criterion}'",
-                    did_you_mean(criterion, CRITERIA) or f"one of {', '.join(CRITERIA)}")  # fmt: skip
+            problem(
+                self._problems,
+                node,
+                "bad-choice",
+                f"rule '{rule}': there is no criterion '{criterion}'",
+                did_you_mean(criterion, CRITERIA) or f"one of {', '.join(CRITERIA)}",
+            )
             return
         yield Verdict(favourable, criterion, next(known for known in STRENGTHS if known == strength))
 
@@ -212,8 +282,13 @@ class _RuleReader:
             if ID.match(node.text):
                 yield kind(node.text, None)
             else:
-                problem(self._problems, node, "bad-id", f"rule '{rule}': '{word}' takes an id, not {kind_of(node)}",
-                        f"write {{id: some-id, text: ...}}, or '{word}: some-id' to use the rule's because")  # fmt: skip
+                problem(
+                    self._problems,
+                    node,
+                    "bad-id",
+                    f"rule '{rule}': '{word}' takes an id, not {kind_of(node)}",
+                    f"write {{id: some-id, text: ...}}, or '{word}: some-id' to use the rule's because",
+                )
             return
         fields = Fields.of(node, f"'{word}' of rule '{rule}'", self._problems)
         if fields is None:
@@ -235,8 +310,13 @@ class _RuleReader:
                 spec = self._reading.vocabulary.get(name)
                 value = inner.get(name) if inner else None
                 if spec is None and inner is not None:
-                    problem(self._problems, inner.node.keys[name], "unknown-name", f"{item.what} gives '{name}', which is not a name",
-                            did_you_mean(name, self._reading.vocabulary))  # fmt: skip
+                    problem(
+                        self._problems,
+                        inner.node.keys[name],
+                        "unknown-name",
+                        f"{item.what} gives '{name}', which is not a name",
+                        did_you_mean(name, self._reading.vocabulary),
+                    )
                 elif spec is not None and value is not None:
                     plain = self._reading.value_of(value, spec, item.what)
                     if plain is not None:

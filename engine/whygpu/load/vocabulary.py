@@ -7,16 +7,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.knowledge import (
-    AllOf,
     Assumption,
     Claim,
     DerivedValue,
     NameSpec,
     Question,
     SourceDocument,
-    Template,
 )
-from whygpu.language.tree import Constant, Name
+from whygpu.language.tree import Constant
 from whygpu.load.document import Mapping, Node, Scalar
 from whygpu.load.facts import fits
 from whygpu.load.fields import Fields, problem
@@ -25,11 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Problem
+    from whygpu.knowledge import Kind
+    from whygpu.language.tree import Expression
     from whygpu.load.conditions import Reading
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\Z")
 ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "measured")
-KINDS = ("choice", "number", "flag", "text")
+KINDS: tuple[Kind, ...] = ("choice", "number", "flag", "text")
 CLAIM_KINDS = ("advice", "fact", "formula", "procedure", "symptom", "concept")
 AGGREGATES = ("min", "max", "count")
 
@@ -60,7 +60,13 @@ def read_claims(nodes: list[Node], documents: dict[str, SourceDocument], problem
         fields.what = f"claim '{identifier}'"
         document = identifier.rpartition("-")[0]
         if document not in documents:
-            problem(problems, node, "unknown-document", f"{fields.what} belongs to no document", f"known: {', '.join(documents)}")
+            problem(
+                problems,
+                node,
+                "unknown-document",
+                f"{fields.what} belongs to no document",
+                f"known: {', '.join(documents)}",
+            )
         if identifier in found:
             problem(problems, node, "duplicate-id", f"{fields.what} is defined twice", "rename or remove one")
         kind = fields.choice("kind", CLAIM_KINDS, required=True) or "concept"
@@ -70,7 +76,9 @@ def read_claims(nodes: list[Node], documents: dict[str, SourceDocument], problem
     return found
 
 
-def read_names(nodes: list[Node], value_lists: dict[str, dict[str, str]], problems: list[Problem]) -> dict[str, NameSpec]:
+def read_names(
+    nodes: list[Node], value_lists: dict[str, dict[str, str]], problems: list[Problem]
+) -> dict[str, NameSpec]:
     """The vocabulary by name. ``value_lists``: named lists of choices that a catalogue supplies ('formats')."""
     found: dict[str, NameSpec] = {}
     for node in nodes:
@@ -81,7 +89,13 @@ def read_names(nodes: list[Node], value_lists: dict[str, dict[str, str]], proble
             if fields is None:
                 continue
             if not _NAME.match(name) or name.partition(".")[0] not in ENTITIES:
-                problem(problems, fields.node, "bad-name", f"'{name}' is not a name", f"write entity.attribute; entities: {', '.join(ENTITIES)}")
+                problem(
+                    problems,
+                    fields.node,
+                    "bad-name",
+                    f"'{name}' is not a name",
+                    f"write entity.attribute; entities: {', '.join(ENTITIES)}",
+                )
                 continue
             if name in found:
                 problem(problems, fields.node, "duplicate-id", f"'{name}' is defined twice", "remove one")
@@ -100,7 +114,7 @@ def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]
         values |= value_lists[listed]
     spec = NameSpec(
         name=name,
-        kind=next((known for known in KINDS if known == kind), "text"),  # type: ignore[arg-type]
+        kind=next((known for known in KINDS if known == kind), "text"),
         meaning=fields.text("meaning", required=True) or "",
         place=fields.node.place,
         unit=fields.text("unit"),
@@ -115,7 +129,13 @@ def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]
     if kind is None:
         return None
     if kind == "choice" and not values:
-        problem(fields.problems, fields.node, "no-values", f"{fields.what} is a choice without values", "add values: {word: meaning}")
+        problem(
+            fields.problems,
+            fields.node,
+            "no-values",
+            f"{fields.what} is a choice without values",
+            "add values: {word: meaning}",
+        )
     if otherwise is not None:
         value = otherwise.value if isinstance(otherwise, Scalar) else None
         value = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -171,14 +191,19 @@ def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Ite
         because = reading.template(item.get("because", required=True), f"'because' of {fields.what}")
         item.done()
         if spec is None:
-            problem(reading.problems, item.node, "no-name", f"{fields.what} assumes a value, but no name has 'answer: {fields.node.items['id'].text}'"  # type: ignore[union-attr]
-                    , "add 'answer:' to a name in vocabulary.yaml")  # fmt: skip
+            problem(
+                reading.problems,
+                item.node,
+                "no-name",
+                f"{fields.what} assumes a value, but no name has 'answer: {fields.node.items['id'].text}'",  # type: ignore[union-attr]
+                "add 'answer:' to a name in vocabulary.yaml",
+            )
             continue
         if not isinstance(node, Scalar) or because is None:
             continue
-        if node.value is not None and not isinstance(node.value, str) or node.text in spec.values:
+        if (node.value is not None and not isinstance(node.value, str)) or node.text in spec.values:
             value = reading.value_of(node, spec, f"'assume' of {fields.what}")
-            expression = None if value is None else Constant(value)
+            expression: Expression | None = None if value is None else Constant(value)
         elif spec.kind == "text":
             expression = Constant(node.text)
         else:
@@ -199,7 +224,13 @@ def read_values(nodes: list[Node], reading: Reading) -> dict[str, DerivedValue]:
             if inner is None or fields is None:
                 continue
             if spec is None:
-                problem(reading.problems, fields.node.keys[name], "unknown-name", f"'{name}' is not in the vocabulary", "add it to vocabulary.yaml")
+                problem(
+                    reading.problems,
+                    fields.node.keys[name],
+                    "unknown-name",
+                    f"'{name}' is not in the vocabulary",
+                    "add it to vocabulary.yaml",
+                )
                 continue
             if name in found:
                 problem(reading.problems, inner, "duplicate-id", f"'{name}' is computed twice", "remove one")
@@ -228,14 +259,12 @@ def _read_value(name: str, spec: NameSpec, node: Node, reading: Reading) -> Deri
     if expression is None:
         return None
     if (spec.scope == "field") != (aggregate is not None):
-        problem(reading.problems, node, "wrong-scope", f"'{name}': field names, and only they, are aggregates over plans",
-                "write {min: ...}, {max: ...} or {count: ...}")  # fmt: skip
+        problem(
+            reading.problems,
+            node,
+            "wrong-scope",
+            f"'{name}': field names, and only they, are aggregates over plans",
+            "write {min: ...}, {max: ...} or {count: ...}",
+        )
         return None
     return DerivedValue(name, expression, " ".join(node.text.split()), aggregate, node.place)
-
-
-ALWAYS = AllOf(())
-NO_TEXT = Template("", (("", None),))
-__all__ = [
-    "ALWAYS", "NO_TEXT", "Name", "read_claims", "read_documents", "read_names", "read_questions", "read_values",
-]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.catalogue import Accelerator
+    from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment
     from whygpu.knowledge import Knowledge, NameSpec
     from whygpu.plans.enumerate import Field
@@ -25,17 +26,48 @@ if TYPE_CHECKING:
     from whygpu.plans.work import Work
 
 PLAN_NAMES = (
-    "plan.count", "plan.nodes", "plan.tensor", "plan.pipeline", "plan.data", "plan.format", "plan.quantized", "plan.method",
-    "plan.sharding", "plan.checkpointing", "plan.weights_gib", "plan.kv_cache_gib", "plan.total_gib", "plan.high_gib",
-    "plan.usable_gib", "plan.verdict", "plan.ttft_ms", "plan.token_ms", "plan.tokens_per_s", "plan.requests_per_s",
-    "plan.train_tokens_per_s", "plan.samples_per_s", "plan.frames_per_s", "plan.train_hours", "plan.usd_per_hour",
-    "plan.usd_total", "plan.watts", "plan.objective", "plan.provider_class", "plan.price_age_days",
-)  # fmt: skip
+    "plan.count",
+    "plan.nodes",
+    "plan.tensor",
+    "plan.pipeline",
+    "plan.data",
+    "plan.format",
+    "plan.quantized",
+    "plan.method",
+    "plan.sharding",
+    "plan.checkpointing",
+    "plan.weights_gib",
+    "plan.kv_cache_gib",
+    "plan.total_gib",
+    "plan.high_gib",
+    "plan.usable_gib",
+    "plan.verdict",
+    "plan.ttft_ms",
+    "plan.token_ms",
+    "plan.tokens_per_s",
+    "plan.requests_per_s",
+    "plan.train_tokens_per_s",
+    "plan.samples_per_s",
+    "plan.frames_per_s",
+    "plan.train_hours",
+    "plan.usd_per_hour",
+    "plan.usd_total",
+    "plan.watts",
+    "plan.objective",
+    "plan.provider_class",
+    "plan.price_age_days",
+)
 GPU_NAMES = ("gpu.id", "gpu.name", "gpu.family", "gpu.vendor", "gpu.usable_gib")
 SPEEDS = (
-    "ttft_ms", "token_ms", "tokens_per_s", "requests_per_s", "train_tokens_per_s", "samples_per_s", "frames_per_s",
+    "ttft_ms",
+    "token_ms",
+    "tokens_per_s",
+    "requests_per_s",
+    "train_tokens_per_s",
+    "samples_per_s",
+    "frames_per_s",
     "train_hours",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +126,13 @@ def costs_of(field: Field, prices: PriceList, work: Work) -> Costs:
     """Prices and objectives: a job's cost for training and batch work where it is sized, a unit's where it is not."""
     plans = field.candidates
     found = tuple(
-        prices.price(plan.accelerator.id, plan.split.tensor * plan.split.pipeline if not plan.setup.trains else plan.split.cards,
-                     plan.split.data if not plan.setup.trains else 1)
+        prices.price(
+            plan.accelerator.id,
+            plan.split.tensor * plan.split.pipeline if not plan.setup.trains else plan.split.cards,
+            plan.split.data if not plan.setup.trains else 1,
+        )
         for plan in plans
-    )  # fmt: skip
+    )
     hourly = np.array([math.nan if price is None else price.usd_per_hour for price in found])
     total = np.full(len(plans), np.nan)
     bands = field.speeds.bands
@@ -119,11 +154,15 @@ def costs_of(field: Field, prices: PriceList, work: Work) -> Costs:
                     with np.errstate(all="ignore"):
                         objective, unit = hourly / 3600.0 / bands[name].likely * scale, label
                     break
-    if not np.isfinite(objective).any():
-        watts = np.array([_watts(plan.accelerator, plan.split.cards) for plan in plans])
-        if np.isfinite(watts).any():
-            objective, unit = watts, "W"
     return Costs(found, hourly, total, objective, unit)
+
+
+def comparable(costs: Costs, field: Field, alive: Mask) -> Costs:
+    """The same costs, compared by power where no plan that is left has a price."""
+    if np.isfinite(costs.objective[alive]).any():
+        return costs
+    watts = np.array([_watts(plan.accelerator, plan.split.cards) for plan in field.candidates])
+    return replace(costs, objective=watts, unit="W") if np.isfinite(watts[alive]).any() else costs
 
 
 def _watts(card: Accelerator, count: int) -> float:
@@ -166,7 +205,6 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
             numbers(name, band.likely)
     numbers("usd_per_hour", costs.usd_per_hour)
     numbers("usd_total", costs.usd_total)
-    numbers("objective", costs.objective)
     numbers("watts", [_watts(plan.accelerator, plan.split.cards) for plan in plans])
     classes = [
         "" if price is None else knowledge.catalogue.providers[price.offering.provider].provider_class
@@ -174,8 +212,9 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
     ]
     words("provider_class", classes)
     ages = [
-        math.nan if price is None or price.offering.as_of is None
+        math.nan
+        if price is None or price.offering.as_of is None
         else float((today - np.datetime64(price.offering.as_of)).astype(int))
         for price in costs.prices
-    ]  # fmt: skip
+    ]
     numbers("price_age_days", ages)

@@ -1,4 +1,4 @@
-"""Which plans there are: every allowed accelerator, each way of running considered, the smallest count that holds the work and its load."""
+"""Which plans there are: each accelerator and way of running, at the smallest count that meets the work."""
 
 from __future__ import annotations
 
@@ -211,9 +211,14 @@ def device_of(candidates: Sequence[Candidate]) -> Device:
     kinds = [row[0] for row in rows]
     columns = np.array([row[1] for row in rows]).T
     return Device.of(
-        columns[0], columns[1], link_bytes_s=columns[2], link_cards=columns[3], pcie_bytes_s=columns[4],
-        network_bytes_s=columns[5], kinds=kinds,
-    )  # fmt: skip
+        columns[0],
+        columns[1],
+        link_bytes_s=columns[2],
+        link_cards=columns[3],
+        pcie_bytes_s=columns[4],
+        network_bytes_s=columns[5],
+        kinds=kinds,
+    )
 
 
 def _rates(card: Accelerator, form: Format) -> tuple[CardKind, tuple[float, ...]]:
@@ -284,10 +289,16 @@ def _wider(
     if options.count is not None:
         return None
     grown = split
-    if _misses(speeds.likely("token_ms", index), targets.token_ms) or _misses(speeds.likely("ttft_ms", index), targets.ttft_ms):
+    if _misses(speeds.likely("token_ms", index), targets.token_ms) or _misses(
+        speeds.likely("ttft_ms", index), targets.ttft_ms
+    ):
         tensor = split.tensor * 2
         shardable = work.shape.kind in TOKEN_KINDS and not work.setup.trains
-        if shardable and tensor <= min(SHARDS[-1], cards_per_node(candidate.accelerator)) and work.shape.heads % tensor == 0:
+        if (
+            shardable
+            and tensor <= min(SHARDS[-1], cards_per_node(candidate.accelerator))
+            and work.shape.heads % tensor == 0
+        ):
             grown = replace(split, tensor=tensor)
     elif (factor := _shortfall(speeds, index, targets)) > 1:
         grown = replace(split, data=math.ceil(split.data * factor - 1e-9))

@@ -1,4 +1,4 @@
-"""What a plan costs an hour: the newest dated, not suspect price of each allowed provider, the median over providers."""
+"""What a plan costs an hour: the newest usable price of each allowed provider, the median over providers."""
 
 from __future__ import annotations
 
@@ -49,9 +49,11 @@ class PriceList:
         allowed = [item for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()) if self._allows(item)]
         usual = [item for item in allowed if self._class(item) != "marketplace"]
         asked = self._providers is not None or (self._classes is not None and "marketplace" in self._classes)
-        for offerings in ([allowed] if asked else [usual, allowed]):
+        for offerings in [allowed] if asked else [usual, allowed]:
             for dated in (True, False):  # undated last
-                priced = self._by_provider([item for item in offerings if (item.as_of is not None) == dated], shard, replicas)
+                priced = self._by_provider(
+                    [item for item in offerings if (item.as_of is not None) == dated], shard, replicas
+                )
                 if priced:
                     priced.sort(key=lambda price: (price.usd_per_hour, price.offering.id))
                     middle = priced[(len(priced) - 1) // 2]

@@ -1,7 +1,7 @@
 """How plans compare: verdicts by criterion, never added up within one, then the objective.
 
-Order: verified before unverified; the user's priority (a number beyond 10%, then its criterion); net strong verdicts; net normal; the
-objective beyond 10%; net mild; the objective itself. No weights, no certainty factors.
+Order: verified before unverified; the user's priority (a number beyond 10%, then its criterion); net strong verdicts;
+net normal; the objective beyond 10%; net mild; the objective itself. No weights, no certainty factors.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ class Standing:
     def conflict(self, criterion: str) -> Mask:
         """The plans whose strongest verdicts of the criterion are equal opposites."""
         favour, against = self.favour[criterion], self.against[criterion]
-        return (favour == against) & (favour > 0)
+        both: Mask = (favour == against) & (favour > 0)
+        return both
 
 
 def standing(verdicts: Iterable[tuple[Verdict, Mask]], size: int) -> Standing:
-    """Keep the strongest verdict per criterion and side; further rules that agree add citations, not weight."""
+    """Keep the strongest verdict per criterion and side; more rules that agree add citations, not weight."""
     favour: dict[str, NDArray[np.int8]] = {}
     against: dict[str, NDArray[np.int8]] = {}
     for verdict, mask in verdicts:
@@ -75,18 +76,37 @@ class Ranking:
     priority_band: NDArray[np.int64]
     priority_net: NDArray[np.int8]
 
+    def behind(self, one: int, best: int) -> str | None:
+        """The first thing by which ``one`` compares worse than ``best``, with both figures; None where nothing does."""
+        if self.priority_band[one] != self.priority_band[best]:
+            return "worse by the priority asked for"
+        if self.priority_net[one] < self.priority_net[best]:
+            return "worse verdicts by the priority asked for"
+        for name, column in (("strong", self.strong), ("normal", self.normal)):
+            if column[one] != column[best]:
+                return f"net {name} verdicts {column[one]} against {column[best]}"
+        if self.band[one] != self.band[best]:
+            return "costs more"
+        if self.mild[one] != self.mild[best]:
+            return f"net mild verdicts {self.mild[one]} against {self.mild[best]}"
+        return None
+
     def tied(self, one: int, other: int) -> bool:
-        """Whether two plans are co-recommended: equal priority, strong and normal verdicts, the objective within 10%."""
+        """Whether two plans are co-recommended: equal but for mild verdicts, the objective within 10%."""
         columns: Sequence[NDArray[np.int64] | NDArray[np.int8]] = (
-            self.priority_band, self.priority_net, self.strong, self.normal, self.band,
-        )  # fmt: skip
+            self.priority_band,
+            self.priority_net,
+            self.strong,
+            self.normal,
+            self.band,
+        )
         return all(column[one] == column[other] for column in columns)
 
 
 def bands(values: NDArray[np.float64], alive: Mask, *, less_is_better: bool = True) -> NDArray[np.int64]:
-    """Number groups of like figures: a group begins with its best and holds all within 10% of it; unknown ones come last."""
+    """Number groups of like figures: each begins with its best and holds all within 10% of it; unknown come last."""
     found = np.full(len(values), np.iinfo(np.int64).max, dtype=np.int64)
-    known = [index for index in np.flatnonzero(alive & np.isfinite(values))]
+    known = list(np.flatnonzero(alive & np.isfinite(values)))
     known.sort(key=lambda index: values[index] if less_is_better else -values[index])
     band, leader = -1, 0.0
     for index in known:
@@ -122,8 +142,15 @@ def rank(
     order = sorted(
         (int(index) for index in np.flatnonzero(alive)),
         key=lambda i: (
-            bool(unverified[i]), first[i], -net[i], -strong[i], -normal[i], band[i], -mild[i],
-            objective[i] if np.isfinite(objective[i]) else np.inf, i,
+            bool(unverified[i]),
+            first[i],
+            -net[i],
+            -strong[i],
+            -normal[i],
+            band[i],
+            -mild[i],
+            objective[i] if np.isfinite(objective[i]) else np.inf,
+            i,
         ),
-    )  # fmt: skip
+    )
     return Ranking(tuple(order), strong, normal, mild, band, first, net)

@@ -26,22 +26,49 @@ ONE_CARD = Split()
 
 FUNCTIONS: dict[str, Signature] = {
     "weights_gib": Signature("weights_gib", ("word",), "GiB", "the model's weights in a number format"),
-    "need_gib": Signature("need_gib", ("word",), "GiB", "all memory the work needs on one accelerator, in a number format"),
-    "method_gib": Signature("method_gib", ("word",), "GiB", "all memory that fine-tuning by a method needs on one accelerator"),
+    "need_gib": Signature(
+        "need_gib", ("word",), "GiB", "all memory the work needs on one accelerator, in a number format"
+    ),
+    "method_gib": Signature(
+        "method_gib", ("word",), "GiB", "all memory that fine-tuning by a method needs on one accelerator"
+    ),
 }
 """The numeric checks that expressions may call."""
 
 MODEL_NAMES = (
-    "model.name", "model.kind", "model.parameters", "model.active_parameters", "model.layers", "model.experts",
-    "model.kv_heads", "model.image_size", "model.flops_per_sample",
-)  # fmt: skip
+    "model.name",
+    "model.kind",
+    "model.parameters",
+    "model.active_parameters",
+    "model.layers",
+    "model.experts",
+    "model.kv_heads",
+    "model.image_size",
+    "model.flops_per_sample",
+)
 
 # Setup fields that are numbers or words answered under the same key
 _NUMBERS = (
-    "context_tokens", "output_tokens", "concurrency", "batch_size", "sequence_tokens", "gradient_accumulation", "lora_rank",
-)  # fmt: skip
+    "context_tokens",
+    "output_tokens",
+    "concurrency",
+    "batch_size",
+    "sequence_tokens",
+    "gradient_accumulation",
+    "lora_rank",
+)
 _FLOATS = ("dataset_tokens", "dataset_samples", "epochs")
-_WORDS = ("phase", "method", "optimizer", "attention", "cross_entropy", "offload", "lora_targets", "runtime", "training_precision")
+_WORDS = (
+    "phase",
+    "method",
+    "optimizer",
+    "attention",
+    "cross_entropy",
+    "offload",
+    "lora_targets",
+    "runtime",
+    "training_precision",
+)
 _AUTO = frozenset({"auto", ""})
 
 
@@ -59,7 +86,9 @@ class Work:
 
     def reckon_in(self, format_id: str) -> list[Reckoning]:
         """How the need on one accelerator in a format comes about."""
-        return self.memory(replace(self.setup, format=self.knowledge.catalogue.formats[format_id]), ONE_CARD).reckonings()
+        return self.memory(
+            replace(self.setup, format=self.knowledge.catalogue.formats[format_id]), ONE_CARD
+        ).reckonings()
 
     def checks(self) -> Mapping[str, Callable[[Sequence[v.Value]], v.Value]]:
         """The named numeric checks on this work."""
@@ -90,11 +119,16 @@ class Work:
 def model_facts(shape: ModelShape) -> dict[str, float | str]:
     """The ``model.`` names that a shape gives values to; what it does not know is left out."""
     sizes: dict[str, float | str] = {
-        "model.name": shape.name, "model.kind": shape.kind, "model.parameters": float(shape.parameters),
-        "model.active_parameters": float(shape.active_parameters), "model.layers": float(shape.layers),
-        "model.experts": float(shape.experts), "model.kv_heads": float(shape.kv_heads),
-        "model.image_size": float(shape.image_size), "model.flops_per_sample": float(shape.flops_per_sample),
-    }  # fmt: skip
+        "model.name": shape.name,
+        "model.kind": shape.kind,
+        "model.parameters": float(shape.parameters),
+        "model.active_parameters": float(shape.active_parameters),
+        "model.layers": float(shape.layers),
+        "model.experts": float(shape.experts),
+        "model.kv_heads": float(shape.kv_heads),
+        "model.image_size": float(shape.image_size),
+        "model.flops_per_sample": float(shape.flops_per_sample),
+    }
     always = {"model.name", "model.kind", "model.parameters", "model.active_parameters", "model.experts"}
     return {name: value for name, value in sizes.items() if name in always or value}
 
@@ -137,5 +171,7 @@ def setup_of(knowledge: Knowledge, environment: SessionEnvironment) -> Setup:
 def _native(knowledge: Knowledge, environment: SessionEnvironment) -> Format:
     """The format the work is sized in before quantization is considered: a derived name of the knowledge base."""
     formats = knowledge.catalogue.formats
-    word = plain(environment.value("workload.native_format")) if "workload.native_format" in knowledge.vocabulary else None
+    word = (
+        plain(environment.value("workload.native_format")) if "workload.native_format" in knowledge.vocabulary else None
+    )
     return formats.get(str(word)) or next(iter(formats.values()))

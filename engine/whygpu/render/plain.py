@@ -46,7 +46,13 @@ def advice_dict(advice: Advice) -> dict[str, Any]:
 
 
 def _item(item: Item) -> dict[str, Any]:
-    return {"id": item.id, "topic": item.topic, "text": item.text, "rules": list(item.rules), "claims": list(item.claims)}
+    return {
+        "id": item.id,
+        "topic": item.topic,
+        "text": item.text,
+        "rules": list(item.rules),
+        "claims": list(item.claims),
+    }
 
 
 def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
@@ -63,16 +69,25 @@ def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
         "parallelism": asdict(plan.parallelism),
         "memory": _plain(asdict(plan.memory)),
         "speed": {
-            name: None if band is None else {"low": _plain(band.low), "likely": _plain(band.likely), "high": _plain(band.high)}
+            name: None
+            if band is None
+            else {"low": _plain(band.low), "likely": _plain(band.likely), "high": _plain(band.high)}
             for name, band in plan.speed.items()
         },
         "cost": None if plan.cost is None else _plain(asdict(plan.cost)),
         "verdicts": [
-            {"criterion": item.criterion, "strength": item.strength, "for": item.favourable, "rules": list(item.rules), "claims": list(item.claims)}
+            {
+                "criterion": item.criterion,
+                "strength": item.strength,
+                "for": item.favourable,
+                "rules": list(item.rules),
+                "claims": list(item.claims),
+            }
             for item in plan.verdicts
         ],
         "rank": plan.rank,
         "unverified": plan.unverified,
+        "behind": plan.behind,
     }
     if not variant:
         found["variants"] = [plan_dict(inner, variant=True) for inner in plan.variants]
@@ -91,16 +106,26 @@ def problem_dicts(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     """Problems as data."""
     return [
         {
-            "code": item.code, "severity": item.severity, "message": item.message, "help": item.help, "file": item.place.file,
-            "line": item.place.line, "column": item.place.column, "snippet": item.snippet,
+            "code": item.code,
+            "severity": item.severity,
+            "message": item.message,
+            "help": item.help,
+            "file": item.place.file,
+            "line": item.place.line,
+            "column": item.place.column,
+            "snippet": item.snippet,
         }
         for item in problems
-    ]  # fmt: skip
+    ]
 
 
 def _without_empty(data: dict[str, Any]) -> dict[str, Any]:
     """Drop what says nothing; a value of None stays, it says unknown."""
-    return {key: _plain(value) for key, value in data.items() if value not in ((), "") and (value is not None or key == "value")}
+    return {
+        key: _plain(value)
+        for key, value in data.items()
+        if value not in ((), "") and (value is not None or key == "value")
+    }
 
 
 def _plain(value: Any) -> Any:

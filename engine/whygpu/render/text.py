@@ -1,4 +1,4 @@
-"""Advice as text for a terminal: the verdict, memory against VRAM, alternatives, what is out, the chain of reasons, what was assumed."""
+"""Advice as text: the verdict, memory against VRAM, alternatives, what is out, the reasons, what was assumed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,25 @@ if TYPE_CHECKING:
     from whygpu.trace import Fact, Outcome, Step
 
 _PARTS = (
-    ("weights", "weights_gib", "█"), ("KV cache", "kv_cache_gib", "▓"), ("gradients", "gradients_gib", "▒"), ("optimizer", "optimizer_gib", "▚"),
-    ("activations", "activations_gib", "░"), ("logits", "logits_gib", "▞"), ("overhead", "overhead_gib", "·"),
-)  # fmt: skip
+    ("weights", "weights_gib", "█"),
+    ("KV cache", "kv_cache_gib", "▓"),
+    ("gradients", "gradients_gib", "▒"),
+    ("optimizer", "optimizer_gib", "▚"),
+    ("activations", "activations_gib", "░"),
+    ("logits", "logits_gib", "▞"),
+    ("overhead", "overhead_gib", "·"),
+    ("reused", "reused_gib", ""),
+)
 _SPEEDS = (
-    ("ttft_ms", "first token", "ms"), ("token_ms", "per token", "ms"), ("tokens_per_s", "output", "tokens/s"),
-    ("requests_per_s", "requests", "requests/s"), ("frames_per_s", "frames", "frames/s"), ("train_tokens_per_s", "training", "tokens/s"),
-    ("samples_per_s", "samples", "samples/s"), ("train_hours", "to finish", "hours"),
-)  # fmt: skip
+    ("ttft_ms", "first token", "ms"),
+    ("token_ms", "per token", "ms"),
+    ("tokens_per_s", "output", "tokens/s"),
+    ("requests_per_s", "requests", "requests/s"),
+    ("frames_per_s", "frames", "frames/s"),
+    ("train_tokens_per_s", "training", "tokens/s"),
+    ("samples_per_s", "samples", "samples/s"),
+    ("train_hours", "to finish", "hours"),
+)
 _MOST_ALTERNATIVES = 8
 _MOST_REJECTED = 8
 
@@ -34,7 +45,11 @@ class TextRenderer:
     """Renders advice; needs the claims and the vocabulary to spell citations and units out."""
 
     def __init__(
-        self, claims: Mapping[str, Claim], vocabulary: Mapping[str, NameSpec], style: Style | None = None, width: int | None = None
+        self,
+        claims: Mapping[str, Claim],
+        vocabulary: Mapping[str, NameSpec],
+        style: Style | None = None,
+        width: int | None = None,
     ) -> None:
         """``width`` in characters; the terminal's by default, at most 110."""
         self._claims, self._vocabulary = claims, vocabulary
@@ -44,14 +59,22 @@ class TextRenderer:
     def render(self, advice: Advice) -> str:
         """The whole answer."""
         sections = [
-            list(self._verdict(advice)), list(self._memory(advice)), list(self._alternatives(advice)), list(self._rejected(advice)),
-            list(self._reasons(advice)), list(self._items(advice)), list(self._assumed(advice)), list(self._footer(advice)),
-        ]  # fmt: skip
+            list(self._verdict(advice)),
+            list(self._memory(advice)),
+            list(self._alternatives(advice)),
+            list(self._rejected(advice)),
+            list(self._reasons(advice)),
+            list(self._items(advice)),
+            list(self._assumed(advice)),
+            list(self._footer(advice)),
+        ]
         return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
     def _wrap(self, text: str, indent: str = "  ", first: str | None = None) -> Iterator[str]:
         flat = plain_markdown(" ".join(text.split()))
-        yield from textwrap.wrap(flat, self._width, initial_indent=indent if first is None else first, subsequent_indent=indent)
+        yield from textwrap.wrap(
+            flat, self._width, initial_indent=indent if first is None else first, subsequent_indent=indent
+        )
 
     # the answer
 
@@ -64,16 +87,29 @@ class TextRenderer:
         tied = [other for other in advice.alternatives if other.rank == 1]
         yield self._style.strong(sentence(plan))
         if tied:
-            yield from self._wrap("As good: " + ", ".join(f"{other.label} ({price_text(other)})" for other in tied) + ".", "")
+            yield from self._wrap(
+                "As good: " + ", ".join(f"{other.label} ({price_text(other)})" for other in tied) + ".", ""
+            )
         if plan.unverified:
-            yield self._style.doubtful("Unverified: a limit could not be checked, for want of a figure of this accelerator.")
+            yield self._style.doubtful(
+                "Unverified: a limit could not be checked, for want of a figure of this accelerator."
+            )
         speeds = [f"{label} {_range(plan, name, unit)}" for name, label, unit in _SPEEDS if plan.speed.get(name)]
         if speeds:
             yield from self._wrap("Speed: " + "; ".join(speeds) + ".", "  ", "")
         if plan.cost is not None:
-            where = ", ".join(part for part in (plan.cost.provider, plan.cost.region, f"read {plan.cost.as_of}" if plan.cost.as_of else "undated") if part)
+            where = ", ".join(
+                part
+                for part in (
+                    plan.cost.provider,
+                    plan.cost.region,
+                    f"read {plan.cost.as_of}" if plan.cost.as_of else "undated",
+                )
+                if part
+            )
             total = f"; {show(plan.cost.usd_total, 'USD')} for the job" if plan.cost.usd_total is not None else ""
-            yield f"Cost: {price_text(plan)}, {show(plan.cost.usd_per_month, 'USD')} a month{total} ({plan.cost.price_kind}, {where})."
+            month = show(plan.cost.usd_per_month, "USD")
+            yield f"Cost: {price_text(plan)}, {month} a month{total} ({plan.cost.price_kind}, {where})."
 
     def _infeasible(self, advice: Advice) -> Iterator[str]:
         if advice.infeasible is None:
@@ -100,14 +136,29 @@ class TextRenderer:
             memory = plan.memory
             usable = memory.usable_gib or 0.0
             scale = room / widest if widest else 0.0
-            bar = "".join(mark * round(getattr(memory, key) * scale) for _, key, mark in _PARTS)[: round(max(usable, memory.total_gib) * scale)]
+            bar = "".join(mark * max(round(getattr(memory, key) * scale), 0) for _, key, mark in _PARTS)[
+                : round(max(usable, memory.total_gib) * scale)
+            ]
             bar = bar.ljust(max(round(usable * scale) - 1, len(bar)), " ") + "|"
             figures = f"{show(memory.total_gib)} of {show(usable)} GiB"
             yield f"  {plan.label.ljust(name_width)} {bar} {figures} {self._badge(memory.verdict)}"
-        yield self._style.faint("  " + "  ".join(f"{mark} {label}" for label, key, mark in _PARTS if any(getattr(plan.memory, key) > 0.005 for plan in plans)) + "  | usable")
+        yield self._style.faint(
+            "  "
+            + "  ".join(
+                f"{mark} {label}"
+                for label, key, mark in _PARTS
+                if any(getattr(plan.memory, key) > 0.005 for plan in plans)
+            )
+            + "  | usable"
+        )
         best = plans[0].memory
-        parts = " + ".join(f"{label} {show(getattr(best, key))}" for label, key, _ in _PARTS if abs(getattr(best, key)) > 0.005)
-        yield from self._wrap(f"{plans[0].label}: {parts} = {show(best.total_gib)} GiB, between {show(best.low_gib)} and {show(best.high_gib)}.")
+        parts = " + ".join(
+            f"{label} {show(getattr(best, key))}" for label, key, _ in _PARTS if abs(getattr(best, key)) > 0.005
+        )
+        yield from self._wrap(
+            f"{plans[0].label}: {parts} = {show(best.total_gib)} GiB, "
+            f"between {show(best.low_gib)} and {show(best.high_gib)}."
+        )
 
     def _badge(self, verdict: str) -> str:
         paint = {"fits": self._style.good, "tight": self._style.doubtful}.get(verdict, self._style.bad)
@@ -118,11 +169,10 @@ class TextRenderer:
             return
         yield self._style.strong("Alternatives")
         for plan in advice.alternatives[:_MOST_ALTERNATIVES]:
-            against = [verdict for verdict in plan.verdicts if not verdict.favourable]
-            why = "; ".join(f"{verdict.criterion} {verdict.strength}" for verdict in against) or "costs more"
-            if plan.rank == 1:
-                why = "tied"
-            yield f"  {plan.rank:>2}. {_short(plan)}: {price_text(plan)}, {plan.memory.verdict}" + self._style.faint(f"  [{why}]")
+            against = [f"{item.criterion} {item.strength}" for item in plan.verdicts if not item.favourable]
+            why = "tied" if plan.rank == 1 else "; ".join(filter(None, [plan.behind, ", ".join(against)]))
+            line = f"  {plan.rank:>2}. {_short(plan)}: {price_text(plan)}, {plan.memory.verdict}"
+            yield line + self._style.faint(f"  [{why}]" if why else "")
         left = len(advice.alternatives) - _MOST_ALTERNATIVES
         if left > 0:
             yield self._style.faint(f"      and {left} more (--format json lists all)")
@@ -131,11 +181,16 @@ class TextRenderer:
         if not advice.rejected:
             return
         yield self._style.strong("Out")
-        for rejection in advice.rejected[:_MOST_REJECTED]:
-            yield from self._wrap(f"{_short(rejection.plan)}: {_why(rejection)}", "      ", "  - ")
-        left = len(advice.rejected) - _MOST_REJECTED
-        if left > 0:
-            yield self._style.faint(f"    and {left} more (--format json lists all)")
+        groups: dict[str, list[Rejection]] = {}
+        for rejection in advice.rejected:
+            groups.setdefault(rejection.because[0].rule if rejection.because else "", []).append(rejection)
+        for group in groups.values():
+            first = group[0]
+            text = " ".join(reason.text for reason in first.because[:2])
+            others = [item.plan.accelerator.name for item in group[1:]]
+            more = f" Likewise {', '.join(others[:_MOST_REJECTED])}" if others else ""
+            rest = f" and {len(others) - _MOST_REJECTED} more" if len(others) > _MOST_REJECTED else ""
+            yield from self._wrap(f"{_short(first.plan)}: {text}{more}{rest}{'.' if more else ''}", "      ", "  - ")
 
     # the chain
 
@@ -159,7 +214,8 @@ class TextRenderer:
         told.add(step.id)
         mark = {"exclude": "✗", "prefer": "●"}.get(step.kind, "○")
         status = f" (defeated by {step.by})" if step.by else ""
-        yield f"{indent}{mark} {self._style.strong(step.title)}{status} {self._style.faint(f'{step.rule}, {step.place}')}"
+        place = self._style.faint(f"{step.rule}, {step.place}")
+        yield f"{indent}{mark} {self._style.strong(step.title)}{status} {place}"
         inner = indent + "    "
         yield from self._wrap(step.text, inner)
         for outcome in step.conditions:
@@ -177,7 +233,14 @@ class TextRenderer:
                 elif giver.formula and giver.plan is None:
                     told.add(giver.id)
                     terms = ", ".join(f"{term.name} {show(term.value, term.unit)}" for term in giver.terms)
-                    yield from (self._style.faint(line) for line in self._wrap(f"{self._fact(fact)} = {giver.formula}" + (f" ({terms})" if terms else ""), inner + "  ", f"{inner}└ "))
+                    yield from (
+                        self._style.faint(line)
+                        for line in self._wrap(
+                            f"{self._fact(fact)} = {giver.formula}" + (f" ({terms})" if terms else ""),
+                            inner + "  ",
+                            f"{inner}└ ",
+                        )
+                    )
 
     def _claim(self, identifier: str) -> str:
         claim = self._claims.get(identifier)
@@ -190,9 +253,10 @@ class TextRenderer:
 
     def _items(self, advice: Advice) -> Iterator[str]:
         for title, items, paint in (
-            ("Warnings", advice.warnings, self._style.doubtful), ("Techniques of this plan", advice.techniques, self._style.strong),
+            ("Warnings", advice.warnings, self._style.doubtful),
+            ("Techniques of this plan", advice.techniques, self._style.strong),
             ("Advice", advice.advice, self._style.strong),
-        ):  # fmt: skip
+        ):
             if items:
                 yield paint(title)
             for item in items:
@@ -200,9 +264,12 @@ class TextRenderer:
                 yield from self._wrap(f"{item.text}{cited}", "    ", "  - ")
         for conflict in advice.conflicts:
             yield from self._wrap(
-                f"Sources disagree on {conflict.criterion} of {conflict.plan}: {', '.join(conflict.favour)} for, {', '.join(conflict.against)} against; "
-                "they cancel.", "    ", "  - ",
-            )  # fmt: skip
+                f"Sources disagree on {conflict.criterion} of {conflict.plan}: {', '.join(conflict.favour)} for, "
+                f"{', '.join(conflict.against)} against; "
+                "they cancel.",
+                "    ",
+                "  - ",
+            )
 
     def _assumed(self, advice: Advice) -> Iterator[str]:
         if not advice.assumed:
@@ -214,13 +281,17 @@ class TextRenderer:
             yield from self._wrap(f"{item.answer} = {value}: {item.because}", "    ", "  - ")
 
     def _footer(self, advice: Advice) -> Iterator[str]:
-        yield self._style.faint(f"Knowledge base {advice.knowledge_version} ({advice.knowledge_hash}), {advice.engine} engine.")
+        yield self._style.faint(
+            f"Knowledge base {advice.knowledge_version} ({advice.knowledge_hash}), {advice.engine} engine."
+        )
 
 
 def sentence(plan: Plan) -> str:
     """The verdict in one sentence."""
     memory = plan.memory
-    headroom = "" if not memory.usable_gib else f", {show(100 * (1 - memory.total_gib / memory.usable_gib))}% free"
+    headroom = (
+        "" if not memory.usable_gib else f", {100 * (1 - memory.total_gib / memory.usable_gib):.0f}% of its memory free"
+    )
     fit = {"fits": f"it fits{headroom}", "tight": "it fits, but tightly", "no": "it does not fit"}[memory.verdict]
     spread = _spread(plan)
     return f"Take {plan.label}{spread} in {plan.format.upper()}{_method(plan)}: {fit}, {price_text(plan)}."
@@ -262,15 +333,13 @@ def _range(plan: Plan, name: str, unit: str) -> str:
     return f"{show(band.likely, unit)} ({show(band.low)} to {show(band.high)})"
 
 
-def _why(rejection: Rejection) -> str:
-    if not rejection.because:
-        return "rejected"
-    return " ".join(reason.text for reason in rejection.because[:2])
-
-
 def _outcome(outcome: Outcome) -> str:
-    if outcome.left is None and outcome.right is None:
-        return f"{outcome.text}: {outcome.result}"
-    left = show_plain(outcome.left, outcome.unit)
-    right = "" if outcome.right is None else f" against {show_plain(outcome.right, outcome.unit)}"
-    return f"{outcome.text}: {outcome.result} ({left}{right})"
+    """A judged condition; numbers are shown, words only where they are not what the condition asks for."""
+    text = f"{outcome.text}: {outcome.result}"
+    if isinstance(outcome.left, float):
+        left = show_plain(outcome.left, outcome.unit)
+        right = "" if outcome.right is None else f" against {show_plain(outcome.right, outcome.unit)}"
+        return f"{text} ({left}{right})"
+    if isinstance(outcome.left, str) and outcome.left not in outcome.text:
+        return f"{text} (it is {outcome.left})"
+    return text
