@@ -11,17 +11,17 @@ from whygpu.chain.durable import DurableEngine
 from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
 from whygpu.consult import Consultation, consult
 from whygpu.explain.conclude import conclude
+from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.knowledge import Registry, default_root, load_texts, read_texts
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping as ReadOnly
     from datetime import date
 
     from whygpu.advice import Advice
     from whygpu.knowledge import Knowledge
-    from whygpu.load.document import Node
 
 REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES))
 
@@ -41,15 +41,17 @@ class KnowledgeBase:
         """A new chain on an engine; raises EngineUnavailableError where durable-rules is not installed."""
         return self._durable.chain() if engine == "durable" else EvaluatorChain()
 
-    def check(self, answers: Answers | Mapping[str, object] | Node) -> Answers:
+    def check(self, answers: Answers | ReadOnly[str, object] | Node) -> Answers:
         """Answers as plain data or a node, checked; raises AnswerError with every problem."""
         if isinstance(answers, Answers):
             return answers
-        return check(node_of(dict(answers)) if hasattr(answers, "keys") else answers, self.knowledge)  # type: ignore[arg-type]
+        if not isinstance(answers, Scalar | Sequence | Mapping):
+            answers = node_of(dict(answers))
+        return check(answers, self.knowledge)
 
     def consult(
         self,
-        answers: Answers | Mapping[str, object] | Node,
+        answers: Answers | ReadOnly[str, object] | Node,
         *,
         engine: EngineName = "durable",
         today: date | None = None,
@@ -59,7 +61,7 @@ class KnowledgeBase:
 
     def advise(
         self,
-        answers: Answers | Mapping[str, object] | Node,
+        answers: Answers | ReadOnly[str, object] | Node,
         *,
         engine: EngineName = "durable",
         today: date | None = None,

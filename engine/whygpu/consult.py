@@ -22,7 +22,7 @@ from whygpu.models import shape_of
 from whygpu.plans.columns import Costs, comparable, costs_of, fill
 from whygpu.plans.enumerate import Field, Options, Targets, enumerate_plans
 from whygpu.plans.price import PriceList
-from whygpu.plans.rank import Priority, Ranking, Standing, rank, standing
+from whygpu.plans.rank import Figure, Priority, Ranking, Standing, rank, standing
 from whygpu.plans.work import Work, model_facts, setup_of
 
 if TYPE_CHECKING:
@@ -34,8 +34,14 @@ if TYPE_CHECKING:
     from whygpu.chain.strata import Stratum
     from whygpu.knowledge import Assumption, Knowledge, Question, Rule, Template
 
-_PRIORITY_FIGURE = {"cost": ("objective", True), "latency": ("token_ms", True), "throughput": ("throughput", False)}
-_THROUGHPUT = ("train_tokens_per_s", "tokens_per_s", "frames_per_s", "samples_per_s", "requests_per_s")
+_LATENCIES = {"token_ms": "ms", "ttft_ms": "ms"}
+_THROUGHPUTS = {
+    "train_tokens_per_s": "tokens/s",
+    "tokens_per_s": "tokens/s",
+    "frames_per_s": "frames/s",
+    "samples_per_s": "samples/s",
+    "requests_per_s": "requests/s",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,20 +413,22 @@ class _Run:
             if isinstance(effect, Verdict)
         ]
         result.standing = standing(verdicts, len(result.alive))
+        objective = Figure(costs.objective, costs.unit)
         result.ranking = rank(
-            result.alive, result.unverified, result.standing, costs.objective, self._priority(field_, costs)
+            result.alive, result.unverified, result.standing, objective, self._priority(field_, costs)
         )
 
     def _priority(self, field_: Field, costs: Costs) -> Priority | None:
         criterion = self._answered("priority")
         if not isinstance(criterion, str):
             return None
-        name, less = _PRIORITY_FIGURE.get(criterion, ("", True))
-        if name == "objective":
-            return Priority(criterion, costs.objective, less)
-        names = _THROUGHPUT if name == "throughput" else (name, "ttft_ms")
-        band = next((field_.speeds.bands[key] for key in names if key in field_.speeds.bands), None) if name else None
-        return Priority(criterion, None if band is None else band.likely, less)
+        if criterion == "cost":
+            return Priority(criterion, Figure(costs.objective, costs.unit), True)
+        names = {"latency": _LATENCIES, "throughput": _THROUGHPUTS}.get(criterion, {})
+        bands = field_.speeds.bands
+        name = next((key for key in names if key in bands), None)
+        figure = None if name is None else Figure(bands[name].likely, names[name])
+        return Priority(criterion, figure, criterion == "latency")
 
 
 def _column_of(kind: str, said: dict[float | bool | str, Mask], size: int) -> v.Value:

@@ -35,6 +35,9 @@ class Sizes:
     encoder_layers: int = 0
     type_vocabulary: int = 0
     embedding_dim: int = 0
+    source_positions: int = 0
+    buckets: int = 0
+    audio_bins: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,8 @@ def attention(sizes: Sizes, family: Family) -> int:
         keys += sizes.kv_lora * heads * (sizes.nope_dim + sizes.value_dim)
         return queries + keys + heads * sizes.value_dim * hidden
     query, kept = heads * key, sizes.kv_heads * key
-    count = linear(hidden, query, family.qkv_bias) + 2 * linear(hidden, kept, family.qkv_bias)
+    count = linear(hidden, query, family.qkv_bias) + linear(hidden, kept, family.qkv_bias)
+    count += linear(hidden, kept, family.qkv_bias and family.key_bias)
     count += linear(query, hidden, family.out_bias)
     if family.qk_norm == "head":
         count += 2 * key
@@ -132,9 +136,14 @@ def _ends(sizes: Sizes, family: Family) -> int:
 
 def _encoder_beside(sizes: Sizes, family: Family) -> int:
     """The encoder of an encoder-decoder, and the cross-attention that its decoder has besides."""
-    block = attention(sizes, family)
-    layer = block + feed_forward(sizes.hidden, sizes.ffn, family.gated, family.ffn_bias) + 2 * norm(sizes.hidden, family.norm_bias)
-    cross = block + norm(sizes.hidden, family.norm_bias)
-    ends = (norm(sizes.hidden, family.norm_bias) if family.final_norm else 0) + (
-        norm(sizes.hidden, family.norm_bias) if family.embedding_norm else 0)
-    return sizes.encoder_layers * layer + sizes.layers * cross + ends
+    hidden = sizes.hidden
+    block, one_norm = attention(sizes, family), norm(hidden, family.norm_bias)
+    layer = block + feed_forward(hidden, sizes.ffn, family.gated, family.ffn_bias) + 2 * one_norm
+    ends = one_norm * (int(family.final_norm) + int(family.embedding_norm))
+    if family.positions:
+        ends += ((sizes.source_positions or sizes.positions) + family.position_extra) * hidden
+    if family.relative_positions:
+        ends += 2 * sizes.buckets * sizes.heads
+    if family.audio:
+        ends += linear(3 * sizes.audio_bins, hidden, True) + linear(3 * hidden, hidden, True)
+    return sizes.encoder_layers * layer + sizes.layers * (block + one_norm) + ends

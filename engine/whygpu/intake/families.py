@@ -19,7 +19,8 @@ class Family:
     `norms` counts the norms of a layer as wide as the hidden size, `qk_norm` is head (one weight a head dimension), width (one a
     query and key element) or empty. `positions` says whether positions are learned, and `position_extra` how many rows more
     than the configuration names. `sliding` tells which layers slide where no list does: all, none, even, or every (all but each
-    n-th, n from the configuration or `sliding_every`).
+    n-th, n from the configuration or `sliding_every`). `relative_positions`: each stack learns a bias per head and bucket of distance;
+    `audio`: two convolutions of three stand before the encoder.
     """
 
     kind: Kind = "decoder"
@@ -47,6 +48,9 @@ class Family:
     shared_gate: bool = False
     expert_correction: bool = False
     sinks: bool = False
+    key_bias: bool = True
+    relative_positions: bool = False
+    audio: bool = False
 
 
 _LLAMA = Family()
@@ -55,7 +59,7 @@ _BERT = Family(
     kind="encoder", gated=False, qkv_bias=True, out_bias=True, ffn_bias=True, norm_bias=True, final_norm=False, tied=True, positions=True,
     embedding_norm=True, pooler=True,
 )
-_T5 = Family(kind="encoder-decoder", gated=False, norms=2, tied=True)
+_T5 = Family(kind="encoder-decoder", gated=False, norms=2, tied=True, relative_positions=True)
 _BART = Family(
     kind="encoder-decoder", gated=False, qkv_bias=True, out_bias=True, ffn_bias=True, norm_bias=True, tied=True, positions=True,
     position_extra=2, embedding_norm=True, final_norm=False,
@@ -100,7 +104,7 @@ FAMILIES: Mapping[str, Family] = {
     # encoder-decoders
     "t5": _T5, "mt5": replace(_T5, tied=False), "umt5": replace(_T5, tied=False), "bart": _BART, "mbart": replace(_BART, final_norm=True),
     "pegasus": replace(_BART, positions=False, embedding_norm=False, final_norm=True), "marian": replace(_BART, positions=False, embedding_norm=False),
-    "whisper": replace(_BART, embedding_norm=False, position_extra=0, final_norm=True),
+    "whisper": replace(_BART, embedding_norm=False, position_extra=0, final_norm=True, key_bias=False, audio=True),
     # vision
     "vit": _VIT, "deit": replace(_VIT, position_extra=2), "dinov2": _VIT, "clip_vision_model": replace(_VIT, norms=2),
     "siglip_vision_model": replace(_VIT, position_extra=0), "beit": _VIT,

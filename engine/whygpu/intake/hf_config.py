@@ -100,6 +100,8 @@ def _transformer(outer: Reader, reader: Reader, family: Family, name: str) -> In
         vocabulary=reader.whole("vocabulary", *keys.VOCABULARY) or 1, positions=reader.count("tokens", *keys.POSITIONS),
         tied=reader.flag(family.tied, "tie_word_embeddings"), encoder_layers=encoder_layers,
         type_vocabulary=reader.count("vocabulary", "type_vocab_size") if family.kind == "encoder" else 0,
+        source_positions=reader.count("tokens", "max_source_positions"), audio_bins=reader.count("heads", "num_mel_bins"),
+        buckets=reader.count("tokens", "relative_attention_num_buckets") or 32, embedding_dim=_embedding_width(reader, hidden),
         **_experts(reader, layers, ffn), **_latent(reader, head_dim),
     )
     if has_errors(outer.problems):
@@ -145,6 +147,12 @@ def _with_biases(reader: Reader, family: Family, gated: bool) -> Family:
         family, gated=gated, qkv_bias=bias, out_bias=family.out_bias or (bias and not family.qkv_bias),
         ffn_bias=reader.flag(family.ffn_bias, "mlp_bias"),
     )
+
+
+def _embedding_width(reader: Reader, hidden: int) -> int:
+    """Width of the token table, where it is not the hidden size (OPT 350M, ELECTRA, ALBERT)."""
+    width = reader.count("hidden", "word_embed_proj_dim", "embedding_size")
+    return 0 if width == hidden else width
 
 
 def _experts(reader: Reader, layers: int, ffn: int) -> dict[str, int]:

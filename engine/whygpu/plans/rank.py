@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.knowledge import STRENGTHS, Verdict
+from whygpu.quantity import show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,11 +57,19 @@ def standing(verdicts: Iterable[tuple[Verdict, Mask]], size: int) -> Standing:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """A number of every plan, and its unit."""
+
+    values: NDArray[np.float64]
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
 class Priority:
     """What the user put first: the criterion, and the number it stands for where it is one (with its direction)."""
 
     criterion: str
-    figure: NDArray[np.float64] | None
+    figure: Figure | None
     less_is_better: bool
 
 
@@ -75,18 +84,24 @@ class Ranking:
     band: NDArray[np.int64]
     priority_band: NDArray[np.int64]
     priority_net: NDArray[np.int8]
+    objective: Figure
+    priority_figure: Figure
+
+    @staticmethod
+    def _figure(figure: Figure, index: int) -> str:
+        return show(float(figure.values[index]), figure.unit)
 
     def behind(self, one: int, best: int) -> str | None:
         """The first thing by which ``one`` compares worse than ``best``, with both figures; None where nothing does."""
         if self.priority_band[one] != self.priority_band[best]:
-            return "worse by the priority asked for"
+            return f"{self._figure(self.priority_figure, one)} against {self._figure(self.priority_figure, best)}"
         if self.priority_net[one] < self.priority_net[best]:
             return "worse verdicts by the priority asked for"
         for name, column in (("strong", self.strong), ("normal", self.normal)):
             if column[one] != column[best]:
                 return f"net {name} verdicts {column[one]} against {column[best]}"
         if self.band[one] != self.band[best]:
-            return "costs more"
+            return f"{self._figure(self.objective, one)} against {self._figure(self.objective, best)}"
         if self.mild[one] != self.mild[best]:
             return f"net mild verdicts {self.mild[one]} against {self.mild[best]}"
         return None
@@ -118,9 +133,7 @@ def bands(values: NDArray[np.float64], alive: Mask, *, less_is_better: bool = Tr
     return found
 
 
-def rank(
-    alive: Mask, unverified: Mask, standings: Standing, objective: NDArray[np.float64], priority: Priority | None
-) -> Ranking:
+def rank(alive: Mask, unverified: Mask, standings: Standing, objective: Figure, priority: Priority | None) -> Ranking:
     """Order the plans that are left; ties within everything go by objective and then by index."""
     size = len(alive)
     nets = [standings.net(criterion) for criterion in standings.favour]
@@ -131,12 +144,13 @@ def rank(
         return counted
 
     strong, normal, mild = count(3), count(2), count(1)
-    band = bands(objective, alive)
+    band = bands(objective.values, alive)
+    cost = objective.values
     first = np.zeros(size, dtype=np.int64)
     net = np.zeros(size, dtype=np.int8)
     if priority is not None:
         if priority.figure is not None:
-            first = bands(priority.figure, alive, less_is_better=priority.less_is_better)
+            first = bands(priority.figure.values, alive, less_is_better=priority.less_is_better)
         if priority.criterion in standings.favour:
             net = standings.net(priority.criterion)
     order = sorted(
@@ -149,8 +163,9 @@ def rank(
             -normal[i],
             band[i],
             -mild[i],
-            objective[i] if np.isfinite(objective[i]) else np.inf,
+            cost[i] if np.isfinite(cost[i]) else np.inf,
             i,
         ),
     )
-    return Ranking(tuple(order), strong, normal, mild, band, first, net)
+    figure = priority.figure if priority is not None and priority.figure is not None else objective
+    return Ranking(tuple(order), strong, normal, mild, band, first, net, objective, figure)

@@ -94,7 +94,12 @@ class TextRenderer:
             yield self._style.doubtful(
                 "Unverified: a limit could not be checked, for want of a figure of this accelerator."
             )
-        speeds = [f"{label} {_range(plan, name, unit)}" for name, label, unit in _SPEEDS if plan.speed.get(name)]
+        images = plan.speed.get("frames_per_s") is not None
+        speeds = [
+            f"{'one image' if images and name == 'ttft_ms' else label} {_range(plan, name, unit)}"
+            for name, label, unit in _SPEEDS
+            if plan.speed.get(name) and not (images and name in ("requests_per_s", "samples_per_s"))
+        ]
         if speeds:
             yield from self._wrap("Speed: " + "; ".join(speeds) + ".", "  ", "")
         if plan.cost is not None:
