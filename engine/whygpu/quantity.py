@@ -84,4 +84,6 @@ def show(value: float, unit: str | None = None) -> str:
     if unit.startswith("USD"):
         cents = f"{value:,.2f}" if 0.01 <= size < 1000 and value != int(value) else text
         return f"${cents}{unit.removeprefix('USD')}"
+    if text == "1" and unit.endswith("s") and unit.islower() and len(unit) > 2:
+        unit = unit[:-1]  # one request, one stream
     return f"{text} {unit}"

@@ -24,6 +24,7 @@ from whygpu.checks.setup import GATHERING, Setup, Split
 from whygpu.checks.shape import ModelShape
 
 SHARDS_OPTIMIZER = frozenset({"zero1", "zero2", "zero3", "fsdp"})
+ENDS = frozenset({"embedding", "head"})
 SHARDS_GRADIENTS = frozenset({"zero2", "zero3", "fsdp"})
 
 
@@ -34,13 +35,14 @@ class _States:
     trained: int
     share: float
     weight_ranks: int
-    gradient_ranks: int
+    gradient_share: float
     optimizer_ranks: int
     weight: Coefficient
     master: Coefficient
     gradient: Coefficient
     moments: Coefficient
     gathered: Coefficient
+    gathered_ends: Coefficient
 
 
 def _states(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> _States:
@@ -50,14 +52,22 @@ def _states(shape: ModelShape, setup: Setup, split: Split, coefficients: Coeffic
         else adapter_parameters(shape, setup.lora_rank, setup.lora_targets),
         share=stage_share(shape.layers, split.pipeline) / split.tensor,
         weight_ranks=split.data if split.sharding in GATHERING else 1,
-        gradient_ranks=split.data if split.sharding in SHARDS_GRADIENTS else 1,
+        gradient_share=_gradient_share(split, coefficients.pick("accumulated-gradient-share", context)),
         optimizer_ranks=split.data if split.sharding in SHARDS_OPTIMIZER else 1,
         weight=coefficients.pick("training-weight-bytes", context),
         master=coefficients.pick("training-master-bytes", context),
         gradient=coefficients.pick("training-gradient-bytes", context),
         moments=coefficients.pick("optimizer-bytes", context),
         gathered=coefficients.pick("gathered-layers", context),
+        gathered_ends=coefficients.pick("gathered-ends", context),
     )
+
+
+def _gradient_share(split: Split, whole: Coefficient) -> float:
+    """Share of the gradients one rank holds; PyTorch's FSDP keeps them whole while it accumulates over micro-batches."""
+    if split.sharding not in SHARDS_GRADIENTS:
+        return 1.0
+    return whole.likely + (1 - whole.likely) / split.data
 
 
 def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryParts:
@@ -66,7 +76,7 @@ def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficie
     states = _states(shape, setup, split, coefficients, context)
     kept = activations(shape, setup, split, coefficients, context)
     trained = states.trained * states.share
-    gradients = _per_parameter(states.gradient, trained / states.gradient_ranks)
+    gradients = _per_parameter(states.gradient, trained * states.gradient_share)
     optimizer = _per_parameter(states.master, trained / states.optimizer_ranks)
     optimizer = optimizer + _per_parameter(states.moments, trained / states.optimizer_ranks)
     weights = _weights(shape, setup, split, states)
@@ -108,14 +118,20 @@ def _weights(shape: ModelShape, setup: Setup, split: Split, states: _States) -> 
 
 
 def _gathered(shape: ModelShape, setup: Setup, split: Split, states: _States) -> Range:
-    """Whole layers that a rank gathers while it works on them."""
-    return _per_parameter(states.gathered, layer_bytes(shape, setup, split))
+    """Whole layers that a rank gathers while it works on them, and the token table and head around them."""
+    ends = _per_parameter(states.gathered_ends, end_bytes(shape, setup, split))
+    return _per_parameter(states.gathered, layer_bytes(shape, setup, split)) + ends
 
 
 def layer_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
     """Bytes of one layer as it is computed with: what is not token table or head, over the layers, at the computing width."""
-    inside = sum(part.parameters for part in shape.parts if part.name not in ("embedding", "head"))
+    inside = sum(part.parameters for part in shape.parts if part.name not in ENDS)
     return inside / max(shape.layers + shape.encoder_layers, 1) * setup.format.compute_bits / 8 / split.tensor
+
+
+def end_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
+    """Bytes of the token table and the head at the computing width."""
+    return sum(part.parameters for part in shape.parts if part.name in ENDS) * setup.format.compute_bits / 8 / split.tensor
 
 
 def _overhead(split: Split, coefficients: Coefficients, context: Context, gradients: Range) -> Range:
@@ -167,12 +183,12 @@ def reckon(
             "all",
             Reckoning(
                 "gradients",
-                "trained * share * gradient_bytes / ranks",
+                "trained * share * gradient_bytes * held",
                 (
                     trained,
                     share,
                     coefficient_term("gradient_bytes", states.gradient),
-                    Term("ranks", states.gradient_ranks, "ranks"),
+                    Term("held", states.gradient_share, "share", (), "of the gradients, on this rank"),
                 ),
                 done.gradients.likely,
                 "bytes",
@@ -257,6 +273,9 @@ def _reckon_weights(
         terms += [
             Term("layer", layer_bytes(shape, setup, split), "bytes", shape.source),
             coefficient_term("gathered", states.gathered),
+            Term("ends", end_bytes(shape, setup, split), "bytes", shape.source, "token table and head"),
+            coefficient_term("gathered_ends", states.gathered_ends),
         ]
-        formula = "layer * gathered" if setup.offload == "all" else f"{formula} + layer * gathered"
+        whole = "layer * gathered + ends * gathered_ends"
+        formula = whole if setup.offload == "all" else f"{formula} + {whole}"
     return Reckoning("weights", formula, tuple(terms), done.weights.likely, "bytes")

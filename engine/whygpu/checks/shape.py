@@ -198,6 +198,8 @@ def cache_groups(shape: ModelShape) -> tuple[KvGroup, ...]:
         groups.append(KvGroup(attention_layers - sliding, elements, shape.kv_heads))
     if sliding:
         groups.append(KvGroup(sliding, elements, shape.kv_heads, window=shape.sliding_window))
+    # Without a fixed source the prompt is the source: what the decoder keeps of its own tokens and of the source's adds up
+    # to the context, so one group stands for both.
     if shape.source_tokens and shape.encoder_layers:
         groups.append(KvGroup(shape.layers, elements, shape.kv_heads, fixed_tokens=shape.source_tokens))
     return tuple(groups)

@@ -342,6 +342,8 @@ def _outcome(outcome: Outcome) -> str:
     """A judged condition; numbers are shown, words only where they are not what the condition asks for."""
     text = f"{outcome.text}: {outcome.result}"
     if isinstance(outcome.left, float):
+        if outcome.left == outcome.right:
+            return text
         left = show_plain(outcome.left, outcome.unit)
         right = "" if outcome.right is None else f" against {show_plain(outcome.right, outcome.unit)}"
         return f"{text} ({left}{right})"

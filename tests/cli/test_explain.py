@@ -1,0 +1,246 @@
+"""``kb-explain`` as a process: what scripts and people depend on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAT = ("explain", "--set", "phase=inference", "--set", "model=llama-3.1-8b")
+
+
+@pytest.fixture(scope="module")
+def advice(run: Callable[..., subprocess.CompletedProcess[str]]) -> dict[str, Any]:
+    """The JSON answer to a small chat model."""
+    done = run(*CHAT, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_json_has_the_names_of_the_contract(advice: dict[str, Any]) -> None:
+    wanted = {
+        "schema", "kb", "status", "answers", "assumed", "recommendation", "alternatives", "rejected", "techniques", "advice",
+        "warnings", "conflicts", "open", "infeasible", "trace",
+    }  # fmt: skip
+    assert wanted <= advice.keys()
+    plan = advice["recommendation"]
+    assert {
+        "id", "accelerator", "count", "nodes", "format", "kv_format", "method", "techniques", "parallelism", "memory", "speed", "cost",
+        "verdicts", "rank", "variants",
+    } <= plan.keys()  # fmt: skip
+    assert {"id", "name", "family", "vendor", "marketing_gb", "usable_mib"} <= plan["accelerator"].keys()
+    assert {
+        "weights_gib", "kv_cache_gib", "gradients_gib", "optimizer_gib", "activations_gib", "logits_gib", "overhead_gib", "total_gib",
+        "low_gib", "high_gib", "usable_gib", "verdict",
+    } <= plan["memory"].keys()  # fmt: skip
+    assert {
+        "ttft_ms", "token_ms", "tokens_per_s", "requests_per_s", "train_tokens_per_s", "samples_per_s", "frames_per_s", "train_hours",
+    } <= plan["speed"].keys()  # fmt: skip
+    assert {
+        "usd_per_hour", "offering", "provider", "provider_class", "region", "price_kind", "as_of", "usd_per_month",
+        "usd_per_million_tokens", "usd_total", "objective", "objective_unit",
+    } <= plan["cost"].keys()  # fmt: skip
+    assert set(advice["kb"]) == {"version", "hash"}
+
+
+def test_memory_parts_sum_to_the_total(advice: dict[str, Any]) -> None:
+    for plan in (advice["recommendation"], *advice["alternatives"]):
+        memory = plan["memory"]
+        parts = sum(
+            memory[f"{part}_gib"]
+            for part in ("weights", "kv_cache", "gradients", "optimizer", "activations", "logits", "overhead", "reused")
+        )
+        assert parts == pytest.approx(memory["total_gib"], rel=1e-6)
+        assert memory["low_gib"] <= memory["total_gib"] <= memory["high_gib"]
+
+
+def test_every_step_of_the_trace_refers_to_facts_that_are_there(advice: dict[str, Any]) -> None:
+    facts = {fact["id"] for fact in advice["trace"]["facts"]}
+    steps = advice["trace"]["steps"]
+    assert len(facts) == len(advice["trace"]["facts"])
+    assert len({step["id"] for step in steps}) == len(steps)
+    for step in steps:
+        assert set(step.get("uses", [])) <= facts
+        assert set(step.get("gives", [])) <= facts
+    assert any(step["kind"] == "check" and step.get("formula") for step in steps)
+    fired = [step for step in steps if step.get("rule") == "consider-quantized-serving"]
+    assert fired
+    assert fired[0]["claims"]
+    assert fired[0]["place"].startswith("rules/quantization.yaml:")
+
+
+def test_every_rejection_says_why_with_both_numbers(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = run(*CHAT, "--set", "budget_per_hour=0.5", "--format", "json")
+    rejected = json.loads(done.stdout)["rejected"]
+    assert rejected
+    assert all(item["because"] for item in rejected)
+    dear = [reason for item in rejected for reason in item["because"] if reason["rule"] == "hourly-budget"]
+    assert dear
+    for reason in dear:
+        assert reason["right"] == 0.5
+        assert reason["left"] > 0.5
+        assert reason["gap"] == pytest.approx(reason["left"] - 0.5)
+        assert reason["unit"] == "USD/hour"
+
+
+def test_both_engines_answer_alike(
+    run: Callable[..., subprocess.CompletedProcess[str]], advice: dict[str, Any]
+) -> None:
+    other = json.loads(run(*CHAT, "--format", "json", "--engine", "evaluator").stdout)
+    assert other.pop("engine") == "evaluator"
+    assert other == {key: value for key, value in advice.items() if key != "engine"}
+
+
+def test_text_shows_verdict_memory_alternatives_reasons_and_assumptions(
+    run: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    done = run("explain", "examples/watch-cameras.yaml")
+    assert done.returncode == 0
+    text = done.stdout
+    assert text.startswith("Take ")
+    for heading in ("Memory per accelerator", "Alternatives", "Out", "Why: the rules behind", "Assumed"):
+        assert heading in text
+    assert "rules/right-sizing.yaml:" in text
+    assert "runpod-21: T4 and L4 are optimised for inference" in text
+    assert "because workload.low_concurrency is yes" in text  # a rule that rests on another rule's conclusion
+    assert "\x1b[" not in text
+
+
+def test_colour_only_on_a_terminal(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    script = shutil.which("script")
+    if script is None:
+        pytest.skip("'script' is not installed, so there is no terminal to try")
+    command = "python -m whygpu.cli explain --set model=resnet-50"
+    for no_color, painted in (("", True), ("1", False)):
+        done = subprocess.run(
+            [script, "-qec", command, "/dev/null"], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False,
+            env={"PATH": _path(), "NO_COLOR": no_color, "TERM": "xterm", "PYTHONPATH": "engine"},
+        )  # fmt: skip
+        assert ("\x1b[" in done.stdout) == painted, done.stdout[:300]
+
+
+def _path() -> str:
+    return f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+
+def test_settings_lie_over_the_file(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = run("explain", "examples/watch-cameras.yaml", "--set", "streams=400", "--format", "json")
+    found = json.loads(done.stdout)
+    assert found["answers"]["streams"] == 400
+    assert found["answers"]["model"] == "yolo11m"
+
+
+def test_answers_from_standard_input(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = run("explain", "-", "--format", "json", stdin='{"model": {"parameters": "8B"}, "context_tokens": "32k"}')
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert any("derived or assumed" in item["text"] for item in found["warnings"])
+
+
+def test_nothing_satisfies_the_constraints(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = run(*CHAT, "--set", "budget_per_hour=0.001")
+    assert done.returncode == 3
+    assert "No plan satisfies every constraint" in done.stdout
+    assert "hourly-budget" in done.stdout
+    found = json.loads(run(*CHAT, "--set", "budget_per_hour=0.001", "--format", "json").stdout)
+    assert found["status"] == "infeasible"
+    assert found["recommendation"] is None
+    assert "hourly-budget" in found["infeasible"]["conflict"]
+    assert any(item["constraint"] == "hourly-budget" for item in found["infeasible"]["relaxations"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "messages"),
+    [
+        (["modle=llama-3.1-8b"], ["there is no answer 'modle'", "did you mean 'model'?"]),
+        (["phase=trainning"], ["'phase' cannot be the text 'trainning'", "did you mean 'training'"]),
+        (["concurrency=many"], ["'concurrency' must be a number of requests"]),
+        (["concurrency=0"], ["'concurrency' is 0; it must be between 1 and"]),
+        (["concurrency=1.5"], ["must be a whole number"]),
+        (["accelerators=H1000"], ["there is no accelerator 'H1000'", "did you mean"]),
+        (["model=llama-9"], ["there is no preset model 'llama-9'"]),
+        (["model={parameters: -5}"], ["parameters"]),
+        (["nonsense"], ["is not key=value"]),
+        (["budget_per_hour=1e400"], ["must be a number"]),
+        (["phase=[a, b]"], ["must be one value"]),
+        (["resolution=12by12"], ["1920x1080"]),
+    ],
+)
+def test_bad_answers_name_place_and_mend(
+    run: Callable[..., subprocess.CompletedProcess[str]], settings: list[str], messages: list[str]
+) -> None:
+    done = run("explain", *(word for setting in settings for word in ("--set", setting)))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    for message in messages:
+        assert message in done.stderr
+
+
+def test_every_problem_of_a_file_is_listed_with_its_line(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text("phase: inferense\nmodel: llama-3.1-8b\nconcurrency: lots\nbudgt: 3\n", encoding="utf-8")
+    done = run("explain", str(path))
+    assert done.returncode == 2
+    for place in (f"{path}:1:8", f"{path}:3:14", f"{path}:4:1"):
+        assert place in done.stderr
+    assert "^" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"just words", b"- a\n- b\n", b"a: [1", b"\xff\xfe\x00", b"a: &x 1\nb: *x\n", b"[" * 10_000, b"? [x]\n: 1\n",
+     b"phase: !!python/object:os.system {}\n", b"phase: training\nphase: inference\n"],
+)  # fmt: skip
+def test_unreadable_answers(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_bytes(content)
+    done = run("explain", str(path))
+    assert done.returncode == 2
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_missing_files(run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    assert run("explain", str(tmp_path / "none.yaml")).returncode == 2
+    assert run("explain", str(tmp_path)).returncode == 2
+    done = run(*CHAT, "--kb", str(tmp_path / "none"))
+    assert done.returncode == 2
+    assert "there is no such folder" in done.stderr
+
+
+def test_a_key_that_does_not_apply_warns(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    found = json.loads(run(*CHAT, "--set", "method=lora", "--format", "json").stdout)
+    assert any("'method' does not apply" in item["text"] for item in found["warnings"])
+
+
+def test_a_bare_kb_explain_prints_help_with_an_example() -> None:
+    command = shutil.which("kb-explain")
+    if command is None:
+        pytest.skip("kb-explain is not installed on the path of this environment")
+    done = subprocess.run([command], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert "example: kb-explain --set" in done.stdout
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    done = subprocess.run(
+        "python -m whygpu.cli explain --set model=resnet-50 --format json | head -c 10", shell=True, capture_output=True,
+        text=True, cwd=ROOT, timeout=60, check=False, env={"PATH": _path(), "PYTHONPATH": "engine"},
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,112 @@
+"""The knowledge base as it ships: examples on both engines, edits that change answers, the README's printed output."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import whygpu
+from whygpu.answers import read_text
+from whygpu.chain.durable import DurableEngine
+from whygpu.consult import consult
+from whygpu.explain.conclude import conclude
+from whygpu.lint.tests import check_tests
+from whygpu.render.text import TextRenderer
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+TODAY = date(2026, 11, 21)
+
+
+def test_there_are_four_examples() -> None:
+    assert len(EXAMPLES) >= 4
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_each_example_is_answered_alike_by_both_engines(kb: whygpu.KnowledgeBase, path: Path) -> None:
+    node = read_text(path.read_text(encoding="utf-8"), path.name)
+    durable = kb.advise(node, engine="durable", today=TODAY).to_dict()
+    evaluator = kb.advise(node, engine="evaluator", today=TODAY).to_dict()
+    assert durable.pop("engine") != evaluator.pop("engine")
+    assert durable == evaluator
+    assert durable["recommendation"] is not None
+
+
+def test_the_rules_own_tests_pass(kb: whygpu.KnowledgeBase) -> None:
+    assert [str(problem) for problem in check_tests(kb.knowledge)] == []
+
+
+def test_a_changed_threshold_in_one_file_changes_the_answer(kb: whygpu.KnowledgeBase, tmp_path: Path) -> None:
+    copy = tmp_path / "kb"
+    shutil.copytree(ROOT / "kb", copy)
+    path = copy / "rules" / "right-sizing.yaml"
+    before = path.read_text(encoding="utf-8")
+    after = before.replace("workload.concurrency <= 4", "workload.concurrency <= 0")
+    assert after != before
+    path.write_text(after, encoding="utf-8")
+    answers = {"phase": "inference", "task": "vision", "model": "yolo11m", "provider_classes": ["hyperscaler"]}
+    original, edited = kb.advise(answers, today=TODAY), whygpu.load(copy).advise(answers, today=TODAY)
+    assert original.recommendation is not None
+    assert edited.recommendation is not None
+    assert original.recommendation.accelerator.family in ("T4", "L4")  # runpod-21, runpod-38
+    criteria = {verdict.criterion for verdict in edited.recommendation.verdicts if verdict.favourable}
+    assert "right-size" not in criteria
+    assert original.knowledge_hash != edited.knowledge_hash
+
+
+def test_a_dropped_rule_changes_what_durable_rules_answers(kb: whygpu.KnowledgeBase) -> None:
+    answers = kb.check({"phase": "inference", "model": "llama-3.1-70b", "quantization": "allowed"})
+    whole = conclude(consult(kb.knowledge, answers, DurableEngine(kb.knowledge).chain(), "durable", TODAY))
+    without = DurableEngine(kb.knowledge, without=frozenset({"consider-quantized-serving"}))
+    less = conclude(consult(kb.knowledge, answers, without.chain(), "durable", TODAY))
+    formats = [{plan.format for head in advice.plans for plan in (head, *head.variants)} for advice in (whole, less)]
+    assert {"int8", "awq-int4"} <= formats[0]
+    assert formats[1] <= {"bf16", "fp16"}
+
+
+def test_an_a100_is_absent_fp8_and_a_t4_runs_fp16(kb: whygpu.KnowledgeBase) -> None:
+    """NVIDIA's A100 and T4 data sheets: no FP8 on the one, no BF16 on the other."""
+    advice = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "accelerators": ["A100", "T4"]}, today=TODAY)
+    plans = [plan for head in advice.plans for plan in (head, *head.variants)]
+    assert plans
+    assert not [plan for plan in plans if plan.accelerator.family == "A100" and plan.format == "fp8"]
+    assert not [plan for plan in plans if plan.accelerator.family == "T4" and plan.format == "bf16"]
+    assert [plan for plan in plans if plan.accelerator.family == "T4" and plan.format == "fp16"]
+
+
+def test_a_7b_model_runs_on_8_gb_at_4_bits_and_not_at_16(kb: whygpu.KnowledgeBase) -> None:
+    """runpod-26."""
+    answers = {
+        "phase": "inference",
+        "model": "llama-2-7b",
+        "context_tokens": 1024,
+        "accelerators": ["RTX 3070"],
+        "count": 1,
+    }
+    assert kb.advise({**answers, "format": "awq-int4"}, today=TODAY).status == "recommended"
+    assert kb.advise({**answers, "format": "fp16"}, today=TODAY).status == "infeasible"
+
+
+def test_the_readme_prints_true_output(kb: whygpu.KnowledgeBase) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    match = re.search(r"<!-- output of kb-explain (\S+) -->\n```text\n(.*?)```", text, re.DOTALL)
+    assert match is not None
+    node = read_text((ROOT / match.group(1)).read_text(encoding="utf-8"), match.group(1))
+    renderer = TextRenderer(kb.knowledge.claims, kb.knowledge.vocabulary, width=100)
+    printed = renderer.render(kb.advise(node, today=TODAY))
+    assert _steady(match.group(2)) == _steady(printed)
+
+
+def _steady(text: str) -> str:
+    """All but the knowledge base's hash, which every edit changes."""
+    return re.sub(r"\([0-9a-f]{16}\)", "(hash)", text)
+
+
+def test_the_readme_lists_every_answer_key_in_docs(kb: whygpu.KnowledgeBase) -> None:
+    text = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+    missing = [key for key in kb.knowledge.name_by_answer if f"`{key}`" not in text]
+    assert missing == []

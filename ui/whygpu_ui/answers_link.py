@@ -1,0 +1,111 @@
+"""Answers as the query of an address, and back. Every value is read as ``--set`` reads it and checked as the command line checks it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from whygpu.answers import apply_settings
+from whygpu.errors import AnswerError, Place, Problem
+from whygpu.load.document import plain_data
+from whygpu.models import shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from whygpu import KnowledgeBase
+
+Given = Any
+"""An answer as it was given: a text, number, flag, list or mapping; None for "don't know"."""
+
+PAGE, KNOWLEDGE = "page", "kb"
+UNKNOWN = "unknown"
+MAX_PARAMETERS = 100
+MAX_VALUE = 12_000
+MAX_LINK = 16_000
+"""Characters of all answers; servers refuse addresses much longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What an address says: the answers that can be used, the page, the knowledge base it was made with, and what is wrong with the rest."""
+
+    answers: Mapping[str, Given]
+    page: str | None
+    knowledge: str | None
+    problems: tuple[Problem, ...]
+
+
+def read_link(parameters: Mapping[str, Sequence[str]], knowledge_base: KnowledgeBase) -> Link:
+    """Read an address; nothing that it says is trusted, and nothing is dropped without a problem that says so."""
+    answers: dict[str, Given] = {}
+    problems: list[Problem] = []
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for key, values in list(parameters.items())[:MAX_PARAMETERS]:
+        if len(values) != 1:
+            problems.append(_problem("repeated-key", f"'{key[:60]}' is given {len(values)} times", key, "give it once"))
+        elif len(values[0]) > MAX_VALUE:
+            problems.append(_problem("too-large", f"'{key[:60]}' has {len(values[0]):,} characters", key))
+        else:
+            groups.setdefault(key.partition(".")[0], []).append((key, values[0]))
+    if len(parameters) > MAX_PARAMETERS:
+        problems.append(_problem("too-large", f"more than {MAX_PARAMETERS} values", "address"))
+    page, knowledge = (groups.pop(key, [(key, "")])[0][1] or None for key in (PAGE, KNOWLEDGE))
+    for key, settings in groups.items():
+        try:
+            answers[key] = _read(key, settings, knowledge_base)
+        except AnswerError as error:
+            problems.extend(error.problems)
+    return Link(answers, page, knowledge, tuple(problems))
+
+
+def _read(key: str, settings: Sequence[tuple[str, str]], knowledge_base: KnowledgeBase) -> Given:
+    if settings == [(key, UNKNOWN)] and any(item.id == key for item in knowledge_base.knowledge.questions):
+        return None
+    data = plain_data(apply_settings(None, [f"{name}={value}" for name, value in settings]))
+    value = data.get(key) if isinstance(data, dict) else None
+    if value is None:
+        raise AnswerError([_problem("empty", f"'{key[:60]}' has no value", key, f"'{UNKNOWN}' says that it is not known")])
+    check_answer(key, value, knowledge_base)
+    return value
+
+
+def check_answer(key: str, value: Given, knowledge_base: KnowledgeBase) -> None:
+    """Check one answer as the command line would; raises AnswerError with every problem.
+
+    Files are not read on behalf of an address: a model's configuration must be given itself, not as a path on the server.
+    """
+    if key == "model" and isinstance(value, dict):
+        paths = [name for name in ("config", "safetensors", "gguf") if isinstance(value.get(name), str)]
+        if paths:
+            message = f"'model.{paths[0]}' names a file, and the wizard reads none by name"
+            raise AnswerError([_problem("file-name", message, key, "upload the config.json, or paste it")])
+    answers = knowledge_base.check({key: value})
+    if answers.model is not None:
+        shape_of(answers.model, knowledge_base.knowledge.catalogue, Place("model"))
+
+
+def write_link(answers: Mapping[str, Given], page: str, knowledge_hash: str) -> tuple[dict[str, str], bool]:
+    """The query that ``read_link`` reads back to the same, and whether it is whole: the longest answers are left out of what is too long."""
+    found = {key: _text(value) for key, value in answers.items()}
+    whole = True
+    while found:
+        longest = max(found, key=lambda key: len(found[key]))
+        if len(found[longest]) <= MAX_VALUE and sum(len(key) + len(value) for key, value in found.items()) <= MAX_LINK:
+            break
+        del found[longest]
+        whole = False
+    return found | {PAGE: page, KNOWLEDGE: knowledge_hash}, whole
+
+
+def _text(value: Given) -> str:
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool | list | dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return str(value)
+
+
+def _problem(code: str, message: str, key: str, help_text: str | None = None) -> Problem:
+    return Problem(code, message, Place(key[:60]), help_text)

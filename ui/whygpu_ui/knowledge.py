@@ -1,0 +1,67 @@
+"""The knowledge base that is served, loaded once, and what it says about a set of answers, computed once."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+import whygpu
+from whygpu.errors import AnswerError
+from whygpu.explain.conclude import conclude
+from whygpu.load.conditions import expression_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whygpu import Advice, KnowledgeBase, Problem
+    from whygpu.consult import Consultation
+
+ROOT_VARIABLE = "WHYGPU_UI_KB"
+"""The folder of the knowledge base to serve; unset for the one that comes with whygpu."""
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def load(root: str | None) -> KnowledgeBase:
+    """The knowledge base of a folder; raises KnowledgeBaseError with every problem."""
+    return whygpu.load(root)
+
+
+def served() -> KnowledgeBase:
+    """The knowledge base of this server; raises KnowledgeBaseError with every problem."""
+    return load(os.environ.get(ROOT_VARIABLE) or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is known about a set of answers: the advice, or the problems that prevent it, and the questions that apply."""
+
+    advice: Advice | None
+    problems: tuple[Problem, ...]
+    applicable: tuple[str, ...]
+    """Ids of the questions that apply, answered or not, in the knowledge base's order."""
+
+
+def find(knowledge_base: KnowledgeBase, answers: Mapping[str, Any]) -> Finding:
+    """What the knowledge base says about answers; those of None ("don't know") count as not given."""
+    known = {key: value for key, value in answers.items() if value is not None}
+    return _find(knowledge_base.knowledge.hash, json.dumps(known), knowledge_base)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64, ttl=3600)  # prices age by the day, so nothing is kept for long
+def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> Finding:  # noqa: ARG001  the hash is part of the key
+    try:
+        consultation = _knowledge_base.consult(json.loads(answers))
+    except AnswerError as error:
+        everything = tuple(question.id for question in _knowledge_base.knowledge.questions)
+        return Finding(None, error.problems, everything)
+    return Finding(conclude(consultation), (), _applicable(consultation))
+
+
+def _applicable(consultation: Consultation) -> tuple[str, ...]:
+    judge = consultation.session.evaluator
+    questions = consultation.knowledge.questions
+    return tuple(item.id for item in questions if judge.truth(expression_of(item.when)).true)
