@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -197,31 +198,110 @@ class Relaxation:
     plan: str
 
 
-@dataclass(frozen=True, slots=True)
+class Sections(Protocol):
+    """What an advice is made of; each part is made when it is first asked for."""
+
+    def assumed(self) -> tuple[Assumed, ...]:
+        """What was assumed."""
+
+    def ranked(self) -> tuple[Plan, ...]:
+        """The best plan of each accelerator, in order."""
+
+    def rejected(self) -> tuple[Rejection, ...]:
+        """Accelerators without a plan left."""
+
+    def techniques(self) -> tuple[Item, ...]:
+        """What the recommendation uses."""
+
+    def advice(self) -> tuple[Item, ...]:
+        """Advice beyond the card."""
+
+    def warnings(self) -> tuple[Item, ...]:
+        """Warnings."""
+
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Where sources cancel each other."""
+
+    def open(self) -> tuple[OpenQuestion, ...]:
+        """What was not answered."""
+
+    def infeasible(self) -> Infeasible | None:
+        """Why nothing is left."""
+
+    def trace(self) -> Trace:
+        """The record."""
+
+
+@dataclass(frozen=True, eq=False)
 class Advice:
-    """The answer to a consultation."""
+    """The answer to a consultation. Its parts are made when they are first asked for, and then kept."""
 
     knowledge_version: str
     knowledge_hash: str
     engine: str
     status: Status
     answers: Mapping[str, Any]
-    assumed: tuple[Assumed, ...]
-    recommendation: Plan | None
-    alternatives: tuple[Plan, ...]
-    rejected: tuple[Rejection, ...]
-    techniques: tuple[Item, ...]
-    advice: tuple[Item, ...]
-    warnings: tuple[Item, ...]
-    conflicts: tuple[Conflict, ...]
-    open: tuple[OpenQuestion, ...]
-    infeasible: Infeasible | None
-    trace: Trace = field(repr=False)
+    sections: Sections = field(repr=False)
+
+    @cached_property
+    def assumed(self) -> tuple[Assumed, ...]:
+        """Values taken for what was not answered."""
+        return self.sections.assumed()
+
+    @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """The recommendation and the alternatives, ranked: the best plan of each accelerator."""
+        return self.sections.ranked()
 
     @property
-    def plans(self) -> tuple[Plan, ...]:
-        """The recommendation and the alternatives, ranked."""
-        return (*((self.recommendation,) if self.recommendation else ()), *self.alternatives)
+    def recommendation(self) -> Plan | None:
+        """The best plan; None where nothing satisfies the constraints."""
+        return self.plans[0] if self.plans else None
+
+    @property
+    def alternatives(self) -> tuple[Plan, ...]:
+        """The other plans, ranked."""
+        return self.plans[1:]
+
+    @cached_property
+    def rejected(self) -> tuple[Rejection, ...]:
+        """Accelerators that have no plan left, and why."""
+        return self.sections.rejected()
+
+    @cached_property
+    def techniques(self) -> tuple[Item, ...]:
+        """What the recommended plan uses."""
+        return self.sections.techniques()
+
+    @cached_property
+    def advice(self) -> tuple[Item, ...]:
+        """Advice beyond the card."""
+        return self.sections.advice()
+
+    @cached_property
+    def warnings(self) -> tuple[Item, ...]:
+        """Warnings, and answers that were ignored."""
+        return self.sections.warnings()
+
+    @cached_property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Where rules cancel each other on a plan shown."""
+        return self.sections.conflicts()
+
+    @cached_property
+    def open(self) -> tuple[OpenQuestion, ...]:
+        """Questions that apply and were not answered."""
+        return self.sections.open()
+
+    @cached_property
+    def infeasible(self) -> Infeasible | None:
+        """Why no plan is left; None where one is."""
+        return self.sections.infeasible()
+
+    @cached_property
+    def trace(self) -> Trace:
+        """Every fact and step behind the plans shown."""
+        return self.sections.trace()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form of contract.md."""

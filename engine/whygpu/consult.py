@@ -21,7 +21,7 @@ from whygpu.load.conditions import expression_of
 from whygpu.models import shape_of
 from whygpu.plans.columns import Costs, comparable, costs_of, fill
 from whygpu.plans.enumerate import Field, Options, Targets, enumerate_plans
-from whygpu.plans.price import PriceList
+from whygpu.plans.price import price_list
 from whygpu.plans.rank import Figure, Priority, Ranking, Standing, rank, standing
 from whygpu.plans.work import Work, model_facts, setup_of
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from whygpu.answers import Answers
-    from whygpu.catalogue import Accelerator
     from whygpu.chain.engines import Chain, Mask
     from whygpu.chain.strata import Stratum
     from whygpu.knowledge import Assumption, Knowledge, Question, Rule, Template
@@ -257,13 +256,13 @@ class _Run:
             return
         self._result.options = options = self._options()
         self._result.targets = targets = self._targets()
-        found = enumerate_plans(work, self._accelerators(), options, targets)
+        found = enumerate_plans(work, self._allowed(), options, targets)
         self._result.field_ = found
-        if not found.candidates:
+        if not len(found):
             return
-        prices = PriceList(self._knowledge.catalogue, self._result.answers)
+        prices = price_list(self._knowledge, self._result.answers)
         self._result.costs = costs = costs_of(found, prices, work)
-        size = len(found.candidates)
+        size = len(found)
         self._result.plans = PlanEnvironment(self._knowledge, self._session, size)
         fill(self._result.plans, self._knowledge, found, costs, np.datetime64(self._today))
         self._result.alive = np.ones(size, dtype=np.bool_)
@@ -316,14 +315,15 @@ class _Run:
             train_hours=number("deadline_hours"),
         )
 
-    def _accelerators(self) -> list[Accelerator]:
-        answers = self._result.answers
-        return [
-            card
-            for card in self._knowledge.catalogue.accelerators.values()
-            if (answers.accelerators is None or card.id in answers.accelerators)
-            and card.id not in answers.exclude_accelerators
-        ]
+    def _allowed(self) -> Mask:
+        """The accelerators that the answers leave, as rows of the catalogue."""
+        chosen, excluded = self._result.answers.accelerators, self._result.answers.exclude_accelerators
+        return np.array(
+            [
+                (chosen is None or name in chosen) and name not in excluded
+                for name in self._knowledge.catalogue.accelerators
+            ]
+        )
 
     def _plan_stratum(self, stratum: Stratum, plans: PlanEnvironment) -> None:
         found = self._chain.fired_plans(stratum, plans, self._result.alive)

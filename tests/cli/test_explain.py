@@ -30,27 +30,80 @@ def advice(run: Callable[..., subprocess.CompletedProcess[str]]) -> dict[str, An
 
 def test_json_has_the_names_of_the_contract(advice: dict[str, Any]) -> None:
     wanted = {
-        "schema", "kb", "status", "answers", "assumed", "recommendation", "alternatives", "rejected", "techniques", "advice",
-        "warnings", "conflicts", "open", "infeasible", "trace",
-    }  # fmt: skip
+        "schema",
+        "kb",
+        "status",
+        "answers",
+        "assumed",
+        "recommendation",
+        "alternatives",
+        "rejected",
+        "techniques",
+        "advice",
+        "warnings",
+        "conflicts",
+        "open",
+        "infeasible",
+        "trace",
+    }
     assert wanted <= advice.keys()
     plan = advice["recommendation"]
     assert {
-        "id", "accelerator", "count", "nodes", "format", "kv_format", "method", "techniques", "parallelism", "memory", "speed", "cost",
-        "verdicts", "rank", "variants",
-    } <= plan.keys()  # fmt: skip
+        "id",
+        "accelerator",
+        "count",
+        "nodes",
+        "format",
+        "kv_format",
+        "method",
+        "techniques",
+        "parallelism",
+        "memory",
+        "speed",
+        "cost",
+        "verdicts",
+        "rank",
+        "variants",
+    } <= plan.keys()
     assert {"id", "name", "family", "vendor", "marketing_gb", "usable_mib"} <= plan["accelerator"].keys()
     assert {
-        "weights_gib", "kv_cache_gib", "gradients_gib", "optimizer_gib", "activations_gib", "logits_gib", "overhead_gib", "total_gib",
-        "low_gib", "high_gib", "usable_gib", "verdict",
-    } <= plan["memory"].keys()  # fmt: skip
+        "weights_gib",
+        "kv_cache_gib",
+        "gradients_gib",
+        "optimizer_gib",
+        "activations_gib",
+        "logits_gib",
+        "overhead_gib",
+        "total_gib",
+        "low_gib",
+        "high_gib",
+        "usable_gib",
+        "verdict",
+    } <= plan["memory"].keys()
     assert {
-        "ttft_ms", "token_ms", "tokens_per_s", "requests_per_s", "train_tokens_per_s", "samples_per_s", "frames_per_s", "train_hours",
-    } <= plan["speed"].keys()  # fmt: skip
+        "ttft_ms",
+        "token_ms",
+        "tokens_per_s",
+        "requests_per_s",
+        "train_tokens_per_s",
+        "samples_per_s",
+        "frames_per_s",
+        "train_hours",
+    } <= plan["speed"].keys()
     assert {
-        "usd_per_hour", "offering", "provider", "provider_class", "region", "price_kind", "as_of", "usd_per_month",
-        "usd_per_million_tokens", "usd_total", "objective", "objective_unit",
-    } <= plan["cost"].keys()  # fmt: skip
+        "usd_per_hour",
+        "offering",
+        "provider",
+        "provider_class",
+        "region",
+        "price_kind",
+        "as_of",
+        "usd_per_month",
+        "usd_per_million_tokens",
+        "usd_total",
+        "objective",
+        "objective_unit",
+    } <= plan["cost"].keys()
     assert set(advice["kb"]) == {"version", "hash"}
 
 
@@ -124,9 +177,14 @@ def test_colour_only_on_a_terminal(run: Callable[..., subprocess.CompletedProces
     command = "python -m whygpu.cli explain --set model=resnet-50"
     for no_color, painted in (("", True), ("1", False)):
         done = subprocess.run(
-            [script, "-qec", command, "/dev/null"], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False,
+            [script, "-qec", command, "/dev/null"],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            timeout=60,
+            check=False,
             env={"PATH": _path(), "NO_COLOR": no_color, "TERM": "xterm", "PYTHONPATH": "engine"},
-        )  # fmt: skip
+        )
         assert ("\x1b[" in done.stdout) == painted, done.stdout[:300]
 
 
@@ -202,9 +260,19 @@ def test_every_problem_of_a_file_is_listed_with_its_line(
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"just words", b"- a\n- b\n", b"a: [1", b"\xff\xfe\x00", b"a: &x 1\nb: *x\n", b"[" * 10_000, b"? [x]\n: 1\n",
-     b"phase: !!python/object:os.system {}\n", b"phase: training\nphase: inference\n"],
-)  # fmt: skip
+    [
+        b"",
+        b"just words",
+        b"- a\n- b\n",
+        b"a: [1",
+        b"\xff\xfe\x00",
+        b"a: &x 1\nb: *x\n",
+        b"[" * 10_000,
+        b"? [x]\n: 1\n",
+        b"phase: !!python/object:os.system {}\n",
+        b"phase: training\nphase: inference\n",
+    ],
+)
 def test_unreadable_answers(
     run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, content: bytes
 ) -> None:
@@ -240,7 +308,13 @@ def test_a_bare_kb_explain_prints_help_with_an_example() -> None:
 
 def test_a_closed_pipe_is_no_error() -> None:
     done = subprocess.run(
-        "python -m whygpu.cli explain --set model=resnet-50 --format json | head -c 10", shell=True, capture_output=True,
-        text=True, cwd=ROOT, timeout=60, check=False, env={"PATH": _path(), "PYTHONPATH": "engine"},
-    )  # fmt: skip
+        "python -m whygpu.cli explain --set model=resnet-50 --format json | head -c 10",
+        shell=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+        env={"PATH": _path(), "PYTHONPATH": "engine"},
+    )
     assert "Traceback" not in done.stderr

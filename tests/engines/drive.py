@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import date
 from types import MappingProxyType
@@ -46,7 +47,7 @@ class Outcome:
     fired_plans: Mapping[str, tuple[bool, ...]]
     defeated: frozenset[tuple[str, str]]
     alive: tuple[bool, ...]
-    concluded: Mapping[str, object]
+    concluded: Mapping[str, tuple[float | bool | str | None, ...]]
 
 
 @dataclass(slots=True)
@@ -119,11 +120,27 @@ class Jury:
                     self._note(name, rule.id, f"fires for plans {np.flatnonzero(said)}, not {np.flatnonzero(wanted)}")
         return first
 
-    def note_alive(self, alive: Mask) -> None:
-        """Compare the plans left with the reference's."""
-        wanted = [self._reference.alive(plan) for plan in range(len(alive))]
-        if wanted != alive.tolist():
-            self._note("reference", "(plans left)", f"{np.flatnonzero(wanted)}, not {np.flatnonzero(alive)}")
+    def compare(self, outcome: Outcome, program: Program) -> None:
+        """Compare the plans left, the rules that stand and what was concluded with the reference's."""
+        reference = self._reference
+        alive = tuple(reference.alive(plan) for plan in range(program.size))
+        if alive != outcome.alive:
+            self._note("reference", "(plans left)", f"{alive}, not {outcome.alive}")
+        left = [plan for plan, live in enumerate(alive) if live]
+        for rule in program.knowledge.rules:
+            if rule.scope == "session":
+                if reference.stands(rule, None) != (rule.id in outcome.fired):
+                    self._note("reference", rule.id, "does not stand" if rule.id in outcome.fired else "stands")
+                continue
+            mask = outcome.fired_plans.get(rule.id)
+            for plan in left:
+                if reference.stands(rule, plan) != (mask is not None and mask[plan]):
+                    self._note("reference", rule.id, f"differs on whether it stands for plan {plan}")
+        for name, values in outcome.concluded.items():
+            for plan in left:
+                wanted = reference.value(name, plan)
+                if (wanted[0] if isinstance(wanted, tuple) else wanted) != values[plan]:
+                    self._note("reference", name, f"is {wanted}, not {values[plan]}, for plan {plan}")
 
     def _note(self, engine: str, rule: str, what: str) -> None:
         self._tally.disagreements.append(f"seed {self._seed}: {rule}: {engine}: {what}")
@@ -131,12 +148,13 @@ class Jury:
 
 def judge(program: Program, tally: Tally) -> Outcome:
     """Run the program on both engines (durable-rules with and without sharing) and the reference; differences go to the tally."""
-    chains: dict[str, Chain] = {"evaluator": EvaluatorChain()}
-    chains["durable"] = DurableEngine(program.knowledge).chain()
-    chains["durable, nothing shared"] = DurableEngine(program.knowledge, share=False).chain()
+    engine = DurableEngine(program.knowledge)
+    unshared = copy(engine)  # the same compiled rules
+    unshared.share = False
+    chains = {"evaluator": EvaluatorChain(), "durable": engine.chain(), "durable, nothing shared": unshared.chain()}
     jury = Jury(chains, Reference(program, CHECKS), tally, program.seed)
     outcome = run(program, jury)
-    jury.note_alive(np.array(outcome.alive, dtype=np.bool_))
+    jury.compare(outcome, program)
     tally.programs += 1
     tally.refused += program.refused
     tally.rules += len(program.knowledge.rules)
@@ -172,7 +190,7 @@ def run(program: Program, chain: Chain) -> Outcome:
 
 
 def _outcome(program: Program, result: Consultation, plans: PlanEnvironment) -> Outcome:
-    concluded: dict[str, object] = {}
+    concluded: dict[str, tuple[float | bool | str | None, ...]] = {}
     for name in sorted(program.knowledge.concluded):
         value = plans.value(name)
         concluded[name] = tuple(plain(one(value, index)) for index in range(program.size))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from whygpu.errors import KnowledgeBaseError
 from whygpu.knowledge import CRITERIA, STRENGTHS, Kind
 from whygpu.language.types import Signature
+from whygpu.load.document import parse, plain_data
 from whygpu.load.knowledge import Registry, load_texts
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ CHECKS = {
 PLAN_COLUMNS: dict[str, Kind] = {
     "gpu.n0": "number",
     "gpu.n1": "number",
-    "gpu.c0": "choice",
+    "gpu.class": "choice",
     "gpu.f0": "flag",
     "gpu.t0": "text",
     "plan.n0": "number",
@@ -89,18 +90,20 @@ def program(seed: int) -> Program:
 
 def shuffled(given: Program, draw: random.Random) -> Program:
     """The same program with its rules, names and derived values in another order."""
-    lines = {name: json.loads(text) for name, text in given.texts.items() if name.endswith(".json.yaml")}
     texts = dict(given.texts)
-    for name, data in lines.items():
-        for section, inner in data.items():
-            if isinstance(inner, list):
-                draw.shuffle(inner)
-            else:
-                keys = list(inner)
-                draw.shuffle(keys)
-                data[section] = {key: inner[key] for key in keys}
-        texts[name] = json.dumps(data, ensure_ascii=False)
-    return Program(given.seed, texts, load_texts(texts, "shuffled", REGISTRY), given.session, given.columns, given.size)
+    for name, text in given.texts.items():
+        node = parse(text, name, [])
+        data = plain_data(node) if node is not None else {}
+        if isinstance(data, dict):
+            texts[name] = json.dumps({section: _mixed(inner, draw) for section, inner in data.items()})
+    knowledge = load_texts(dict(draw.sample(list(texts.items()), len(texts))), "shuffled", REGISTRY)
+    return Program(given.seed, texts, knowledge, given.session, given.columns, given.size)
+
+
+def _mixed(value: object, draw: random.Random) -> object:
+    if isinstance(value, list):
+        return draw.sample(value, len(value))
+    return dict(draw.sample(list(value.items()), len(value))) if isinstance(value, dict) else value
 
 
 @dataclass(slots=True)
@@ -164,7 +167,7 @@ class _Writer:
         session = {name.name for name in self._pool.names if not name.name.startswith(("gpu", "plan"))}
         for level in range(draw.randint(1, 2)):
             self._derive("plan", level, draw.randint(0, 2))
-            self._level("plan", level, draw.randint(1, 4))
+            self._level("plan", level, draw.randint(0, 2))
         if draw.random() < 0.7:
             self._fields(session)
         for number in range(draw.randint(1, 4)):
@@ -252,13 +255,18 @@ class _Writer:
 
     def _rule(self, identifier: str, scope: Scope, concludes: _Name | None) -> None:
         draw = self._draw
-        when: list[object] = [self._tree(draw.choice((1, 1, 2))) for _ in range(draw.choice((1, 1, 1, 2, 3)))]
+        when: list[object] = [self._tree(draw.choice((1, 1, 2))) for _ in range(draw.choice((1, 1, 1, 1, 2, 3)))]
+        if draw.random() < 0.03:
+            when = self._wide()
+        field_names = [name for name in self._pool.names if name.name.startswith("field.")]
+        if field_names and draw.random() < 0.5:
+            when.append(self._about(draw.choice(field_names), 1, False))
         if scope != "session" and not self._speaks_of_plans(when):
             when.append(self._about_plans())
         rule: dict[str, object] = {
             "id": identifier,
             "title": f"Rule {identifier}",
-            "when": when if draw.random() < 0.8 else {draw.choice(("all", "any")): when},
+            "when": when if draw.random() < 0.6 else {draw.choice(("all", "any", "any")): when},
             "because": "It is so.",
             "source": "doc-1",
         }
@@ -313,6 +321,15 @@ class _Writer:
                 ]
         return [*found, draw.choice(extra)]
 
+    def _wide(self) -> list[object]:
+        """More conditions than a compiled rule has patterns, or more alternatives than are expanded."""
+        draw = self._draw
+        if draw.random() < 0.4:
+            return [f"({self._condition(0, False)}) or ({self._condition(0, False)})" for _ in range(draw.randint(4, 7))]
+        numbers = self._pool.of(lambda item: item.kind == "number", False)
+        first = draw.randint(100, 500)
+        return [f"{draw.choice(numbers[:2]).name} != {first + number}" for number in range(draw.randint(14, 24))]
+
     # expressions
 
     def _tree(self, depth: int) -> object:
@@ -335,7 +352,9 @@ class _Writer:
                     return f"({self._condition(depth - 1, negative)}) {word} ({self._condition(depth - 1, negative)})"
         if draw.random() < 0.02:
             return draw.choice(("true", "false"))
-        return self._about(draw.choice(self._pool.of(lambda _: True, negative)), depth, negative)
+        names = self._pool.of(lambda _: True, negative)
+        latest = max(draw.randrange(len(names)), draw.randrange(len(names)))  # so that rules build on one another
+        return self._about(names[latest], depth, negative)
 
     def _about(self, name: _Name, depth: int, negative: bool) -> str:
         draw = self._draw
@@ -369,7 +388,7 @@ class _Writer:
         some = ", ".join(self._constant() for _ in range(draw.randint(1, 4)))
         forms = [
             f"{name.name} {op} {self._constant()}",
-            f"{name.name} {op} {self._constant()}",
+            f"{name.name} {op} {self._number(1, negative)}",
             f"{self._constant()} {op} {name.name}",
             f"{name.name} {op} {self._number(depth, negative)}",
             f"{self._number(depth, negative)} {op} {self._number(depth, negative)}",
@@ -385,8 +404,8 @@ class _Writer:
 
     def _number(self, depth: int, negative: bool) -> str:
         draw = self._draw
-        if depth <= 0 or draw.random() < 0.35:
-            if draw.random() < 0.25:
+        if depth <= 0 or draw.random() < 0.2:
+            if draw.random() < 0.2:
                 return self._constant()
             return draw.choice(self._pool.of(lambda item: item.kind == "number", negative)).name
         one, other = self._number(depth - 1, negative), self._number(depth - 1, negative)
@@ -402,12 +421,12 @@ class _Writer:
 
 
 _KINDS: tuple[Kind, ...] = ("choice", "number", "flag", "text")
-_OPERATORS = ("==", "!=", "<", "<=", ">", ">=")
+_OPERATORS = ("==", "!=", "<", "<=", "<=", ">", ">=", ">=")
 
 
 def _facts(draw: random.Random, writer: _Writer) -> tuple[dict[str, Cell], dict[str, tuple[Cell, ...]], int]:
-    """Facts for the program; a third of the programs have no unknowns."""
-    gaps = draw.choice((0.0, 0.1, 0.3))
+    """Facts for the program; half of the programs have no unknowns."""
+    gaps = draw.choice((0.0, 0.0, 0.1, 0.3))
     session = {name: _cell(draw, spec, writer, gaps) for name, spec in writer.answered.items()}
     size = draw.choice((1, 2, 5, 9, 16))
     columns = {}
@@ -423,7 +442,7 @@ def _cell(draw: random.Random, name: _Name, writer: _Writer, gaps: float) -> Cel
     if draw.random() < gaps:
         return Gap.UNKNOWN
     if name.kind == "number":
-        if draw.random() < 0.07:
+        if draw.random() < 0.05:
             return Gap.LACK
         return draw.choice(writer.numbers)
     if name.kind == "flag":

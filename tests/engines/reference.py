@@ -1,7 +1,7 @@
 """A third opinion: what a program means, by plain recursion over its rules, one plan at a time.
 
-It shares the parsed trees and nothing else with the engines: no strata, no columns, no numpy, no memory of the order of rules. Truth is
-True, False or None (unknown); a number is (low, high), LACK or None.
+It shares the parsed conditions and nothing else with the engines: no strata, no columns, no numpy, no order of rules. Truth is True, False
+or None (unknown); a number is (low, high), LACK or None.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from programs import Gap
 
-from whygpu.knowledge import Conclude
+from whygpu.knowledge import AllOf, AnyOf, Conclude, Condition, Require
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from programs import Cell, Program
 
-    from whygpu.knowledge import Rule
+    from whygpu.knowledge import ConditionTree, Rule
 
 Interval = tuple[float, float]
 Value = Interval | Gap | bool | str | None
@@ -58,8 +58,24 @@ class Reference:
         """Whether the rule's condition holds."""
         key = rule.id, None if rule.scope == "session" else plan
         if key not in self._truths:
-            self._truths[key] = self._truth(rule.condition, key[1])
+            self._truths[key] = self._judge(rule, key[1])
         return self._truths[key]
+
+    def _judge(self, rule: Rule, plan: int | None) -> bool | None:
+        """When, and not unless; what a rule requires must fail for it to reject."""
+        required = [effect.condition for effect in rule.effects if isinstance(effect, Require)]
+        excepted = _not(self._holds(rule.unless, plan))
+        failed = _not(_all([self._holds(part, plan) for part in required])) if required else True
+        return _all([self._holds(rule.when, plan), excepted, failed])
+
+    def _holds(self, part: ConditionTree, plan: int | None) -> bool | None:
+        match part:
+            case Condition(tree=tree):
+                return self._truth(tree, plan)
+            case AllOf(parts=parts):
+                return _all([self._holds(inner, plan) for inner in parts])
+            case AnyOf(parts=parts):
+                return _any([self._holds(inner, plan) for inner in parts])
 
     def stands(self, rule: Rule, plan: int | None) -> bool:
         """Whether it fires and nothing that stands overrides it."""
@@ -127,18 +143,14 @@ class Reference:
                 value = self.value(name, plan)
                 return value[0] == value[1] if isinstance(value, tuple) else value is not None
             case t.Not(part=part):
-                truth = self._truth(part, plan)
-                return None if truth is None else not truth
+                return _not(self._truth(part, plan))
             case t.All(parts=parts):
-                truths = [self._truth(part, plan) for part in parts]
-                return False if False in truths else None if None in truths else True
+                return _all([self._truth(part, plan) for part in parts])
             case t.Any(parts=parts):
-                truths = [self._truth(part, plan) for part in parts]
-                return True if True in truths else None if None in truths else False
+                return _any([self._truth(part, plan) for part in parts])
             case t.OneOf(left=left, options=options):
                 value = self._expression(left, plan)
-                truths = [_compare("==", value, self._expression(option, plan)) for option in options]
-                return True if True in truths else None if None in truths else False
+                return _any([_compare("==", value, self._expression(option, plan)) for option in options])
             case t.Compare(op=op, left=left, right=right):
                 return _compare(op, self._expression(left, plan), self._expression(right, plan))
             case t.Arithmetic(op=op, left=left, right=right):
@@ -153,6 +165,18 @@ class Reference:
         if isinstance(argument, tuple):
             return _given(self._checks[function](argument[0])) if argument[0] == argument[1] else None
         return _given(self._checks[function](Gap.UNKNOWN if argument is None else argument))
+
+
+def _not(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def _all(truths: list[bool | None]) -> bool | None:
+    return False if False in truths else None if None in truths else True
+
+
+def _any(truths: list[bool | None]) -> bool | None:
+    return True if True in truths else None if None in truths else False
 
 
 def _given(cell: Cell) -> Value:

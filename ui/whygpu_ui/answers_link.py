@@ -1,4 +1,4 @@
-"""Answers as the query of an address, and back. Every value is read as ``--set`` reads it and checked as the command line checks it."""
+"""Answers as the query of an address, and back: each read as ``--set`` reads it, checked as the command line does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_LINK = 16_000
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What an address says: the answers that can be used, the page, the knowledge base it was made with, and what is wrong with the rest."""
+    """What an address says: usable answers, the page, the knowledge base it was made with, and what is wrong."""
 
     answers: Mapping[str, Given]
     page: str | None
@@ -66,7 +66,9 @@ def _read(key: str, settings: Sequence[tuple[str, str]], knowledge_base: Knowled
     data = plain_data(apply_settings(None, [f"{name}={value}" for name, value in settings]))
     value = data.get(key) if isinstance(data, dict) else None
     if value is None:
-        raise AnswerError([_problem("empty", f"'{key[:60]}' has no value", key, f"'{UNKNOWN}' says that it is not known")])
+        raise AnswerError(
+            [_problem("empty", f"'{key[:60]}' has no value", key, f"'{UNKNOWN}' says that it is not known")]
+        )
     check_answer(key, value, knowledge_base)
     return value
 
@@ -74,7 +76,7 @@ def _read(key: str, settings: Sequence[tuple[str, str]], knowledge_base: Knowled
 def check_answer(key: str, value: Given, knowledge_base: KnowledgeBase) -> None:
     """Check one answer as the command line would; raises AnswerError with every problem.
 
-    Files are not read on behalf of an address: a model's configuration must be given itself, not as a path on the server.
+    Files are not read on behalf of an address: a configuration must be given itself, not as a path on the server.
     """
     if key == "model" and isinstance(value, dict):
         paths = [name for name in ("config", "safetensors", "gguf") if isinstance(value.get(name), str)]
@@ -87,7 +89,10 @@ def check_answer(key: str, value: Given, knowledge_base: KnowledgeBase) -> None:
 
 
 def write_link(answers: Mapping[str, Given], page: str, knowledge_hash: str) -> tuple[dict[str, str], bool]:
-    """The query that ``read_link`` reads back to the same, and whether it is whole: the longest answers are left out of what is too long."""
+    """The query that ``read_link`` reads back to the same, and whether it is whole.
+
+    The longest answers are left out of what would be too long for an address.
+    """
     found = {key: _text(value) for key, value in answers.items()}
     whole = True
     while found:

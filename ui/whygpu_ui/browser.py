@@ -89,7 +89,7 @@ def _copy() -> ComponentRenderer:
 
 
 def focus(visit: int, box: str) -> None:
-    """After a step, put the keyboard's focus on the first field (else the heading) of the container with key ``box``."""
+    """After a step, put the keyboard's focus on the first field, else the heading, of the container keyed ``box``."""
     _focus()(key="focus", data={"visit": visit, "box": box}, height=1)
 
 

@@ -37,7 +37,7 @@ def served() -> KnowledgeBase:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is known about a set of answers: the advice, or the problems that prevent it, and the questions that apply."""
+    """What is known about answers: the advice, or the problems that prevent it, and the questions that apply."""
 
     advice: Advice | None
     problems: tuple[Problem, ...]

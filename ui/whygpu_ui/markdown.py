@@ -17,8 +17,9 @@ def literal(text: object) -> str:
 def rendered(text: str) -> str:
     """Markdown of the knowledge base.
 
-    Dollar signs and tildes stay what they are (Streamlit reads formulas and deletions into prices and "~5 GB"), and images, the one mark
-    that would fetch something, are not drawn. Code spans are left alone. Raw HTML is off in ``st.markdown`` by default.
+    Dollar signs and tildes stay what they are (Streamlit reads formulas and deletions into prices and "~5 GB"), and
+    images, the one mark that would fetch something, are not drawn. Code spans are left alone. Raw HTML is off in
+    ``st.markdown`` by default.
     """
     found: list[str] = []
     end = 0

@@ -51,7 +51,7 @@ def state() -> State:
 
 
 def start(knowledge_base: KnowledgeBase) -> State:
-    """The state at the beginning of a run, read from the address where that is new (opened, edited, or gone back in)."""
+    """The state at the beginning of a run, read from the address where that is new (opened, edited, gone back in)."""
     address = {key: st.query_params.get_all(key) for key in st.query_params}
     found: State | None = st.session_state.get(_KEY)
     if found is None or (not found.acted and address != found.mirrored):

@@ -22,7 +22,7 @@ import numpy as np
 from whygpu.chain.environment import one, plain
 from whygpu.chain.normal import ConstantTest, Literal, alternatives, constant_test
 from whygpu.errors import EngineError, EngineUnavailableError
-from whygpu.language.tree import All, Expression, Name, Not, names
+from whygpu.language.tree import All, Call, Expression, Name, Not, children, names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from whygpu.language.values import Value
 
 GROUP_RULES = 200  # rules a stage fact: beyond 256 on one condition the library breaks
-GROUP_TESTS = 400  # distinct tests under one node: breaks at 511
+GROUP_FACTS = 400  # kinds of facts in a group, each a test under one node: breaks at 511
+SET_GROUPS = 500  # groups, each a test under the root: breaks at 511
 FACT_TESTS = 60  # distinct tests of one fact true at once: fails beyond 64
 RULE_PATTERNS = 14  # patterns a rule: fails beyond 16
 SET_RULES = 4_000  # rules a set: fails beyond 4,096
@@ -73,8 +74,15 @@ class Group:
 
     kind: str
     session: dict[str, Test] = field(default_factory=dict)
+    asked: dict[str, set[ConstantTest]] = field(default_factory=dict)
+    """What is tested of each session fact, by its key."""
     buckets: list[Bucket] = field(default_factory=list)
     conjunctions: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next conjunction belongs in another group."""
+        return self.conjunctions >= GROUP_RULES or len(self.session) + len(self.buckets) >= GROUP_FACTS
 
 
 class Program:
@@ -83,6 +91,7 @@ class Program:
     def __init__(self, knowledge: Knowledge, strata: Strata, without: frozenset[str] = frozenset()) -> None:
         """Compile; ``without`` leaves rules out, to show that nothing but the engine fires them."""
         self._scope = {name: spec.scope for name, spec in knowledge.vocabulary.items()}
+        self._values = knowledge.values
         self._without = without
         self._definition: dict[str, Json] = {"boot": {"all": [{"m_0": {"k": "boot"}}], "pri": 0, "dist": 0}}
         self.rule_of: dict[str, str] = {}
@@ -93,6 +102,9 @@ class Program:
         self._stages = stages  # keeps the ids above alive
         if len(self._definition) > SET_RULES:
             raise EngineError(f"{len(self._definition)} compiled rules; durable-rules takes {SET_RULES}")
+        groups = sum(map(len, self.groups.values()))
+        if groups > SET_GROUPS:
+            raise EngineError(f"{groups} groups of rules, one or more a stratum; durable-rules takes {SET_GROUPS}")
 
     @property
     def definition(self) -> dict[str, Json]:
@@ -105,7 +117,7 @@ class Program:
             if rule.id in self._without:
                 continue
             for literals in alternatives(rule.condition):
-                if not groups or groups[-1].conjunctions >= GROUP_RULES or len(groups[-1].session) >= GROUP_TESTS:
+                if not groups or groups[-1].is_full:
                     groups.append(Group(f"g{len(self._definition)}"))
                 self._conjunction(rule, literals, groups[-1], priority)
         return groups
@@ -115,15 +127,11 @@ class Program:
 
     def _conjunction(self, rule: Rule, literals: tuple[Literal, ...], group: Group, priority: int) -> None:
         group.conjunctions += 1
-        session = tuple(literal for literal in literals if not self._is_plan(literal.part))
-        plan = tuple(literal for literal in literals if self._is_plan(literal.part))
-        if len(session) > RULE_PATTERNS:
-            rest = session[RULE_PATTERNS - 1 :]
-            folded = All(tuple(item.part if item.positive else Not(item.part) for item in rest))
-            session = (*session[: RULE_PATTERNS - 1], Literal(folded, True))
+        session = _folded([literal for literal in literals if not self._is_plan(literal.part)], RULE_PATTERNS)
+        plan = _folded([literal for literal in literals if self._is_plan(literal.part)], FACT_TESTS)
         patterns: list[Json] = [{"m_0": {"$and": [{"g": group.kind}, {"k": "stage"}]}}]
         for literal in session:
-            test, constant = _test_of(literal, group.session)
+            test, constant = self._test_of(literal, group.session, group.asked)
             pattern = {"$and": [{"g": group.kind}, {"k": test.key}, _clause("v", constant)]}
             patterns.append({f"m_{len(patterns)}": pattern})
         if rule.scope != "session":
@@ -135,8 +143,7 @@ class Program:
         self.rule_of[name] = rule.id
         self._definition[name] = {"all": patterns, "pri": priority, "dist": 0}
 
-    @staticmethod
-    def _bucket(group: Group, plan: tuple[Literal, ...]) -> Bucket:
+    def _bucket(self, group: Group, plan: tuple[Literal, ...]) -> Bucket:
         fresh = [literal for literal in plan if not group.buckets or literal not in group.buckets[-1].tests]
         if not group.buckets or len(group.buckets[-1].tests) + len(fresh) > FACT_TESTS:
             group.buckets.append(Bucket(f"b{len(group.buckets)}"))
@@ -144,21 +151,49 @@ class Program:
         bucket = group.buckets[-1]
         for literal in fresh:
             taken = {test.key: test for test, _ in bucket.tests.values()}
-            bucket.tests[literal] = _test_of(literal, taken)
+            bucket.tests[literal] = self._test_of(literal, taken, {})
         return bucket
 
+    def _test_of(
+        self, literal: Literal, known: dict[str, Test], asked: dict[str, set[ConstantTest]]
+    ) -> tuple[Test, ConstantTest]:
+        """The property that holds what the literal tests, and the test; added to ``known`` and ``asked`` where it is new.
 
-def _test_of(literal: Literal, known: dict[str, Test]) -> tuple[Test, ConstantTest]:
-    """The property that holds what the literal tests, and the test; made, and added to ``known``, where it is new."""
-    constant = constant_test(literal)
-    expression: Expression = Name(constant.name) if constant is not None else literal.part
-    for test in known.values():
-        if test.expression == expression:
-            break
-    else:
-        test = Test(f"t{len(known)}", expression)
-        known[test.key] = test
-    return test, constant or ConstantTest(test.key, "==", literal.positive)
+        A property of which as much is asked as one fact can bear is not asked more: a second one holds the same value.
+        """
+        constant = constant_test(literal)
+        if constant is not None and self._may_be_interval(constant.name):
+            constant = None
+        expression: Expression = Name(constant.name) if constant is not None else literal.part
+        clause = constant or ConstantTest("", "==", literal.positive)
+        for test in known.values():
+            tests = asked.setdefault(test.key, set())
+            if test.expression == expression and (clause in tests or len(tests) < FACT_TESTS):
+                break
+        else:
+            test = Test(f"t{len(known)}", expression)
+            known[test.key] = test
+        asked.setdefault(test.key, set()).add(clause)
+        return test, clause
+
+    def _may_be_interval(self, name: str) -> bool:
+        """Whether a comparison of the name can be sure though its value is no point: ``min(2, unknown) < 5``."""
+        derived = self._values.get(name)
+        if derived is None or derived.aggregate is not None:
+            return False
+        return _calls(derived.expression) or any(self._may_be_interval(part.name) for part in names(derived.expression))
+
+
+def _calls(expression: Expression) -> bool:
+    return isinstance(expression, Call) or any(_calls(child) for child in children(expression))
+
+
+def _folded(literals: list[Literal], most: int) -> tuple[Literal, ...]:
+    """At most ``most`` literals: what is too many becomes one, computed before."""
+    if len(literals) <= most:
+        return tuple(literals)
+    rest = All(tuple(item.part if item.positive else Not(item.part) for item in literals[most - 1 :]))
+    return (*literals[: most - 1], Literal(rest, True))
 
 
 def _clause(key: str, test: ConstantTest) -> Json:

@@ -83,6 +83,7 @@ class PlanEnvironment:
         self._knowledge = knowledge
         self._session = session
         self._columns: dict[str, v.Value] = {}
+        self._suppliers: dict[str, Callable[[], v.Value]] = {}
         self.size = size
         self.evaluator = Evaluator(self)
 
@@ -90,9 +91,15 @@ class PlanEnvironment:
         """Give a name its column (or one value for all plans)."""
         self._columns[name] = value
 
+    def supply(self, name: str, column: Callable[[], v.Value]) -> None:
+        """Give a name a column that is made when it is first asked for."""
+        self._suppliers[name] = column
+
     def value(self, name: str) -> v.Value:
         """The name's column; unknown where nothing has set it."""
         found = self._columns.get(name)
+        if found is None and name in self._suppliers:
+            found = self._columns[name] = self._suppliers[name]()
         if found is None:
             spec = self._knowledge.vocabulary[name]
             if spec.scope == "session":

@@ -117,7 +117,9 @@ def _refuse_ties(name: str, cases: tuple[Case, ...]) -> None:
             apart = any(key in shared and not set(words) & set(shared[key]) for key, words in first.when)
             covered = any(len(other.when) > len(first.when) and _covers(other, first, second) for other in cases)
             if len(first.when) == len(second.when) and not apart and not covered:
-                raise ValueError(f"coefficient {name}: cases {dict(first.when)} and {shared} can both hold; add one for both")
+                raise ValueError(
+                    f"coefficient {name}: cases {dict(first.when)} and {shared} can both hold; add one for both"
+                )
 
 
 def _covers(other: Case, first: Case, second: Case) -> bool:

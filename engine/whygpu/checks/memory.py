@@ -6,10 +6,11 @@ The parts sum to `total`. `low` and `high` are what the coefficients' ranges all
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
-from whygpu.checks import memory_inference, memory_training, memory_vision
+from whygpu.checks import memory_inference, memory_training, memory_training_explain, memory_vision
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory_parts import MemoryParts
 from whygpu.checks.reckoning import Reckoning, Term
@@ -54,9 +55,8 @@ class MemoryEstimate:
 
     def reckonings(self) -> list[Reckoning]:
         """Every figure with its formula and the numbers put in, the total last."""
-        found = _check_for(self.shape, self.setup).reckon(
-            self.shape, self.setup, self.split, self.coefficients, self.ranges
-        )
+        reckon = _check_for(self.shape, self.setup)[1]
+        found = reckon(self.shape, self.setup, self.split, self.coefficients, self.ranges)
         named = {reckoning.name for reckoning in found}
         terms = tuple(Term(name, getattr(self, name), "bytes") for name in PART_NAMES if name in named)
         total = " + ".join(term.name for term in terms)
@@ -68,7 +68,7 @@ class MemoryEstimate:
 
 def estimate(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryEstimate:
     """Memory per accelerator of this work on this model, split so. Raises KeyError where a coefficient is missing."""
-    parts = _check_for(shape, setup).parts(shape, setup, split, coefficients)
+    parts = _check_for(shape, setup)[0](shape, setup, split, coefficients)
     total = parts.total()
     return MemoryEstimate(
         parts.weights.likely,
@@ -128,17 +128,14 @@ def _with(setup: Setup, size: Size, value: int) -> Setup:
     return replace(setup, batch_size=value) if size == "batch_size" else replace(setup, sequence_tokens=value)
 
 
-class _Check(Protocol):
-    """What a memory check offers: the parts, and how they came about."""
-
-    def parts(self, shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, /) -> MemoryParts: ...
-
-    def reckon(
-        self, shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, done: MemoryParts, /
-    ) -> list[Reckoning]: ...
+_Parts = Callable[[ModelShape, Setup, Split, Coefficients], MemoryParts]
+_Reckon = Callable[[ModelShape, Setup, Split, Coefficients, MemoryParts], list[Reckoning]]
 
 
-def _check_for(shape: ModelShape, setup: Setup) -> _Check:
+def _check_for(shape: ModelShape, setup: Setup) -> tuple[_Parts, _Reckon]:
+    """The check that fits the kind of work: its parts, and how they came about."""
     if setup.trains:
-        return memory_training
-    return memory_inference if shape.kind in TOKEN_KINDS else memory_vision
+        return memory_training.parts, memory_training_explain.reckon
+    if shape.kind in TOKEN_KINDS:
+        return memory_inference.parts, memory_inference.reckon
+    return memory_vision.parts, memory_vision.reckon

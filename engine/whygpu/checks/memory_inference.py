@@ -14,14 +14,13 @@ from whygpu.checks.memory_parts import (
     coefficient_term,
     overhead,
     reckon_overhead,
-    reckon_weights,
     scaled,
     stage_share,
-    weight_bytes_per_card,
 )
 from whygpu.checks.reckoning import Range, Reckoning, Term
 from whygpu.checks.setup import Setup, Split
 from whygpu.checks.shape import GENERATIVE, KvGroup, ModelShape
+from whygpu.checks.weights import held_weights, largest_tensor_bytes, reckon_weights
 
 
 def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryParts:
@@ -30,7 +29,7 @@ def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficie
     requests = setup.requests_per_replica(split.data)
     tokens = tokens_at_once(shape, setup, requests, coefficients, context)
     return MemoryParts(
-        weights=Range.exactly(weight_bytes_per_card(shape, setup.format, split)),
+        weights=held_weights(shape, setup.format, split, coefficients, context),
         kv_cache=scaled(coefficients.pick("cache-slack", context), cache_bytes(shape, setup, split, requests)),
         activations=_activations(shape, setup, split, tokens, coefficients, context),
         logits=scaled(coefficients.pick("logit-bytes", context), requests * shape.vocab_size / split.tensor)
@@ -101,9 +100,17 @@ def _activations(
     workspace = coefficients.pick("workspace-bytes", context)
     each = working_width(shape, split, coefficients, context).times(tokens * setup.format.compute_bits / 8)
     scores = score_bytes(shape, setup, split, tokens)
+    loading = load_bytes(shape, split, coefficients, context)
     return Range(
-        workspace.low + each.low + scores, workspace.likely + each.likely + scores, workspace.high + each.high + scores
+        workspace.low + max(each.low + scores, loading.low),
+        workspace.likely + max(each.likely + scores, loading.likely),
+        workspace.high + max(each.high + scores, loading.high),
     )
+
+
+def load_bytes(shape: ModelShape, split: Split, coefficients: Coefficients, context: Context) -> Range:
+    """Bytes beside the weights while they are quantized on the card at load: copies of the largest tensor at 16 bits."""
+    return scaled(coefficients.pick("load-copies", context), largest_tensor_bytes(shape) / split.tensor)
 
 
 def score_bytes(shape: ModelShape, setup: Setup, split: Split, tokens: float) -> float:
@@ -121,7 +128,7 @@ def reckon(
     context = setup.context(shape)
     requests = setup.requests_per_replica(split.data)
     tokens = tokens_at_once(shape, setup, requests, coefficients, context)
-    found = [reckon_weights(shape, setup.format, split, done.weights.likely)]
+    found = [reckon_weights(shape, setup.format, split, coefficients, context, done.weights.likely)]
     if shape.kv_groups or shape.state_layers:
         found.extend(_reckon_cache(shape, setup, split, requests, coefficients, context, done))
     width = working_width(shape, split, coefficients, context)
@@ -141,7 +148,7 @@ def reckon(
         ),
         Reckoning(
             "activations",
-            "tokens * working_width * compute_bits / 8 + scores + workspace",
+            "max(tokens * working_width * compute_bits / 8 + scores, load) + workspace",
             (
                 Term("tokens", tokens, "tokens at once"),
                 Term("working_width", width.likely, "elements per token"),
@@ -152,6 +159,13 @@ def reckon(
                     "bytes",
                     (),
                     "attention scores, where written out",
+                ),
+                Term(
+                    "load",
+                    load_bytes(shape, split, coefficients, context).likely,
+                    "bytes",
+                    coefficients.pick("load-copies", context).source,
+                    "held while the weights are quantized at load",
                 ),
                 coefficient_term("workspace", coefficients.pick("workspace-bytes", context)),
             ),

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.reckoning import Range, Reckoning, Term
-from whygpu.checks.setup import Format, Setup, Split
-from whygpu.checks.shape import ModelShape
+from whygpu.checks.setup import Split
 
 GIB = 2**30
 NOTHING = Range(0.0, 0.0, 0.0)
@@ -57,20 +56,6 @@ def stage_share(layers: int, pipeline: int) -> float:
     return math.ceil(layers / pipeline) / layers if layers else 1.0 / pipeline
 
 
-def weight_bytes_per_card(shape: ModelShape, number_format: Format, split: Split) -> float:
-    """Bytes of weights on the fullest card: tensor parallelism divides all, a pipeline stage has its layers and one end at most."""
-    whole = number_format.weight_bytes(shape)
-    if split.pipeline <= 1:
-        return whole / split.tensor
-    ends = [
-        part.parameters * number_format.bits_in(shape, part.name) / 8
-        for part in shape.parts
-        if part.name in ("embedding", "head")
-    ]
-    share = stage_share(shape.layers, split.pipeline)
-    return ((whole - sum(ends)) * share + max(ends, default=0.0)) / split.tensor
-
-
 def scaled(coefficient: Coefficient, factor: float) -> Range:
     """A coefficient times a factor that is not negative, with its range."""
     return Range(coefficient.low * factor, coefficient.likely * factor, coefficient.high * factor)
@@ -100,47 +85,3 @@ def coefficient_term(name: str, coefficient: Coefficient) -> Term:
     """A coefficient's likely figure as a term, with its range in words."""
     spread = "" if coefficient.low == coefficient.high else f" ({coefficient.low:g} to {coefficient.high:g})"
     return Term(name, coefficient.likely, coefficient.unit, coefficient.source, f"{coefficient.meaning}{spread}")
-
-
-def reckon_weights(shape: ModelShape, number_format: Format, split: Split, value: float) -> Reckoning:
-    """How the bytes of weights came about."""
-    terms = [
-        Term("parameters", shape.parameters, "parameters", shape.source),
-        Term(
-            "bits",
-            number_format.effective_bits(shape),
-            "bits per weight",
-            number_format.source,
-            _mixture(shape, number_format),
-        ),
-        Term("tensor", split.tensor, "cards"),
-    ]
-    formula = "parameters * bits / 8 / tensor"
-    if split.pipeline > 1:
-        ends = [
-            p.parameters * number_format.bits_in(shape, p.name) / 8 for p in shape.parts if p.name in ("embedding", "head")
-        ]
-        terms += [
-            Term("ends", sum(ends), "bytes", (), "token table and head"),
-            Term("end", max(ends, default=0.0), "bytes", (), "the larger of the two, held by one stage"),
-            Term("layers", shape.layers or split.pipeline, "layers", shape.source),
-            Term("stages", split.pipeline, "stages"),
-        ]
-        formula = "((parameters * bits / 8 - ends) * ceil(layers / stages) / layers + end) / tensor"
-    return Reckoning("weights", formula, tuple(terms), value, "bytes")
-
-
-def _mixture(shape: ModelShape, number_format: Format) -> str:
-    if not number_format.parts:
-        return ""
-    listed = ", ".join(
-        f"{part.name} {number_format.bits_in(shape, part.name):g}"
-        for part in shape.parts
-        if number_format.bits_in(shape, part.name) != number_format.bits_per_weight
-    )
-    return f"{number_format.bits_per_weight:g} bits, but {listed}" if listed else ""
-
-
-def gathered_tokens(setup: Setup) -> int:
-    """Tokens of one training step on one card."""
-    return setup.batch_size * setup.sequence_tokens

@@ -17,19 +17,18 @@ from whygpu.checks.memory_parts import (
     overhead,
     reckon_overhead,
     stage_share,
-    weight_bytes_per_card,
 )
 from whygpu.checks.reckoning import Range, Reckoning, Term
 from whygpu.checks.setup import GATHERING, Setup, Split
 from whygpu.checks.shape import ModelShape
+from whygpu.checks.weights import ENDS, held_weights
 
 SHARDS_OPTIMIZER = frozenset({"zero1", "zero2", "zero3", "fsdp"})
-ENDS = frozenset({"embedding", "head"})
 SHARDS_GRADIENTS = frozenset({"zero2", "zero3", "fsdp"})
 
 
 @dataclass(frozen=True, slots=True)
-class _States:
+class States:
     """Counts and divisors the model states are reckoned from, per accelerator."""
 
     trained: int
@@ -45,8 +44,8 @@ class _States:
     gathered_ends: Coefficient
 
 
-def _states(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> _States:
-    return _States(
+def states_of(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> States:
+    return States(
         trained=shape.parameters
         if setup.method == "full"
         else adapter_parameters(shape, setup.lora_rank, setup.lora_targets),
@@ -73,17 +72,17 @@ def _gradient_share(split: Split, whole: Coefficient) -> float:
 def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryParts:
     """Bytes per accelerator of a training step."""
     context = training_context(shape, setup, split)
-    states = _states(shape, setup, split, coefficients, context)
+    states = states_of(shape, setup, split, coefficients, context)
     kept = activations(shape, setup, split, coefficients, context)
     trained = states.trained * states.share
     gradients = _per_parameter(states.gradient, trained * states.gradient_share)
     optimizer = _per_parameter(states.master, trained / states.optimizer_ranks)
     optimizer = optimizer + _per_parameter(states.moments, trained / states.optimizer_ranks)
-    weights = _weights(shape, setup, split, states)
+    weights = _weights(shape, setup, split, states, held_weights(shape, setup.format, split, coefficients, context))
     if setup.offload in ("optimizer", "all"):
         optimizer = NOTHING
     if setup.offload == "all":
-        weights, gradients = _gathered(shape, setup, split, states), NOTHING
+        weights, gradients = gathered_bytes(shape, setup, split, states), NOTHING
     return MemoryParts(
         weights=weights,
         gradients=gradients,
@@ -106,18 +105,14 @@ def _per_parameter(each: Coefficient, parameters: float) -> Range:
     return Range(each.low * parameters, each.likely * parameters, each.high * parameters)
 
 
-def _weights(shape: ModelShape, setup: Setup, split: Split, states: _States) -> Range:
-    if setup.method == "full":
-        held = _per_parameter(states.weight, states.trained * states.share / states.weight_ranks)
-    else:
-        frozen = weight_bytes_per_card(shape, setup.format, split) / states.weight_ranks
-        held = Range.exactly(frozen) + _per_parameter(
-            states.weight, states.trained * states.share / states.weight_ranks
-        )
-    return held + _gathered(shape, setup, split, states) if states.weight_ranks > 1 else held
+def _weights(shape: ModelShape, setup: Setup, split: Split, states: States, frozen: Range) -> Range:
+    held = _per_parameter(states.weight, states.trained * states.share / states.weight_ranks)
+    if setup.method != "full":
+        held = held + frozen.times(1 / states.weight_ranks)
+    return held + gathered_bytes(shape, setup, split, states) if states.weight_ranks > 1 else held
 
 
-def _gathered(shape: ModelShape, setup: Setup, split: Split, states: _States) -> Range:
+def gathered_bytes(shape: ModelShape, setup: Setup, split: Split, states: States) -> Range:
     """Whole layers that a rank gathers while it works on them, and the token table and head around them."""
     ends = _per_parameter(states.gathered_ends, end_bytes(shape, setup, split))
     return _per_parameter(states.gathered, layer_bytes(shape, setup, split)) + ends
@@ -131,7 +126,9 @@ def layer_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
 
 def end_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
     """Bytes of the token table and the head at the computing width."""
-    return sum(part.parameters for part in shape.parts if part.name in ENDS) * setup.format.compute_bits / 8 / split.tensor
+    return (
+        sum(part.parameters for part in shape.parts if part.name in ENDS) * setup.format.compute_bits / 8 / split.tensor
+    )
 
 
 def _overhead(split: Split, coefficients: Coefficients, context: Context, gradients: Range) -> Range:
@@ -153,129 +150,3 @@ def _reused(gradients: Range, kept: Activations, share: Coefficient) -> Range:
         -share.likely * min(gradients.likely, room.likely),
         -share.low * min(gradients.high, room.high),
     )
-
-
-def reckon(
-    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, done: MemoryParts
-) -> list[Reckoning]:
-    """How each part of `parts` came about."""
-    context = training_context(shape, setup, split)
-    states = _states(shape, setup, split, coefficients, context)
-    kept = activations(shape, setup, split, coefficients, context)
-    trained = Term("trained", states.trained, "parameters", shape.source if setup.method == "full" else ())
-    share = Term("share", states.share, "share", (), "of the model on this card, by tensor and pipeline parallelism")
-    found = []
-    if setup.method != "full":
-        found.append(
-            Reckoning(
-                "trained",
-                "trained",
-                (trained,),
-                states.trained,
-                "parameters",
-                note=f"adapters of rank {setup.lora_rank}",
-            )
-        )
-    found += [
-        _reckon_weights(shape, setup, split, states, done, (trained, share)),
-        _host(
-            setup,
-            "all",
-            Reckoning(
-                "gradients",
-                "trained * share * gradient_bytes * held",
-                (
-                    trained,
-                    share,
-                    coefficient_term("gradient_bytes", states.gradient),
-                    Term("held", states.gradient_share, "share", (), "of the gradients, on this rank"),
-                ),
-                done.gradients.likely,
-                "bytes",
-            ),
-        ),
-        _host(
-            setup,
-            "optimizer",
-            Reckoning(
-                "optimizer",
-                "trained * share * (master_bytes + moment_bytes) / ranks",
-                (
-                    trained,
-                    share,
-                    coefficient_term("master_bytes", states.master),
-                    coefficient_term("moment_bytes", states.moments),
-                    Term("ranks", states.optimizer_ranks, "ranks"),
-                ),
-                done.optimizer.likely,
-                "bytes",
-            ),
-        ),
-        *reckon_activations(shape, setup, split, coefficients, context, kept),
-    ]
-    copies = coefficients.pick("gradient-copies", context)
-    outside = reckon_overhead(split, coefficients, context, done.overhead.likely)
-    if split.data > 1 and split.sharding == "none":
-        outside = Reckoning(
-            "overhead",
-            f"{outside.formula} + gradients * copies",
-            (
-                *outside.terms,
-                Term("gradients", done.gradients.likely, "bytes"),
-                coefficient_term("copies", copies),
-            ),
-            done.overhead.likely,
-            "bytes",
-        )
-    found.append(outside)
-    found.append(
-        Reckoning(
-            "reused",
-            "-reuse * min(gradients, activations + logits)",
-            (
-                coefficient_term("reuse", coefficients.pick("gradient-reuse", context)),
-                Term("gradients", done.gradients.likely, "bytes"),
-                Term("activations", done.activations.likely, "bytes"),
-                Term("logits", done.logits.likely, "bytes"),
-            ),
-            done.reused.likely,
-            "bytes",
-            note="activations are freed while gradients are filled in",
-        )
-    )
-    return found
-
-
-def _host(setup: Setup, least: str, figure: Reckoning) -> Reckoning:
-    """The figure, or nothing where it is kept in the host's memory."""
-    if setup.offload == "all" or setup.offload == least:
-        return Reckoning(
-            figure.name, "on_card", (Term("on_card", 0, "bytes", (), "kept in the host's memory"),), 0.0, figure.unit
-        )
-    return figure
-
-
-def _reckon_weights(
-    shape: ModelShape,
-    setup: Setup,
-    split: Split,
-    states: _States,
-    done: MemoryParts,
-    trained: tuple[Term, Term],
-) -> Reckoning:
-    terms = [*trained, coefficient_term("weight_bytes", states.weight), Term("ranks", states.weight_ranks, "ranks")]
-    formula = "trained * share * weight_bytes / ranks"
-    if setup.method != "full":
-        frozen = weight_bytes_per_card(shape, setup.format, split)
-        terms.append(Term("frozen", frozen, "bytes", setup.format.source, f"the base model in {setup.format.name}"))
-        formula = f"frozen / ranks + {formula}"
-    if states.weight_ranks > 1 or setup.offload == "all":
-        terms += [
-            Term("layer", layer_bytes(shape, setup, split), "bytes", shape.source),
-            coefficient_term("gathered", states.gathered),
-            Term("ends", end_bytes(shape, setup, split), "bytes", shape.source, "token table and head"),
-            coefficient_term("gathered_ends", states.gathered_ends),
-        ]
-        whole = "layer * gathered + ends * gathered_ends"
-        formula = whole if setup.offload == "all" else f"{formula} + {whole}"
-    return Reckoning("weights", formula, tuple(terms), done.weights.likely, "bytes")

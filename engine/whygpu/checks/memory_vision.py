@@ -11,13 +11,12 @@ from whygpu.checks.memory_parts import (
     coefficient_term,
     overhead,
     reckon_overhead,
-    reckon_weights,
     scaled,
-    weight_bytes_per_card,
 )
 from whygpu.checks.reckoning import Range, Reckoning, Term
 from whygpu.checks.setup import Setup, Split
 from whygpu.checks.shape import ModelShape
+from whygpu.checks.weights import held_weights, reckon_weights
 
 
 def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryParts:
@@ -25,7 +24,7 @@ def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficie
     context = setup.context(shape)
     workspace = coefficients.pick("vision-workspace-bytes", context)
     return MemoryParts(
-        weights=Range.exactly(weight_bytes_per_card(shape, setup.format, split)),
+        weights=held_weights(shape, setup.format, split, coefficients, context),
         activations=Range(workspace.low, workspace.likely, workspace.high)
         + _peak(shape, coefficients, context).times(_width(shape, setup)),
         overhead=overhead(split, coefficients, context),
@@ -62,7 +61,7 @@ def reckon(
         )
         formula = "gflop * share"
     return [
-        reckon_weights(shape, setup.format, split, done.weights.likely),
+        reckon_weights(shape, setup.format, split, coefficients, context, done.weights.likely),
         Reckoning(
             "activations",
             f"batch * area * compute_bits / 32 * {formula} + workspace",

@@ -241,5 +241,7 @@ def attention_parameters(shape: ModelShape) -> int:
         return hidden * (2 * shape.query_width + shape.kv_width)
     key, value = shape.head_dim + shape.qk_rope_head_dim, shape.v_head_dim or shape.head_dim
     queries = shape.q_lora_rank * (hidden + heads * key) if shape.q_lora_rank else hidden * heads * key
-    keys = hidden * (shape.kv_lora_rank + shape.qk_rope_head_dim) + shape.kv_lora_rank * heads * (shape.head_dim + value)
+    keys = hidden * (shape.kv_lora_rank + shape.qk_rope_head_dim) + shape.kv_lora_rank * heads * (
+        shape.head_dim + value
+    )
     return queries + keys + heads * value * hidden

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,99 +38,95 @@ from whygpu.load.conditions import expression_of
 from whygpu.quantity import GIB, MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from whygpu.chain.engines import Mask
     from whygpu.checks.reckoning import Range
     from whygpu.consult import Consultation
-    from whygpu.plans.enumerate import Candidate
+    from whygpu.trace import Trace
 
 HOURS_PER_MONTH = 8766 / 12  # 365.25 days
 
 
 def conclude(consultation: Consultation) -> Advice:
-    """The advice, with its trace."""
-    return _Conclusion(consultation).advice()
+    """The advice of a consultation; its parts are made when they are first asked for."""
+    conclusion = Conclusion(consultation)
+    knowledge = consultation.knowledge
+    answers = consultation.answers.given
+    return Advice(knowledge.version, knowledge.hash, consultation.engine, conclusion.status(), answers, conclusion)
 
 
-def plan_ids(candidates: Iterable[Candidate]) -> list[str]:
-    """An id for every plan: accelerator, count, format, and what else tells it from the others."""
-    found: list[str] = []
-    seen: dict[str, int] = {}
-    for item in candidates:
-        parts = [item.accelerator.id, f"x{item.split.cards}", item.setup.format.id]
-        if item.setup.trains:
-            parts.append(item.setup.method)
-        name = "-".join(parts)
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
-    return found
+class Conclusion:
+    """Makes the parts of an advice."""
 
-
-class _Conclusion:
     def __init__(self, consultation: Consultation) -> None:
+        """Nothing is made yet."""
         self._c = consultation
         self._knowledge = consultation.knowledge
-        self._candidates = consultation.field_.candidates if consultation.field_ else ()
-        self._ids = plan_ids(self._candidates)
         self._rules = self._knowledge.rule_by_id
 
-    def advice(self) -> Advice:
-        c = self._c
-        groups = self._groups()
-        ranked = self._ranked(groups)
-        rejected = tuple(self._rejections())
-        status: Status = (
-            "infeasible" if not ranked else "tied" if len(ranked) > 1 and ranked[1].rank == 1 else "recommended"
-        )
-        shown = [plan.index for plan in ranked[:_TRACED]]
-        recorder = Recorder(c, self._ids)
-        trace = recorder.trace(shown, [rejection.plan.index for rejection in rejected])
-        return Advice(
-            knowledge_version=self._knowledge.version,
-            knowledge_hash=self._knowledge.hash,
-            engine=c.engine,
-            status=status,
-            answers=c.answers.given,
-            assumed=tuple(self._assumed()),
-            recommendation=ranked[0] if ranked else None,
-            alternatives=tuple(ranked[1:]),
-            rejected=rejected,
-            techniques=tuple(self._techniques(ranked[:1])),
-            advice=tuple(self._items(Advise)),
-            warnings=(*self._items(Warn), *self._irrelevant(), *self._doubts()),
-            conflicts=tuple(self._conflicts(ranked)),
-            open=tuple(self._open()),
-            infeasible=None if ranked else self._infeasible(),
-            trace=trace,
-        )
+    @cached_property
+    def _ids(self) -> list[str]:
+        """An id for every plan: accelerator, count, format, and what else tells it from the others."""
+        field_ = self._c.field_
+        found: list[str] = []
+        seen: dict[str, int] = {}
+        for card, way in zip(field_.card.tolist(), field_.way.tolist(), strict=True) if field_ else ():
+            item = field_.ways[way] if field_ else None
+            if field_ is None or item is None:
+                continue
+            setup = item.setup
+            method = f"-{setup.method}" if setup.trains else ""
+            name = f"{field_.cards.accelerators[card].id}-x{item.split.cards}-{setup.format.id}{method}"
+            seen[name] = seen.get(name, 0) + 1
+            found.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+        return found
+
+    @cached_property
+    def _groups(self) -> list[list[int]]:
+        """The rows of the plans left, an accelerator each, in order of rank."""
+        found: dict[int, list[int]] = {}
+        if self._c.ranking is not None and self._c.field_ is not None:
+            cards = self._c.field_.card.tolist()
+            for index in self._c.ranking.order:
+                found.setdefault(cards[index], []).append(index)
+        return list(found.values())
+
+    def status(self) -> Status:
+        """Whether there is a recommendation, and whether it has equals."""
+        heads = [rows[0] for rows in self._groups[:2]]
+        if not heads:
+            return "infeasible"
+        return "tied" if len(heads) > 1 and self._equal(*heads) else "recommended"
+
+    def _equal(self, one: int, other: int) -> bool:
+        ranking, unverified = self._c.ranking, self._c.unverified
+        return ranking is not None and ranking.tied(one, other) and bool(unverified[one]) == bool(unverified[other])
+
+    def trace(self) -> Trace:
+        """The record of all that was decided, in full for the plans shown."""
+        shown = [rows[0] for rows in self._groups[:_TRACED]]
+        return Recorder(self._c, self._ids).trace(shown, [item.plan.index for item in self.rejected()])
 
     # plans
 
-    def _groups(self) -> dict[str, list[int]]:
-        """The rows of the plans left, by accelerator, in order of rank."""
-        found: dict[str, list[int]] = {}
-        for index in self._c.ranking.order if self._c.ranking else ():
-            found.setdefault(self._candidates[index].accelerator.id, []).append(index)
-        return found
-
-    def _ranked(self, groups: dict[str, list[int]]) -> list[Plan]:
+    def ranked(self) -> tuple[Plan, ...]:
+        """The best plan of each accelerator with its variants; co-recommended ones share the first rank."""
         ranking = self._c.ranking
-        if ranking is None or not groups:
-            return []
-        heads = [rows[0] for rows in groups.values()]
         found: list[Plan] = []
-        for position, rows in enumerate(groups.values(), start=1):
-            tied = ranking.tied(heads[0], rows[0]) and bool(self._c.unverified[heads[0]]) == bool(
-                self._c.unverified[rows[0]]
-            )
-            variants = tuple(self._plan(row, None, ()) for row in rows[1:])
-            behind = "unverified" if self._c.unverified[rows[0]] else ranking.behind(rows[0], heads[0])
-            plan = self._plan(rows[0], 1 if tied else position, variants)
-            found.append(plan if tied else replace(plan, behind=behind))
-        return found
+        for position, rows in enumerate(self._groups if ranking is not None else (), start=1):
+            head, best = rows[0], self._groups[0][0]
+            tied = self._equal(head, best)
+            plan = self._plan(head, 1 if tied else position, tuple(self._plan(row, None, ()) for row in rows[1:]))
+            if not tied and ranking is not None:
+                plan = replace(plan, behind="unverified" if self._c.unverified[head] else ranking.behind(head, best))
+            found.append(plan)
+        return tuple(found)
 
     def _plan(self, index: int, rank: int | None, variants: tuple[Plan, ...]) -> Plan:
-        item = self._candidates[index]
+        if self._c.field_ is None:
+            raise ValueError("there are no plans")
+        item = self._c.field_.candidate(index)
         card, split, need = item.accelerator, item.split, item.memory
         mib = card.number("usable_mib")
         usable = math.nan if mib is None else mib * MIB
@@ -217,21 +215,25 @@ class _Conclusion:
 
     # rejections
 
-    def _rejections(self) -> Iterator[Rejection]:
-        """Accelerators that have no plan left, each with its nearest plan and what rejects that."""
-        if self._c.plans is None:
-            return
-        left = {self._candidates[index].accelerator.id for index in np.flatnonzero(self._c.alive)}
-        best: dict[str, tuple[tuple[int, float], int]] = {}
-        for index, item in enumerate(self._candidates):
-            if item.accelerator.id in left:
-                continue
-            reasons = sum(1 for rule, mask in self._c.fired_plans.items() if self._rules[rule].rejects and mask[index])
-            key = (reasons, item.memory.total)
-            if item.accelerator.id not in best or key < best[item.accelerator.id][0]:
-                best[item.accelerator.id] = (key, index)
-        for _, index in best.values():
-            yield Rejection(self._plan(index, None, ()), tuple(self._reasons(index)))
+    def rejected(self) -> tuple[Rejection, ...]:
+        """Accelerators that have no plan left, each with the plan that the fewest rules reject."""
+        field_ = self._c.field_
+        if self._c.plans is None or field_ is None:
+            return ()
+        against = np.sum([np.zeros(len(field_)), *self._rejecting().values()], axis=0)
+        need = np.array([way.memory.total for way in field_.ways])[field_.way]
+        left = set(field_.card[self._c.alive].tolist())
+        nearest: dict[int, int] = {}
+        for index in np.lexsort((need, against)).tolist():
+            nearest.setdefault(int(field_.card[index]), index)
+        rows = sorted(card for card in nearest if card not in left)
+        return tuple(
+            Rejection(self._plan(nearest[card], None, ()), tuple(self._reasons(nearest[card]))) for card in rows
+        )
+
+    def _rejecting(self) -> dict[str, Mask]:
+        """The rules that reject plans, and which."""
+        return {rule: mask for rule, mask in self._c.fired_plans.items() if self._rules[rule].rejects}
 
     def _reasons(self, index: int) -> Iterator[Reason]:
         if self._c.plans is None:
@@ -247,27 +249,22 @@ class _Conclusion:
             text = fill_template(rule.because, self._c.plans, self._knowledge, index)
             yield Reason(rule.id, text, left, right, gap, outcome.unit if outcome else None, rule.sources)
 
-    def _infeasible(self) -> Infeasible:
-        """The fewest rules that reject every plan between them, and each that alone keeps some plan out."""
-        masks = {rule: mask for rule, mask in self._c.fired_plans.items() if self._rules[rule].rejects}
-        left = np.ones(len(self._candidates), dtype=np.bool_)
-        conflict: list[str] = []
-        while left.any() and masks:
-            rule = max(masks, key=lambda name: (int((masks[name] & left).sum()), name))
-            if not (masks[rule] & left).any():
-                break
-            conflict.append(rule)
-            left &= ~masks[rule]
-        counts = np.sum(list(masks.values()), axis=0) if masks else np.zeros(0)
+    def infeasible(self) -> Infeasible | None:
+        """The fewest rules that between them reject every plan, and each that alone keeps one out."""
+        field_ = self._c.field_
+        if self._groups or field_ is None or not len(field_):
+            return None if self._groups else Infeasible((), ())
+        masks = self._rejecting()
+        alone = np.sum(list(masks.values()), axis=0) == 1
         relaxations: list[Relaxation] = []
         for rule, mask in masks.items():
-            freed = np.flatnonzero(mask & (counts == 1))
-            if freed.size:
-                objective = self._c.costs.objective[freed] if self._c.costs is not None else np.zeros(freed.size)
+            freed = np.flatnonzero(mask & alone)
+            if freed.size and self._c.costs is not None:
+                objective = self._c.costs.objective[freed]
                 nearest = int(freed[int(np.argmin(np.where(np.isfinite(objective), objective, np.inf)))])
                 text = next((reason.text for reason in self._reasons(nearest)), "")
                 relaxations.append(Relaxation(rule, text, self._ids[nearest]))
-        return Infeasible(tuple(conflict), tuple(relaxations))
+        return Infeasible(smallest_cover(masks), tuple(relaxations))
 
     # items
 
@@ -281,8 +278,17 @@ class _Conclusion:
                     text = fill_template(effect.text or rule.because, self._c.plans, self._knowledge, index)
                     yield Item(effect.id, rule.topic, text, (rule.id,), rule.sources)
 
-    def _techniques(self, plans: Sequence[Plan]) -> Iterator[Item]:
-        yield from _merged(item for plan in plans for item in self._techniques_of(plan.index))
+    def techniques(self) -> tuple[Item, ...]:
+        """What the recommended plan uses."""
+        return tuple(_merged(self._techniques_of(self._groups[0][0]))) if self._groups else ()
+
+    def advice(self) -> tuple[Item, ...]:
+        """Advice beyond the card."""
+        return self._items(Advise)
+
+    def warnings(self) -> tuple[Item, ...]:
+        """Warnings of rules, ignored answers, and what is doubtful about the model."""
+        return (*self._items(Warn), *self._irrelevant(), *self._doubts())
 
     def _items(self, kind: type[Advise] | type[Warn]) -> tuple[Item, ...]:
         found: list[Item] = []
@@ -313,22 +319,30 @@ class _Conclusion:
                 "model-shape", "model", f"Of the model these were derived or assumed: {', '.join(assumed)}.", (), ()
             )
 
-    def _assumed(self) -> Iterator[Assumed]:
-        for item in self._c.assumed:
-            yield Assumed(item.question.name, item.question.id, item.value, item.because)
+    def assumed(self) -> tuple[Assumed, ...]:
+        """Values taken for what was not answered."""
+        return tuple(
+            Assumed(item.question.name, item.question.id, item.value, item.because) for item in self._c.assumed
+        )
 
-    def _conflicts(self, plans: Sequence[Plan]) -> Iterator[Conflict]:
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Equal and opposite verdicts on the plans shown."""
         standing = self._c.standing
-        for plan in plans[:_TRACED]:
+        found: list[Conflict] = []
+        for index in [rows[0] for rows in self._groups[:_TRACED]]:
             for criterion in standing.favour if standing else ():
-                if standing is not None and standing.conflict(criterion)[plan.index]:
+                if standing is not None and standing.conflict(criterion)[index]:
                     sides = {
-                        verdict.favourable: verdict.rules for verdict in plan.verdicts if verdict.criterion == criterion
+                        item.favourable: item.rules for item in self._verdicts(index) if item.criterion == criterion
                     }
-                    yield Conflict(criterion, plan.id, sides.get(True, ()), sides.get(False, ()))
+                    found.append(Conflict(criterion, self._ids[index], sides.get(True, ()), sides.get(False, ())))
+        return tuple(found)
+
+    def open(self) -> tuple[OpenQuestion, ...]:
+        """Questions that apply and were not answered: some rule or limit waits for them."""
+        return tuple(self._open())
 
     def _open(self) -> Iterator[OpenQuestion]:
-        """Questions that apply and were not answered: some rule or limit waits for them."""
         answered = self._c.answers.places
         for question in self._knowledge.questions:
             if question.id in answered or not question.name:
@@ -343,6 +357,22 @@ class _Conclusion:
 
 _TRACED = 12
 """Plans whose steps the trace holds in full; the others hold what rejected them."""
+
+
+def smallest_cover(masks: Mapping[str, Mask]) -> tuple[str, ...]:
+    """The fewest of the masks that between them cover what all of them cover; of equals the first by name.
+
+    Exact for the few rules that reject plans: sets are tried in order of size.
+    """
+    names = sorted(masks)
+    if not names:
+        return ()
+    whole = np.any([masks[name] for name in names], axis=0)
+    for size in range(1, len(names) + 1):
+        for chosen in combinations(names, size):
+            if (np.any([masks[name] for name in chosen], axis=0) == whole).all():
+                return chosen
+    return tuple(names)
 
 
 def _finite(value: float) -> float:

@@ -100,7 +100,7 @@ class Recorder:
         if name in self._knowledge.concluded:
             return "concluded", "rules", ()
         if name.startswith("gpu.") and index is not None and self._c.field_ is not None:
-            card = self._c.field_.candidates[index].accelerator
+            card = self._c.field_.candidate(index).accelerator
             figure = card.figures.get(name.removeprefix("gpu.")) or card.figures.get("usable_mib")
             return "catalogue", str(figure.place if figure else card.place), figure.sources if figure else ()
         if name.startswith("model.") and self._c.work is not None:
@@ -189,12 +189,12 @@ class Recorder:
         field_ = self._c.field_
         if field_ is None:
             return
-        candidate = field_.candidates[index]
+        candidate = field_.candidate(index)
         plan = self._ids[index]
         gives = {"total": "plan.total_gib", "ttft": "plan.ttft_ms", "token": "plan.token_ms"}
         for reckoning in candidate.memory.reckonings():
             self._reckoning(reckoning, plan, self.fact(gives["total"], index) if reckoning.name == "total" else None)
-        estimate, local = field_.speeds.origin[index]
+        estimate, local = field_.speeds.estimate(index)
         for reckoning in estimate.reckonings(local):
             self._reckoning(reckoning, plan, None)
         for rule_id, mask in self._c.fired_plans.items():

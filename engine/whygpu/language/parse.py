@@ -7,7 +7,6 @@ import keyword
 import re
 from typing import TYPE_CHECKING
 
-from whygpu.errors import Place, Problem
 from whygpu.language.tree import (
     All,
     Any,
@@ -26,6 +25,7 @@ from whygpu.language.tree import (
 )
 
 if TYPE_CHECKING:
+    from whygpu.errors import Problem
     from whygpu.load.document import Scalar
 
 MAX_LENGTH = 1_000
@@ -82,8 +82,9 @@ def parse(text: str, where: Scalar, problems: list[Problem]) -> Expression | Non
         tree = ast.parse(_spare_keywords(flat), mode="eval").body
         return _Translator(flat).expression(tree, 0)
     except _RefusedError as refused:
-        offset = getattr(refused.node, "col_offset", 0)
-        problems.append(_problem(where, refused.code, refused.message, _characters(flat, offset) + shift, refused.help))
+        start = _characters(flat, getattr(refused.node, "col_offset", 0)) + shift
+        end = _characters(flat, getattr(refused.node, "end_col_offset", None) or 0) + shift
+        problems.append(_problem(where, refused.code, refused.message, start, refused.help, max(end, start + 1)))
     except SyntaxError as error:
         message = f"not an expression: {error.msg}"
         help_text = "compare with '==', a single '=' assigns" if "==" in (error.msg or "") else None
@@ -98,20 +99,16 @@ def _characters(text: str, utf8_offset: int) -> int:
     return len(text.encode()[:utf8_offset].decode(errors="ignore"))
 
 
-def _problem(where: Scalar, code: str, message: str, offset: int, help_text: str | None = None) -> Problem:
-    quote = (
-        1
-        if isinstance(where.value, str)
-        and where.document.line(where.line)[where.column - 1 : where.column] in ("'", '"')
-        else 0
-    )
-    place = Place(where.document.name, where.line, where.column + quote + offset)
-    return Problem(code, message, place, help_text, where.document.line(where.line) or None)
+def _problem(
+    where: Scalar, code: str, message: str, start: int, help_text: str | None = None, end: int | None = None
+) -> Problem:
+    return where.problem(code, message, start, start + 1 if end is None else end, help_text)
 
 
 def problem_at(where: Scalar, node: Expression, code: str, message: str, help_text: str | None = None) -> Problem:
     """A problem at the node of an expression that was parsed from ``where``."""
-    return _problem(where, code, message, node.at[0], help_text)
+    shift = len(where.text) - len(where.text.lstrip())
+    return _problem(where, code, message, node.at[0] + shift, help_text, node.at[1] + shift)
 
 
 class _Translator:

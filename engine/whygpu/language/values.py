@@ -77,13 +77,13 @@ Value = Truth | Number | Word
 
 
 def number(value: float) -> Number:
-    """A known number."""
-    return Number(value, value)
+    """A known number; one that is not finite is unknown."""
+    return Number(value, value) if math.isfinite(value) else NO_NUMBER
 
 
 def column(values: Floats, present: Flags = True) -> Number:
-    """Numbers over plans; NaN is unknown unless not ``present``."""
-    unknown = np.isnan(values)
+    """Numbers over plans; one that is not finite is unknown unless not ``present``."""
+    unknown = ~np.isfinite(values)
     if not unknown.any():
         return Number(values, values, present)
     return Number(np.where(unknown, -np.inf, values), np.where(unknown, np.inf, values), present)
@@ -124,7 +124,7 @@ def same_truth(left: Truth, right: Truth) -> Truth:
 
 
 def arithmetic(op: str, left: Number, right: Number) -> Number:
-    """Interval arithmetic; exact where both are points. What cannot be computed (x / 0) is unknown."""
+    """Interval arithmetic; exact where both are points. What cannot be computed (x / 0, an overflow) is unknown."""
     present = True if left.present is True and right.present is True else left.present & right.present
     with np.errstate(all="ignore"):
         match op:
@@ -167,15 +167,16 @@ def _extremes(left: Number, right: Number, operation: Callable[[Floats, Floats],
 
 
 def _doubt(low: Floats, high: Floats, present: Flags) -> Number:
-    """Turn NaN, where the arithmetic has no answer, into the unknown interval."""
-    if isinstance(low, np.ndarray) or isinstance(high, np.ndarray):
-        lost = np.isnan(low) | np.isnan(high)
-        if not lost.any():
+    """Turn NaN and overflow, where the arithmetic has no answer, into the unknown interval."""
+    answered = (low < math.inf) & (high > -math.inf)  # neither holds for NaN
+    if isinstance(answered, np.ndarray):
+        if answered.all():
             return Number(low, high, present)
-        return Number(np.where(lost, -np.inf, low), np.where(lost, np.inf, high), present)
-    if math.isnan(low) or math.isnan(high):
+        return Number(np.where(answered, low, -np.inf), np.where(answered, high, np.inf), present)
+    if not answered:
         return Number(-math.inf, math.inf, present)
-    return Number(float(low), float(low), present) if low is high else Number(float(low), float(high), present)
+    first = float(low)
+    return Number(first, first if low is high else float(high), present)
 
 
 def least(numbers: list[Number], *, greatest: bool = False) -> Number:

@@ -86,12 +86,13 @@ class Reading:
         for match in _PLACEHOLDER.finditer(node.text):
             name = match.group(1).strip()
             if name not in self.vocabulary:
-                problem(
-                    self.problems,
-                    node,
-                    "unknown-name",
-                    f"{what} uses '{{{name}}}', which is not a name",
-                    did_you_mean(name, self.vocabulary) or "names are listed in vocabulary.yaml",
+                self.problems.append(
+                    node.problem(
+                        "unknown-name",
+                        f"{what} uses '{{{name}}}', which is not a name",
+                        *match.span(1),
+                        did_you_mean(name, self.vocabulary) or "names are listed in vocabulary.yaml",
+                    )
                 )
                 continue
             parts.append((node.text[end : match.start()], name))
@@ -119,18 +120,17 @@ class Reading:
 
     def cited(self, fields: Fields, *, required: bool) -> tuple[str, ...]:
         """The claims or references cited under ``source``."""
-        cited = fields.texts("source", required=required)
-        node = fields.node.items.get("source")
-        for source in cited:
-            if source not in self.sources and node is not None:
+        nodes = fields.text_nodes("source", required=required)
+        for node in nodes:
+            if node.text.strip() not in self.sources:
                 problem(
                     self.problems,
                     node,
                     "unknown-source",
-                    f"{fields.what} cites '{source}', which does not exist",
-                    did_you_mean(source, self.sources) or "claims are listed in sources.yaml",
+                    f"{fields.what} cites '{node.text.strip()}', which does not exist",
+                    did_you_mean(node.text, self.sources) or "claims are listed in sources.yaml",
                 )
-        return cited
+        return tuple(node.text.strip() for node in nodes)
 
 
 def expression_of(part: ConditionTree) -> t.Expression:

@@ -28,6 +28,7 @@ from yaml.events import (
 )
 
 from whygpu.errors import Place, Problem
+from whygpu.load.spans import positions, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 24
 MAX_NODES = 400_000
 MAX_SCALAR = 20_000
-_MAX_SNIPPET = 160
+_MAX_SNIPPET = 2_000
 
 Value = str | int | float | bool | None
 
@@ -59,6 +60,7 @@ _WORDS: dict[str, Value] = {
     "FALSE": False,
 }
 _MAX_DIGITS = 40
+_ODD = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(slots=True)
@@ -70,11 +72,22 @@ class Scalar:
     document: Document = field(repr=False)
     line: int
     column: int
+    end_column: int = 0
+    """Just behind it; 0 where it goes on over several lines."""
 
     @property
     def place(self) -> Place:
         """Where it stands."""
-        return Place(self.document.name, self.line, self.column, self.column + len(self.text.split("\n", 1)[0]))
+        return Place(self.document.name, self.line, self.column, self.end_column)
+
+    def problem(self, code: str, message: str, start: int, end: int, help_text: str | None = None) -> Problem:
+        """A problem with ``text[start:end]``, placed where those characters stand in the file."""
+        if not self.line:
+            return Problem(code, message, self.place, help_text)
+        spot = positions(_lines(self.document.text), self.line, self.column, self.text, start, end)
+        return Problem(
+            code, message, Place(self.document.name, *spot), help_text, self.document.line(spot[0]) or None
+        )
 
 
 @dataclass(slots=True)
@@ -126,7 +139,7 @@ class Document:
 
 @lru_cache(maxsize=64)
 def _lines(text: str) -> list[str]:
-    return text.split("\n")
+    return split_lines(text)
 
 
 class _RefusedError(Exception):
@@ -139,8 +152,12 @@ def parse(text: str, name: str, problems: list[Problem]) -> Node | None:
     document = Document(name, text)
     if len(text) > MAX_BYTES:
         problems.append(
-            Problem("too-large", f"the text has {len(text):,} characters; the limit is {MAX_BYTES:,}", Place(name))
+            Problem("too-large", f"the text has {len(text):,} characters; the limit is {MAX_BYTES:,}", Place(name, 1))
         )
+        return None
+    odd = _odd_character(document)
+    if odd is not None:
+        problems.append(odd)
         return None
     try:
         return _Builder(document, problems).build()
@@ -149,7 +166,7 @@ def parse(text: str, name: str, problems: list[Problem]) -> Node | None:
     except yaml.YAMLError as error:
         problems.append(_syntax_problem(error, document))
     except (UnicodeError, ValueError, RecursionError) as error:
-        problems.append(Problem("unreadable", f"not readable as YAML: {error}", Place(name)))
+        problems.append(Problem("unreadable", f"not readable as YAML: {error}", Place(name, 1)))
     return None
 
 
@@ -159,11 +176,55 @@ def _start(event: Event) -> tuple[int, int]:
     return (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
 
 
+_MENDS = (
+    ("mapping values are not allowed", "a text with ': ' in it needs quotes; or this line is indented too far"),
+    ("did not find expected key", "check the indentation, and that a text with quotes inside is quoted as a whole"),
+    ("did not find expected '-' indicator", "check the indentation: the items of a list begin in the same column"),
+    ("did not find expected ',' or", "a bracket is not closed, or a text with , : [ ] { or } in it needs quotes"),
+    ("could not find expected ':'", "a line of a mapping reads 'key: value'"),
+    ("unexpected end of stream", "the closing quote is missing"),
+    ("cannot start any token", "put a text that begins with this character in quotes"),
+    ("did not find expected alphabetic", "a text that begins with & or * needs quotes"),
+    ("unknown escape character", "write a backslash as \\\\ inside double quotes, or use single quotes"),
+    ("block sequence entries are not allowed", "begin the list on a line of its own"),
+)
+
+
 def _syntax_problem(error: yaml.YAMLError, document: Document) -> Problem:
-    mark = getattr(error, "problem_mark", None)
-    place = Place(document.name, mark.line + 1, mark.column + 1) if mark is not None else Place(document.name)
     reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).split("\n", 1)[0]
-    return Problem("yaml-syntax", f"not valid YAML: {reason}", place, snippet=document.line(place.line) or None)
+    context = getattr(error, "context", None) or ""
+    mark = getattr(error, "problem_mark", None)
+    opened = getattr(error, "context_mark", None)
+    if "quoted scalar" in context and "end of stream" in reason and opened is not None:
+        mark = opened  # where the quote was opened, not where the file ends
+    elif "flow" in context and opened is not None:
+        reason = f"{reason} (the bracket was opened on line {opened.line + 1})"
+    line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 0)
+    lines = _lines(document.text)
+    while line > 1 and (line > len(lines) or not lines[line - 1].strip()):  # the end of the file: the last line of text
+        line, column = line - 1, 0
+    if lines[line - 1][column - 1 : column] == "\t" and column:
+        return Problem(
+            "yaml-syntax",
+            "a tab cannot indent YAML",
+            Place(document.name, line, column),
+            "indent with spaces",
+            document.line(line),
+        )
+    help_text = next((mend for sign, mend in _MENDS if sign in reason), None)
+    place = Place(document.name, line, column)
+    return Problem("yaml-syntax", f"not valid YAML: {reason}", place, help_text, document.line(line) or None)
+
+
+def _odd_character(document: Document) -> Problem | None:
+    """The first character that YAML does not allow (https://yaml.org/spec/1.2.2/#51-character-set)."""
+    match = _ODD.search(document.text)
+    if match is None:
+        return None
+    before = _lines(document.text[: match.start()])
+    place = Place(document.name, len(before), len(before[-1]) + 1, len(before[-1]) + 2)
+    message = f"the character U+{ord(match.group()):04X} is not allowed in YAML"
+    return Problem("odd-character", message, place, "delete it; it may be invisible", document.line(place.line))
 
 
 class _Builder:
@@ -197,6 +258,8 @@ class _Builder:
                 self._nodes += 1
                 if self._nodes > MAX_NODES:
                     raise self._refuse("too-many-nodes", f"more than {MAX_NODES:,} values in one file", event)
+                if event.anchor is not None:
+                    raise self._refuse("alias", "anchors and aliases are not used here", event, "write the value out")
                 if event.tag is not None and event.tag != "!":
                     raise self._refuse("tag", f"the tag '{event.tag}' is refused", event, "write plain YAML")
                 yield event
@@ -262,7 +325,9 @@ class _Builder:
         if len(text) > MAX_SCALAR:
             raise self._refuse("too-long", f"a value of {len(text):,} characters; the limit is {MAX_SCALAR:,}", event)
         plain = event.style is None or event.style == ""
-        return Scalar(plain_value(text) if plain else text, text, self._document, line, column)
+        end = event.end_mark
+        end_column = end.column + 1 if end is not None and end.line + 1 == line else 0
+        return Scalar(plain_value(text) if plain else text, text, self._document, line, column, end_column)
 
 
 def plain_value(text: str) -> Value:

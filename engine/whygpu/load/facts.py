@@ -28,6 +28,8 @@ class FactReader:
         self.problems = problems
         self._documents = documents
         self._nodes: dict[str, Node] = {}
+        self.cited: set[str] = set()
+        """Every source that a fact names."""
         self.references: dict[str, Reference] = {}
         self.references = self._read_references()
 
@@ -74,18 +76,25 @@ class FactReader:
         return found
 
     def sources(self, fields: Fields, *, required: bool) -> tuple[str, ...]:
-        sources = fields.texts("source", required=required)
-        node = fields.node.items.get("source")
-        for source in sources:
-            if not self.is_source(source) and node is not None:
-                problem(
-                    self.problems,
-                    node,
-                    "unknown-source",
-                    f"there is no reference '{source}'",
-                    did_you_mean(source, self.references) or "add it to kb/facts/references",
-                )
-        return sources
+        """The sources of an entry or a figure, each looked up."""
+        nodes = fields.text_nodes("source", required=required)
+        for node in nodes:
+            self.cite(node)
+        return tuple(node.text.strip() for node in nodes)
+
+    def cite(self, node: Node) -> str:
+        """One source, looked up."""
+        name = node.text.strip() if isinstance(node, Scalar) else ""
+        self.cited.add(name)
+        if not self.is_source(name):
+            problem(
+                self.problems,
+                node,
+                "unknown-source",
+                f"there is no reference '{name}'",
+                did_you_mean(name, self.references) or "add it to kb/facts/references",
+            )
+        return name
 
     def _plain(self, node: Node, what: str) -> Plain | tuple[Plain, ...] | None:
         if isinstance(node, Scalar) and node.value is not None:

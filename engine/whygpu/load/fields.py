@@ -154,12 +154,15 @@ class Fields:
 
     def texts(self, key: str, *, required: bool = False) -> tuple[str, ...]:
         """A list of texts; a single text counts as a list of one."""
+        return tuple(node.text.strip() for node in self.text_nodes(key, required=required))
+
+    def text_nodes(self, key: str, *, required: bool = False) -> list[Scalar]:
+        """The same with their places."""
         node = self.get(key, required=required)
         if node is None:
-            return ()
+            return []
         items = node.items if isinstance(node, Sequence) else [node]
-        found = (self._text(item, key) for item in items)
-        return tuple(text for text in found if text is not None)
+        return [item for item in items if self._text(item, key) is not None and isinstance(item, Scalar)]
 
     def items(self, key: str, *, required: bool = False) -> list[Node]:
         """The items of a list."""

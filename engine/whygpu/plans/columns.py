@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whygpu.checks.speed import FIGURES
 from whygpu.language import values as v
-from whygpu.quantity import GIB, MIB
+from whygpu.plans.enumerate import cards_of
+from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,16 +60,12 @@ PLAN_NAMES = (
     "plan.price_age_days",
 )
 GPU_NAMES = ("gpu.id", "gpu.name", "gpu.family", "gpu.vendor", "gpu.usable_gib")
-SPEEDS = (
-    "ttft_ms",
-    "token_ms",
-    "tokens_per_s",
-    "requests_per_s",
-    "train_tokens_per_s",
-    "samples_per_s",
-    "frames_per_s",
-    "train_hours",
-)
+_UNITS_OF_WORK = {
+    "train_tokens_per_s": "USD/million tokens",
+    "tokens_per_s": "USD/million tokens",
+    "samples_per_s": "USD/million samples",
+    "frames_per_s": "USD/million samples",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +80,20 @@ class Costs:
 
 
 @lru_cache(maxsize=8)
-def accelerator_columns(knowledge: Knowledge) -> tuple[dict[str, int], dict[str, v.Value]]:
-    """Each accelerator's row, and every ``gpu.`` name as a column over all accelerators."""
+def accelerator_columns(knowledge: Knowledge) -> dict[str, v.Value]:
+    """Every ``gpu.`` name as a column over all accelerators."""
     cards = list(knowledge.catalogue.accelerators.values())
     columns: dict[str, v.Value] = {
         "gpu.id": v.Word(np.array([card.id for card in cards])),
         "gpu.name": v.Word(np.array([card.name for card in cards])),
         "gpu.family": v.Word(np.array([card.family for card in cards])),
         "gpu.vendor": v.Word(np.array([card.vendor for card in cards])),
-        "gpu.usable_gib": v.column(
-            np.array([math.nan if (mib := card.number("usable_mib")) is None else mib * MIB / GIB for card in cards])
-        ),
+        "gpu.usable_gib": v.column(cards_of(knowledge).usable_bytes / GIB),
     }
     for name, spec in knowledge.vocabulary.items():
         if spec.entity == "gpu" and name not in columns:
             columns[name] = _column(spec, name.removeprefix("gpu."), cards)
-    return {card.id: row for row, card in enumerate(cards)}, columns
+    return columns
 
 
 def _column(spec: NameSpec, key: str, cards: Sequence[Accelerator]) -> v.Value:
@@ -124,97 +120,96 @@ def _take(value: v.Value, rows: NDArray[np.int64]) -> v.Value:
 
 def costs_of(field: Field, prices: PriceList, work: Work) -> Costs:
     """Prices and objectives: a job's cost for training and batch work where it is sized, a unit's where it is not."""
-    plans = field.candidates
+    setup = work.setup
+    groups = [
+        (way.split.cards, 1) if setup.trains else (way.split.tensor * way.split.pipeline, way.split.data)
+        for way in field.ways
+    ]
+    names = [card.id for card in field.cards.accelerators]
     found = tuple(
-        prices.price(
-            plan.accelerator.id,
-            plan.split.tensor * plan.split.pipeline if not plan.setup.trains else plan.split.cards,
-            plan.split.data if not plan.setup.trains else 1,
-        )
-        for plan in plans
+        prices.price(names[card], *groups[way])
+        for card, way in zip(field.card.tolist(), field.way.tolist(), strict=True)
     )
     hourly = np.array([math.nan if price is None else price.usd_per_hour for price in found])
-    total = np.full(len(plans), np.nan)
     bands = field.speeds.bands
-    setup = work.setup
-    objective, unit = hourly, "USD/hour"
-    if setup.trains or setup.phase == "batch-inference":
-        hours = bands["train_hours"].likely if "train_hours" in bands else total
-        if np.isfinite(hours).any():
-            total = hourly * hours
-            objective, unit = total, "USD"
-        else:
-            for name, label, scale in (
-                ("train_tokens_per_s", "USD/million tokens", 1e6),
-                ("tokens_per_s", "USD/million tokens", 1e6),
-                ("samples_per_s", "USD/million samples", 1e6),
-                ("frames_per_s", "USD/million samples", 1e6),
-            ):
-                if name in bands:
-                    with np.errstate(all="ignore"):
-                        objective, unit = hourly / 3600.0 / bands[name].likely * scale, label
-                    break
-    return Costs(found, hourly, total, objective, unit)
+    total = np.full(len(field), np.nan)
+    if not (setup.trains or setup.phase == "batch-inference"):
+        return Costs(found, hourly, total, hourly, "USD/hour")
+    hours = bands["train_hours"].likely if "train_hours" in bands else total
+    if np.isfinite(hours).any():
+        total = hourly * hours
+        return Costs(found, hourly, total, total, "USD")
+    for name, unit in _UNITS_OF_WORK.items():
+        if name in bands:
+            with np.errstate(all="ignore"):
+                return Costs(found, hourly, total, hourly / 3600.0 / bands[name].likely * 1e6, unit)
+    return Costs(found, hourly, total, hourly, "USD/hour")
 
 
 def comparable(costs: Costs, field: Field, alive: Mask) -> Costs:
     """The same costs, compared by power where no plan that is left has a price."""
     if np.isfinite(costs.objective[alive]).any():
         return costs
-    watts = np.array([_watts(plan.accelerator, plan.split.cards) for plan in field.candidates])
+    watts = watts_of(field)
     return replace(costs, objective=watts, unit="W") if np.isfinite(watts[alive]).any() else costs
 
 
-def _watts(card: Accelerator, count: int) -> float:
-    tdp = card.number("tdp_w")
-    return math.nan if tdp is None else tdp * count
+def watts_of(field: Field) -> NDArray[np.float64]:
+    """Power that each plan's accelerators may draw; NaN where it is not known."""
+    tdp = np.array(
+        [math.nan if (watts := card.number("tdp_w")) is None else watts for card in field.cards.accelerators]
+    )
+    counts = np.array([way.split.cards for way in field.ways])
+    drawn: NDArray[np.float64] = tdp[field.card] * counts[field.way]
+    return drawn
 
 
 def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs: Costs, today: np.datetime64) -> None:
     """Give every ``gpu.`` and ``plan.`` name its column."""
-    plans = field.candidates
-    row_of, columns = accelerator_columns(knowledge)
-    rows = np.array([row_of[plan.accelerator.id] for plan in plans], dtype=np.int64)
-    for name, value in columns.items():
-        environment.set(name, _take(value, rows))
+    for name, value in accelerator_columns(knowledge).items():
+        environment.supply(name, lambda value=value: _take(value, field.card))  # type: ignore[misc]  # bound early
 
-    def numbers(name: str, values: Sequence[float] | NDArray[np.float64]) -> None:
-        environment.set(f"plan.{name}", v.column(np.asarray(values, dtype=np.float64)))
+    def numbers(name: str, values: NDArray[Any]) -> None:
+        environment.set(f"plan.{name}", v.column(values.astype(np.float64)))
 
-    def words(name: str, values: Sequence[str]) -> None:
-        environment.set(f"plan.{name}", v.Word(np.array(values)))
+    def of_ways(values: Iterable[float | str]) -> NDArray[Any]:
+        """Something of each way of running, plan by plan."""
+        return np.array(list(values))[field.way]
 
-    splits = [plan.split for plan in plans]
-    numbers("count", [split.cards for split in splits])
-    for part in ("nodes", "tensor", "pipeline", "data"):
-        numbers(part, [getattr(split, part) for split in splits])
-    words("sharding", [split.sharding for split in splits])
-    words("format", [plan.setup.format.id for plan in plans])
-    words("method", [plan.setup.method for plan in plans])
-    words("checkpointing", [plan.setup.gradient_checkpointing for plan in plans])
-    quantized = np.array([plan.setup.format.quantized for plan in plans])
+    ways = field.ways
+    numbers("count", of_ways(way.split.cards for way in ways))
+    numbers("nodes", field.nodes)
+    for part in ("tensor", "pipeline", "data"):
+        numbers(part, of_ways(getattr(way.split, part) for way in ways))
+    for word, values in (
+        ("sharding", (way.split.sharding for way in ways)),
+        ("format", (way.setup.format.id for way in ways)),
+        ("method", (way.setup.method for way in ways)),
+        ("checkpointing", (way.setup.gradient_checkpointing for way in ways)),
+    ):
+        environment.set(f"plan.{word}", v.Word(of_ways(values)))
+    quantized = of_ways(way.setup.format.quantized for way in ways)
     environment.set("plan.quantized", v.Truth(quantized, ~quantized))
-    usable = np.array([plan.accelerator.number("usable_mib") or math.nan for plan in plans]) * MIB
-    numbers("usable_gib", usable / GIB)
-    for part in ("weights", "kv_cache", "total", "high"):
-        numbers(f"{part}_gib", np.array([getattr(plan.memory, part) for plan in plans]) / GIB)
-    words("verdict", [plan.memory.verdict(size) for plan, size in zip(plans, usable, strict=True)])
-    for name in SPEEDS:
+    usable = field.cards.usable_bytes[field.card] / GIB
+    numbers("usable_gib", usable)
+    need = {
+        part: of_ways(getattr(way.memory, part) / GIB for way in ways)
+        for part in ("weights", "kv_cache", "total", "high")
+    }
+    for part, values_gib in need.items():
+        numbers(f"{part}_gib", values_gib)
+    verdict = np.where(need["total"] > usable, "no", np.where(need["high"] > usable, "tight", "fits"))
+    environment.set("plan.verdict", v.Word(np.where(np.isnan(usable), "", verdict)))
+    for name in FIGURES:
         band = field.speeds.bands.get(name)
         if band is not None:
             numbers(name, band.likely)
     numbers("usd_per_hour", costs.usd_per_hour)
     numbers("usd_total", costs.usd_total)
-    numbers("watts", [_watts(plan.accelerator, plan.split.cards) for plan in plans])
-    classes = [
-        "" if price is None else knowledge.catalogue.providers[price.offering.provider].provider_class
-        for price in costs.prices
-    ]
-    words("provider_class", classes)
-    ages = [
-        math.nan
-        if price is None or price.offering.as_of is None
-        else float((today - np.datetime64(price.offering.as_of)).astype(int))
-        for price in costs.prices
-    ]
-    numbers("price_age_days", ages)
+    numbers("watts", watts_of(field))
+    classes = {identifier: provider.provider_class for identifier, provider in knowledge.catalogue.providers.items()}
+    priced = ["" if price is None else classes[price.offering.provider] for price in costs.prices]
+    environment.set("plan.provider_class", v.Word(np.array(priced)))
+    dates = ["NaT" if price is None or price.offering.as_of is None else price.offering.as_of for price in costs.prices]
+    ages = (today - np.array(dates, dtype="datetime64[D]")).astype("timedelta64[D]")
+    numbers("price_age_days", np.where(np.isnat(ages), np.nan, ages.astype(np.float64)))

@@ -1,9 +1,13 @@
-"""Which plans there are: each accelerator and way of running, at the smallest count that meets the work."""
+"""Which plans there are: each accelerator and way of running, at the smallest count that meets the work.
+
+Memory does not depend on the card, so each way of running is sized once for all; speeds are reckoned in columns.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,15 +24,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.catalogue import Accelerator
+    from whygpu.chain.engines import Mask
     from whygpu.checks.memory import MemoryEstimate
-    from whygpu.checks.setup import Format
     from whygpu.checks.speed import SpeedEstimate
+    from whygpu.knowledge import Knowledge
     from whygpu.plans.work import Work
 
 SHARDS = (1, 2, 4, 8)
 """Tensor-parallel widths tried: powers of two, as serving stacks need."""
+STAGES = (1, 2, 4)
+"""Pipeline depths tried beyond one machine."""
 _STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-_LATENCY_ROUNDS = 4
+_ROUNDS = 4
+_RATES = (
+    "fp32_tflops",
+    "tf32_tflops",
+    "fp16_tflops",
+    "bf16_tflops",
+    "fp8_tflops",
+    "fp4_tflops",
+    "int8_tops",
+    "int4_tops",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +73,22 @@ class Targets:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """One way of running, spread over some accelerators, and what each of them would hold."""
+
+    setup: Setup
+    split: Split
+    memory: MemoryEstimate
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
-    """One plan: an accelerator, how the work runs on it, spread over how many; ``fits``: some count tried holds it."""
+    """One plan: an accelerator and a way of running on it."""
 
     accelerator: Accelerator
     setup: Setup
     split: Split
     memory: MemoryEstimate
-    fits: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,41 +96,126 @@ class Speeds:
     """Speeds of all plans: a band over plans for each figure that applies, and the estimate each plan's come from."""
 
     bands: Mapping[str, Band]
-    origin: tuple[tuple[SpeedEstimate, int], ...]
+    origin: tuple[tuple[SpeedEstimate, NDArray[np.int64]], ...]
+    """Estimates, each with the plans it is for."""
 
     def likely(self, name: str, index: int) -> float:
         """The likely figure of one plan; NaN where it does not apply or is not known."""
         band = self.bands.get(name)
         return math.nan if band is None else float(band.likely[index])
 
+    def estimate(self, index: int) -> tuple[SpeedEstimate, int]:
+        """The estimate that one plan's figures come from, and its place in it."""
+        for estimate, indices in self.origin:
+            at = np.flatnonzero(indices == index)
+            if at.size:
+                return estimate, int(at[0])
+        raise IndexError(index)
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """All plans and their speeds, plan by plan."""
+    """All plans, in columns: each is a card (a row of the catalogue) and a way of running."""
 
-    candidates: tuple[Candidate, ...]
+    cards: Cards
+    ways: tuple[Way, ...]
+    card: NDArray[np.int64]
+    way: NDArray[np.int64]
+    fits: Mask
     speeds: Speeds
 
+    def __len__(self) -> int:
+        """How many plans there are."""
+        return len(self.card)
 
-def usable_bytes(accelerator: Accelerator) -> float:
-    """Memory that can be used; NaN where it is not known."""
-    mib = accelerator.number("usable_mib")
-    return math.nan if mib is None else mib * MIB
+    def candidate(self, index: int) -> Candidate:
+        """One plan."""
+        card, way = int(self.card[index]), self.ways[int(self.way[index])]
+        nodes = -(-way.split.cards // int(self.cards.per_node[card]))
+        return Candidate(self.cards.accelerators[card], way.setup, replace(way.split, nodes=nodes), way.memory)
+
+    @property
+    def nodes(self) -> NDArray[np.int64]:
+        """Machines of each plan."""
+        counts = np.array([way.split.cards for way in self.ways], dtype=np.int64)
+        return -(-counts[self.way] // self.cards.per_node[self.card])
 
 
-def cards_per_node(accelerator: Accelerator) -> int:
-    """Most accelerators in one machine; 1 where it is not known."""
-    return max(int(accelerator.number("cards_per_node") or 1), 1)
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """The catalogue's accelerators and their figures, as columns; NaN where a figure is not known."""
+
+    accelerators: tuple[Accelerator, ...]
+    usable_bytes: NDArray[np.float64]
+    per_node: NDArray[np.int64]
+    bandwidth_bytes_s: NDArray[np.float64]
+    link_bytes_s: NDArray[np.float64]
+    link_cards: NDArray[np.float64]
+    pcie_bytes_s: NDArray[np.float64]
+    rates: Mapping[str, NDArray[np.float64]]
+    """Operations per second by rate; NaN where not known, zero where the hardware lacks it."""
+    kinds: tuple[CardKind, ...]
+    kind: NDArray[np.int64]
+
+    def rate(self, names: tuple[str, ...]) -> NDArray[np.float64]:
+        """The first of the rates that each card has."""
+        found = np.full(len(self.accelerators), np.nan)
+        for name in reversed(names):
+            column = self.rates[name]
+            found = np.where(column > 0, column, found)
+        return found
 
 
-def enumerate_plans(work: Work, accelerators: Sequence[Accelerator], options: Options, targets: Targets) -> Field:
-    """Every plan, spread until it holds the work and meets the load, or until the largest count allowed."""
-    found: list[Candidate] = []
+@lru_cache(maxsize=8)
+def cards_of(knowledge: Knowledge) -> Cards:
+    """The catalogue's accelerators as columns."""
+    cards = tuple(knowledge.catalogue.accelerators.values())
+
+    def column(name: str, scale: float = 1.0) -> NDArray[np.float64]:
+        return np.array([math.nan if (value := card.number(name)) is None else value * scale for card in cards])
+
+    rates = {name: np.where([card.lacks(name) for card in cards], 0.0, column(name, 1e12)) for name in _RATES}
+    linked = np.array([(card.text("link") or "none") != "none" for card in cards])
+    per_node = np.nan_to_num(column("cards_per_node"), nan=1.0).clip(1)
+    link = np.where(linked, np.nan_to_num(column("link_gb_s", 1e9 / 2)), 0.0)
+    joined = column("link_cards")
+    pcie = [
+        math.nan if generation is None or lanes is None else pcie_bytes_s(generation, lanes)
+        for generation, lanes in ((card.number("pcie_generation"), card.number("pcie_lanes")) for card in cards)
+    ]
+    words = [
+        CardKind(
+            card.text("generation") or "",
+            card.text("class") or "",
+            card.text("software") or "",
+            card.text("link") or "none",
+        )
+        for card in cards
+    ]
+    kinds = tuple(dict.fromkeys(words))
+    return Cards(
+        cards,
+        column("usable_mib", MIB),
+        per_node.astype(np.int64),
+        column("bandwidth_gb_s", 1e9),
+        link,
+        np.where(np.isnan(joined), np.where(link > 0, per_node, 0.0), joined),
+        np.array(pcie),
+        rates,
+        kinds,
+        np.array([kinds.index(word) for word in words], dtype=np.int64),
+    )
+
+
+def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Targets) -> Field:
+    """Every plan on the ``allowed`` cards, spread until it meets the work, or as far as it may be."""
+    cards = cards_of(work.knowledge)
+    search = _Search(work, cards, options)
     for setup in _ways(work, options):
-        found.extend(_Search(work, setup, accelerators, options).run())
-    if not found:
-        return Field((), Speeds({}, ()))
-    return _meet(work, found, options, targets)
+        for on_card, members in _on_cards(work, setup, cards, allowed):
+            search.run(on_card, members)
+    field = search.field()
+    return _Growth(work, search, options, targets).run(field) if len(field) else field
 
 
 def _ways(work: Work, options: Options) -> Iterator[Setup]:
@@ -117,65 +227,87 @@ def _ways(work: Work, options: Options) -> Iterator[Setup]:
             yield replace(work.setup, format=formats[name], method=method)
 
 
+def _on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[tuple[Setup, Mask]]:
+    """The setup as the cards run it: where one lacks the format, what it runs instead (FP16 for BF16 on a T4)."""
+    formats = work.knowledge.catalogue.formats
+    wanted = setup.format
+    lacking = np.zeros_like(allowed)
+    if wanted.needs in cards.rates and wanted.instead in formats:
+        lacking = cards.rates[wanted.needs] == 0
+    yield setup, allowed & ~lacking
+    if (allowed & lacking).any():
+        precision = setup.training_precision.replace(wanted.id, wanted.instead)
+        yield replace(setup, format=formats[wanted.instead], training_precision=precision), allowed & lacking
+
+
 class _Search:
-    """The smallest spread of one way of running, for every accelerator at once."""
+    """The smallest spread of each way of running that holds the work, for all cards at once."""
 
-    def __init__(self, work: Work, setup: Setup, accelerators: Sequence[Accelerator], options: Options) -> None:
-        self._work, self._options = work, options
-        self._accelerators = accelerators
-        self._setups = [self._on_card(setup, card) for card in accelerators]
-        self._usable = np.array([usable_bytes(card) for card in accelerators])
-        self._nodes = np.array([cards_per_node(card) for card in accelerators])
+    def __init__(self, work: Work, cards: Cards, options: Options) -> None:
+        self._work, self._cards, self._options = work, cards, options
+        self._splits = tuple(self._spreads())
+        self.ways: list[Way] = []
+        self._number: dict[tuple[Setup, Split], int] = {}
+        self._sized: dict[tuple[int, int, int, int, str], MemoryEstimate] = {}
+        self._kept: list[Setup] = []  # _sized goes by identity, so these must live as long
+        self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Mask]] = []
 
-    def _on_card(self, setup: Setup, card: Accelerator) -> Setup:
-        """Formats that the card lacks give way to what it runs instead (BF16 to FP16 on a T4)."""
-        formats = self._work.knowledge.catalogue.formats
-        wanted: Format = setup.format
-        if wanted.needs and wanted.instead in formats and card.lacks(wanted.needs):
-            precision = setup.training_precision.replace(wanted.id, wanted.instead)
-            return replace(setup, format=formats[wanted.instead], training_precision=precision)
-        return setup
+    def way(self, setup: Setup, split: Split) -> int:
+        """The number of a way of running; sized when it is new."""
+        key = (setup, split)
+        number = self._number.get(key)
+        if number is None:
+            number = self._number[key] = len(self.ways)
+            self.ways.append(Way(setup, split, self._memory(setup, split)))
+        return number
 
-    def run(self) -> Iterator[Candidate]:
-        size = len(self._accelerators)
-        chosen: list[Candidate | None] = [None] * size
-        open_ = np.ones(size, dtype=np.bool_)
-        distinct = list(dict.fromkeys(self._setups))
-        members = {setup: np.array([item == setup for item in self._setups]) for setup in distinct}
-        for split in self._splits():
-            allowed = open_ & (split.tensor <= self._nodes) & (split.cards <= self._nodes * self._options.max_nodes)
-            if not allowed.any():
+    def _memory(self, setup: Setup, split: Split) -> MemoryEstimate:
+        """Memory of a spread; replicas matter only by the requests that each holds."""
+        if setup.trains:
+            return self._work.memory(setup, split)
+        key = (id(setup), split.tensor, split.pipeline, setup.requests_per_replica(split.data), split.sharding)
+        found = self._sized.get(key)
+        if found is None:
+            found = self._sized[key] = self._work.memory(setup, split)
+        return found
+
+    def run(self, setup: Setup, members: Mask) -> None:
+        """Find the smallest spread for each member; where none holds it, the one that needs least."""
+        if not members.any():
+            return
+        self._kept.append(setup)
+        usable, per_node = self._cards.usable_bytes, self._cards.per_node
+        best = np.full(len(usable), -1, dtype=np.int64)
+        least = np.full(len(usable), np.inf)
+        held = np.zeros_like(members)
+        floors: dict[tuple[int, int], float] = {}
+        for split in self._splits:
+            group = members & ~held & (split.tensor <= per_node) & (split.cards <= per_node * self._options.max_nodes)
+            if not group.any():
                 continue
-            for setup in distinct:
-                group = allowed & members[setup]
-                for index, candidate in self._try(setup, split, np.flatnonzero(group)):
-                    if candidate.fits:
-                        open_[index] = False
-                    if candidate.fits or chosen[index] is None or candidate.memory.total < chosen[index].memory.total:  # type: ignore[union-attr]
-                        chosen[index] = candidate
-            if not open_.any():
-                break
-        yield from (candidate for candidate in chosen if candidate is not None)
+            if not setup.trains:
+                shard = (split.tensor, split.pipeline)
+                if shard not in floors:
+                    floors[shard] = self._floor(setup, split)
+                if not (group & ((floors[shard] <= usable) | (best < 0))).any():
+                    continue  # not even one request would fit, however many replicas there are
+            for sharding in self._shardings(setup, split):
+                for checkpointing in self._checkpointing(setup):
+                    way = replace(setup, gradient_checkpointing=checkpointing) if setup.trains else setup
+                    number = self.way(way, split if sharding == "none" else replace(split, sharding=sharding))
+                    total = self.ways[number].memory.total
+                    fits = group & (total <= usable)
+                    take = fits | (group & (total < least))
+                    best[take] = number
+                    least[take] = total
+                    held |= fits
+                    group = group & ~fits
+        rows = np.flatnonzero(members & (best >= 0))
+        self._found.append((rows, best[rows], held[rows]))
 
-    def _try(self, setup: Setup, split: Split, indices: NDArray[np.int64]) -> Iterator[tuple[int, Candidate]]:
-        """The least costly way to use this many cards: lighter sharding and checkpointing first."""
-        left = list(indices)
-        for sharding in self._shardings(setup, split):
-            for checkpointing in self._checkpointing(setup):
-                if not left:
-                    return
-                way = replace(setup, gradient_checkpointing=checkpointing)
-                spread = replace(split, sharding=sharding)
-                needs = self._work.memory(way, spread)
-                rest: list[np.int64] = []
-                for index in left:
-                    card = self._accelerators[index]
-                    fits = bool(needs.total <= self._usable[index])
-                    nodes = -(-split.cards // int(self._nodes[index]))
-                    if not fits:
-                        rest.append(index)
-                    yield int(index), Candidate(card, way, replace(spread, nodes=nodes), needs, fits)
-                left = rest
+    def _floor(self, setup: Setup, split: Split) -> float:
+        """What one request at a time would need of a card, spread over shards so: replicas cannot get below it."""
+        return self._memory(setup, replace(split, data=max(setup.concurrency, 1))).total
 
     def _shardings(self, setup: Setup, split: Split) -> tuple[str, ...]:
         if not setup.trains or split.data == 1:
@@ -185,142 +317,133 @@ class _Search:
     def _checkpointing(self, setup: Setup) -> tuple[str, ...]:
         return self._options.checkpointing if setup.trains else ("off",)
 
-    def _splits(self) -> Iterator[Split]:
-        """Ways to spread over ever more cards; of those with as many, replicas before shards."""
+    def _spreads(self) -> Iterator[Split]:
+        """Ways to spread over ever more cards; of those with as many, replicas before shards before stages."""
         asked = self._options.count
-        steps = [asked] if asked else [step for step in _STEPS if step <= self._options.max_count]
-        shape = self._work.shape
-        trains = self._work.setup.trains
-        for cards in steps:
-            for tensor in SHARDS if shape.kind in TOKEN_KINDS and not trains else (1,):
+        shape, trains = self._work.shape, self._work.setup.trains
+        shardable = shape.kind in TOKEN_KINDS and not trains
+        for cards in [asked] if asked else [step for step in _STEPS if step <= self._options.max_count]:
+            for tensor in SHARDS if shardable else (1,):
                 if cards % tensor or (shape.heads and shape.heads % tensor):
                     continue
-                if tensor == SHARDS[-1] or cards == tensor:
-                    for stages in (1, 2, 4):
-                        if not trains and cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
-                            yield Split(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
-                    if trains:
-                        yield Split(tensor=tensor, data=cards // tensor)
-                else:
-                    yield Split(tensor=tensor, data=cards // tensor)
+                deep = shardable and tensor == SHARDS[-1]  # stages only beyond the widest shard
+                for stages in STAGES if deep else (1,):
+                    if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
+                        yield Split(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
+
+    def field(self) -> Field:
+        """All plans found, their speeds reckoned."""
+        rows = [row for row, _, _ in self._found]
+        none = np.zeros(0, dtype=np.int64)
+        card = np.concatenate(rows) if rows else none
+        way = np.concatenate([ways for _, ways, _ in self._found]) if rows else none
+        fits = np.concatenate([fits for _, _, fits in self._found]) if rows else np.zeros(0, dtype=np.bool_)
+        return self.timed(card, way, fits)
+
+    def timed(self, card: NDArray[np.int64], way: NDArray[np.int64], fits: Mask) -> Field:
+        """The plans with their speeds."""
+        ways = tuple(self.ways)
+        return Field(self._cards, ways, card, way, fits, _speeds(self._work, self._cards, ways, card, way))
 
 
-def device_of(candidates: Sequence[Candidate]) -> Device:
-    """The cards' rates as columns over the candidates."""
-    rows = [_rates(item.accelerator, item.setup.format) for item in candidates]
-    kinds = [row[0] for row in rows]
-    columns = np.array([row[1] for row in rows]).T
-    return Device.of(
-        columns[0],
-        columns[1],
-        link_bytes_s=columns[2],
-        link_cards=columns[3],
-        pcie_bytes_s=columns[4],
-        network_bytes_s=columns[5],
-        kinds=kinds,
-    )
-
-
-def _rates(card: Accelerator, form: Format) -> tuple[CardKind, tuple[float, ...]]:
-    def rate(name: str, scale: float) -> float:
-        value = card.number(name)
-        return math.nan if value is None else value * scale
-
-    flops = math.nan
-    for name in form.rate:
-        if not card.lacks(name) and card.number(name) is not None:
-            flops = rate(name, 1e12)
-            break
-    link = card.text("link") or "none"
-    generation, lanes = card.number("pcie_generation"), card.number("pcie_lanes")
-    pcie = math.nan if generation is None or lanes is None else pcie_bytes_s(generation, lanes)
-    kind = CardKind(card.text("generation") or "", card.text("class") or "", card.text("software") or "", link)
-    both = card.number("link_gb_s")
-    one_way = 0.0 if both is None or link == "none" else both * 1e9 / 2
-    joined = card.number("link_cards") or (cards_per_node(card) if one_way else 0.0)
-    return kind, (rate("bandwidth_gb_s", 1e9), flops, one_way, float(joined), pcie, math.nan)
-
-
-def speeds_of(work: Work, candidates: Sequence[Candidate]) -> Speeds:
-    """Speeds of all candidates, reckoned together for those that run alike."""
+def _speeds(work: Work, cards: Cards, ways: tuple[Way, ...], card: NDArray[np.int64], way: NDArray[np.int64]) -> Speeds:
+    """Speeds of all plans, reckoned together for those that run alike."""
     alike: dict[Setup, list[int]] = {}
-    for index, candidate in enumerate(candidates):
-        alike.setdefault(candidate.setup, []).append(index)
-    size = len(candidates)
-    found: dict[str, Band] = {}
-    origin: list[tuple[SpeedEstimate, int]] = [None] * size  # type: ignore[list-item]  # filled below, each once
-    for setup, indices in alike.items():
-        group = [candidates[index] for index in indices]
-        coefficients = work.knowledge.catalogue.coefficients
-        estimate = speed.estimate(work.shape, setup, [item.split for item in group], device_of(group), coefficients)
-        for local, index in enumerate(indices):
-            origin[index] = (estimate, local)
+    for number in np.unique(way):
+        alike.setdefault(ways[number].setup, []).append(int(number))
+    bands: dict[str, Band] = {}
+    origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
+    for setup, numbers in alike.items():
+        plans = np.flatnonzero(np.isin(way, numbers))
+        rows = card[plans]
+        splits = _with_nodes([ways[number].split for number in way[plans]], cards.per_node[rows])
+        device = Device(
+            cards.bandwidth_bytes_s[rows],
+            cards.rate(setup.format.rate)[rows],
+            cards.link_bytes_s[rows],
+            cards.link_cards[rows],
+            cards.pcie_bytes_s[rows],
+            np.full(len(rows), np.nan),
+            cards.kinds,
+            cards.kind[rows],
+            len(rows),
+        )
+        estimate = speed.estimate(work.shape, setup, splits, device, work.knowledge.catalogue.coefficients)
+        origin.append((estimate, plans))
         for name in speed.FIGURES:
             band: Band | None = getattr(estimate, name)
-            if band is None:
-                continue
-            whole = found.setdefault(name, Band(*(np.full(size, np.nan) for _ in range(3))))
-            whole.low[indices], whole.likely[indices], whole.high[indices] = band.low, band.likely, band.high
-    return Speeds(found, tuple(origin))
+            if band is not None:
+                whole = bands.setdefault(name, Band(*(np.full(len(card), np.nan) for _ in range(3))))
+                whole.low[plans], whole.likely[plans], whole.high[plans] = band.low, band.likely, band.high
+    return Speeds(bands, tuple(origin))
 
 
-def _meet(work: Work, candidates: list[Candidate], options: Options, targets: Targets) -> Field:
-    """Spread plans further where the load, the latency or the deadline asks for it and the limits allow it."""
-    speeds = speeds_of(work, candidates)
-    for _ in range(_LATENCY_ROUNDS):
-        changed = False
-        for index, candidate in enumerate(candidates):
-            wider = _wider(work, candidate, speeds, index, options, targets) if candidate.fits else None
-            if wider is not None:
-                candidates[index] = wider
-                changed = True
-        if not changed:
-            break
-        speeds = speeds_of(work, candidates)
-    return Field(tuple(candidates), speeds)
+def _with_nodes(splits: Sequence[Split], per_node: NDArray[np.int64]) -> list[Split]:
+    """The splits with the machines they take; few differ, so each is made once."""
+    made: dict[tuple[int, int], Split] = {}
+    found: list[Split] = []
+    for split, size in zip(splits, per_node.tolist(), strict=True):
+        key = (id(split), -(-split.cards // size))
+        if key not in made:
+            made[key] = split if key[1] == split.nodes else replace(split, nodes=key[1])
+        found.append(made[key])
+    return found
 
 
-def _wider(
-    work: Work, candidate: Candidate, speeds: Speeds, index: int, options: Options, targets: Targets
-) -> Candidate | None:
-    """The candidate with more shards (for latency) or replicas (for load); None where it meets all or cannot grow."""
-    split = candidate.split
-    most = min(cards_per_node(candidate.accelerator) * options.max_nodes, options.max_count)
-    if options.count is not None:
-        return None
-    grown = split
-    if _misses(speeds.likely("token_ms", index), targets.token_ms) or _misses(
-        speeds.likely("ttft_ms", index), targets.ttft_ms
-    ):
-        tensor = split.tensor * 2
-        shardable = work.shape.kind in TOKEN_KINDS and not work.setup.trains
-        if (
-            shardable
-            and tensor <= min(SHARDS[-1], cards_per_node(candidate.accelerator))
-            and work.shape.heads % tensor == 0
-        ):
-            grown = replace(split, tensor=tensor)
-    elif (factor := _shortfall(speeds, index, targets)) > 1:
-        grown = replace(split, data=math.ceil(split.data * factor - 1e-9))
-    if grown == split or grown.cards > most:
-        return None
-    nodes = -(-grown.cards // cards_per_node(candidate.accelerator))
-    grown = replace(grown, nodes=nodes)
-    return replace(candidate, split=grown, memory=work.memory(candidate.setup, grown))
+class _Growth:
+    """Spreads plans further where the load, the latency or the deadline asks for it and the limits allow it."""
 
+    def __init__(self, work: Work, search: _Search, options: Options, targets: Targets) -> None:
+        self._work, self._search, self._options, self._targets = work, search, options, targets
 
-def _misses(time_ms: float, limit: float | None) -> bool:
-    return limit is not None and time_ms > limit
+    def run(self, field: Field) -> Field:
+        """The same plans, grown where that helps."""
+        if self._options.count is not None:
+            return field
+        for _ in range(_ROUNDS):
+            slow, short = self._slow(field), self._shortfall(field)
+            changed = np.array(field.way)
+            for index in np.flatnonzero(field.fits & (slow | (short > 1))):
+                grown = self._grown(field, int(index), bool(slow[index]), float(short[index]))
+                if grown is not None:
+                    changed[index] = self._search.way(field.ways[int(field.way[index])].setup, grown)
+            if (changed == field.way).all():
+                break
+            field = self._search.timed(field.card, changed, field.fits)
+        return field
 
+    def _slow(self, field: Field) -> Mask:
+        """Plans whose answers come too late."""
+        slow = np.zeros(len(field), dtype=np.bool_)
+        for name, limit in (("token_ms", self._targets.token_ms), ("ttft_ms", self._targets.ttft_ms)):
+            if limit is not None and name in field.speeds.bands:
+                slow |= field.speeds.bands[name].likely > limit
+        return slow
 
-def _shortfall(speeds: Speeds, index: int, targets: Targets) -> float:
-    """How many times too slow the plan is for the load asked; 1 or less where it is fast enough or not known."""
-    pairs = [
-        (targets.requests_per_s, speeds.likely("requests_per_s", index)),
-        (targets.frames_per_s, speeds.likely("frames_per_s", index)),
-    ]
-    factors = [wanted / got for wanted, got in pairs if wanted is not None and got > 0]
-    hours = speeds.likely("train_hours", index)
-    if targets.train_hours is not None and hours > 0:
-        factors.append(hours / targets.train_hours)
-    return max((factor for factor in factors if math.isfinite(factor)), default=0.0)
+    def _shortfall(self, field: Field) -> NDArray[np.float64]:
+        """How many times too slow each plan is for the load or the deadline; 0 where that is not known."""
+        short = np.zeros(len(field))
+        bands, targets = field.speeds.bands, self._targets
+        with np.errstate(all="ignore"):
+            for name, wanted in (("requests_per_s", targets.requests_per_s), ("frames_per_s", targets.frames_per_s)):
+                if wanted is not None and name in bands:
+                    short = np.fmax(short, wanted / bands[name].likely)
+            if targets.train_hours is not None and "train_hours" in bands:
+                short = np.fmax(short, bands["train_hours"].likely / targets.train_hours)
+        return np.where(np.isfinite(short), short, 0.0)
+
+    def _grown(self, field: Field, index: int, slow: bool, short: float) -> Split | None:
+        """More shards for latency, more replicas for load; None where the limits leave no room."""
+        split = field.ways[int(field.way[index])].split
+        per_node = int(field.cards.per_node[field.card[index]])
+        shape = self._work.shape
+        grown = split
+        if slow:
+            tensor = split.tensor * 2
+            shardable = shape.kind in TOKEN_KINDS and not self._work.setup.trains
+            if shardable and tensor <= min(SHARDS[-1], per_node) and shape.heads % tensor == 0:
+                grown = replace(split, tensor=tensor)
+        elif short > 1:
+            grown = replace(split, data=math.ceil(split.data * short - 1e-9))
+        most = min(per_node * self._options.max_nodes, self._options.max_count)
+        return None if grown == split or grown.cards > most else grown

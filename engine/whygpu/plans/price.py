@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
     from whygpu.answers import Answers
     from whygpu.catalogue import Catalogue, Offering
+    from whygpu.knowledge import Knowledge
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +25,38 @@ class Price:
     """How many providers the median is over."""
 
 
-class PriceList:
-    """Prices of accelerators under the answers' restrictions."""
+Restriction = tuple[str, ...] | None
 
-    def __init__(self, catalogue: Catalogue, answers: Answers) -> None:
-        """Filter the offerings once."""
+
+def price_list(knowledge: Knowledge, answers: Answers) -> PriceList:
+    """The prices under the answers' restrictions; the same list for the same restrictions."""
+    return _price_list(knowledge, answers.price_kinds, answers.providers, answers.provider_classes, answers.regions)
+
+
+@lru_cache(maxsize=64)
+def _price_list(
+    knowledge: Knowledge, kinds: tuple[str, ...], providers: Restriction, classes: Restriction, regions: Restriction
+) -> PriceList:
+    return PriceList(knowledge.catalogue, kinds, providers, classes, regions)
+
+
+class PriceList:
+    """Prices of accelerators under restrictions; each is found once."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        kinds: tuple[str, ...] = ("on-demand",),
+        providers: Restriction = None,
+        classes: Restriction = None,
+        regions: Restriction = None,
+    ) -> None:
+        """None: no restriction."""
         self._catalogue = catalogue
-        self._kinds = frozenset(answers.price_kinds)
-        self._providers = None if answers.providers is None else frozenset(answers.providers)
-        self._classes = None if answers.provider_classes is None else frozenset(answers.provider_classes)
-        self._regions = None if answers.regions is None else frozenset(answers.regions)
+        self._kinds = frozenset(kinds)
+        self._providers = None if providers is None else frozenset(providers)
+        self._classes = None if classes is None else frozenset(classes)
+        self._regions = None if regions is None else frozenset(regions)
         self._found: dict[tuple[str, int, int], Price | None] = {}
 
     def price(self, accelerator: str, shard: int, replicas: int) -> Price | None:

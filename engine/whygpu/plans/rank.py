@@ -153,19 +153,19 @@ def rank(alive: Mask, unverified: Mask, standings: Standing, objective: Figure, 
             first = bands(priority.figure.values, alive, less_is_better=priority.less_is_better)
         if priority.criterion in standings.favour:
             net = standings.net(priority.criterion)
-    order = sorted(
-        (int(index) for index in np.flatnonzero(alive)),
-        key=lambda i: (
-            bool(unverified[i]),
-            first[i],
-            -net[i],
-            -strong[i],
-            -normal[i],
-            band[i],
-            -mild[i],
-            cost[i] if np.isfinite(cost[i]) else np.inf,
-            i,
-        ),
+    left = np.flatnonzero(alive)
+    dear = np.where(np.isfinite(cost), cost, np.inf)
+    # numpy sorts by the last key first
+    keys = (
+        dear[left],
+        -mild[left],
+        band[left],
+        -normal[left],
+        -strong[left],
+        -net[left],
+        first[left],
+        unverified[left],
     )
+    order = tuple(left[np.lexsort(keys)].tolist())
     figure = priority.figure if priority is not None and priority.figure is not None else objective
-    return Ranking(tuple(order), strong, normal, mild, band, first, net, objective, figure)
+    return Ranking(order, strong, normal, mild, band, first, net, objective, figure)

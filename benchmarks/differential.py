@@ -1,0 +1,62 @@
+"""Both engines and a naive reference on many random programs: ``python benchmarks/differential.py --programs 100000``.
+
+Prints how many programs, rule instances and disagreements there were; the exit status is 1 where engines disagree. A program
+is reproduced by its seed alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "engines"))
+
+from drive import Tally, judge
+from programs import program
+
+CHUNK = 500
+
+
+def judge_chunk(seeds: range) -> Tally:
+    """The tally of the programs with these seeds."""
+    tally = Tally()
+    for seed in seeds:
+        judge(program(seed), tally)
+    return tally
+
+
+def main() -> int:
+    """Run, print, and tell whether all agreed."""
+    parser = argparse.ArgumentParser(description="Compare the engines on random programs.")
+    parser.add_argument("--programs", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=1, help="the first program's seed; the others follow")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    options = parser.parse_args()
+    end = options.seed + options.programs
+    chunks = [range(start, min(start + CHUNK, end)) for start in range(options.seed, end, CHUNK)]
+    total = Tally()
+    began = time.monotonic()
+    with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=20) as pool:
+        for tally in pool.imap(judge_chunk, chunks):
+            total.add(tally)
+            for line in tally.disagreements:
+                print(line, flush=True)
+            if sys.stderr.isatty():
+                print(f"\r{total.programs:,} programs", end="", file=sys.stderr, flush=True)
+    print(f"date:            {date.today()}")
+    print(f"seeds:           {options.seed} to {end - 1}")
+    print(f"programs:        {total.programs:,} ({total.refused:,} draws refused by the loader and drawn again)")
+    print(f"rules:           {total.rules:,}")
+    print(f"rule instances:  {total.instances:,} (a rule, or a rule and a plan)")
+    print(f"fired:           {total.share_fired:.1%}")
+    print(f"disagreements:   {len(total.disagreements):,}")
+    print(f"time:            {time.monotonic() - began:,.0f} s with {options.jobs} process(es)")
+    return 1 if total.disagreements else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

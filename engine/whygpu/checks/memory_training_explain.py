@@ -1,0 +1,112 @@
+"""How the parts of a training step's memory came about."""
+
+from __future__ import annotations
+
+from whygpu.checks.activations import activations, reckon_activations
+from whygpu.checks.coefficients import Coefficients
+from whygpu.checks.memory_parts import MemoryParts, coefficient_term, reckon_overhead
+from whygpu.checks.memory_training import States, end_bytes, layer_bytes, states_of, training_context
+from whygpu.checks.reckoning import Reckoning, Term
+from whygpu.checks.setup import Setup, Split
+from whygpu.checks.shape import ModelShape
+from whygpu.checks.weights import held_weights
+
+
+def reckon(
+    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, done: MemoryParts
+) -> list[Reckoning]:
+    """Every part of `memory_training.parts` with its formula and the numbers put in."""
+    context = training_context(shape, setup, split)
+    states = states_of(shape, setup, split, coefficients, context)
+    kept = activations(shape, setup, split, coefficients, context)
+    return [
+        _reckon_weights(shape, setup, split, coefficients, states, done),
+        _reckon_gradients(setup, states, done),
+        _reckon_optimizer(setup, states, done),
+        *reckon_activations(shape, setup, split, coefficients, context, kept),
+        _reckon_overhead(split, coefficients, context, done),
+        _reckon_reused(coefficients, context, done),
+    ]
+
+
+def _trained(setup: Setup, states: States) -> tuple[Term, Term]:
+    meaning = "" if setup.method == "full" else f"adapters of rank {setup.lora_rank} beside {setup.lora_targets}"
+    return (
+        Term("trained", states.trained, "parameters", (), meaning),
+        Term("share", states.share, "share", (), "of the model on this card, by tensor and pipeline parallelism"),
+    )
+
+
+def _on_host(name: str) -> Reckoning:
+    return Reckoning(name, "on_card", (Term("on_card", 0, "bytes", (), "kept in the host's memory"),), 0.0, "bytes")
+
+
+def _reckon_gradients(setup: Setup, states: States, done: MemoryParts) -> Reckoning:
+    if setup.offload == "all":
+        return _on_host("gradients")
+    held = Term("held", states.gradient_share, "share", (), "of the gradients, on this rank")
+    terms = (*_trained(setup, states), coefficient_term("gradient_bytes", states.gradient), held)
+    return Reckoning("gradients", "trained * share * gradient_bytes * held", terms, done.gradients.likely, "bytes")
+
+
+def _reckon_optimizer(setup: Setup, states: States, done: MemoryParts) -> Reckoning:
+    if setup.offload in ("optimizer", "all"):
+        return _on_host("optimizer")
+    terms = (
+        *_trained(setup, states),
+        coefficient_term("master_bytes", states.master),
+        coefficient_term("moment_bytes", states.moments),
+        Term("ranks", states.optimizer_ranks, "ranks"),
+    )
+    formula = "trained * share * (master_bytes + moment_bytes) / ranks"
+    return Reckoning("optimizer", formula, terms, done.optimizer.likely, "bytes")
+
+
+def _reckon_weights(
+    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, states: States, done: MemoryParts
+) -> Reckoning:
+    terms = [
+        *_trained(setup, states),
+        coefficient_term("weight_bytes", states.weight),
+        Term("ranks", states.weight_ranks, "ranks"),
+    ]
+    formula = "trained * share * weight_bytes / ranks"
+    if setup.method != "full":
+        frozen = held_weights(shape, setup.format, split, coefficients, training_context(shape, setup, split))
+        meaning = f"the base model in {setup.format.name}"
+        terms.append(Term("frozen", frozen.likely, "bytes", setup.format.source, meaning))
+        formula = f"frozen / ranks + {formula}"
+    if states.weight_ranks > 1 or setup.offload == "all":
+        terms += [
+            Term("layer", layer_bytes(shape, setup, split), "bytes", shape.source),
+            coefficient_term("gathered", states.gathered),
+            Term("ends", end_bytes(shape, setup, split), "bytes", shape.source, "token table and head"),
+            coefficient_term("gathered_ends", states.gathered_ends),
+        ]
+        whole = "layer * gathered + ends * gathered_ends"
+        formula = whole if setup.offload == "all" else f"{formula} + {whole}"
+    return Reckoning("weights", formula, tuple(terms), done.weights.likely, "bytes")
+
+
+def _reckon_overhead(split: Split, coefficients: Coefficients, context: dict[str, str], done: MemoryParts) -> Reckoning:
+    outside = reckon_overhead(split, coefficients, context, done.overhead.likely)
+    if split.data <= 1 or split.sharding != "none":
+        return outside
+    terms = (
+        *outside.terms,
+        Term("gradients", done.gradients.likely, "bytes"),
+        coefficient_term("copies", coefficients.pick("gradient-copies", context)),
+    )
+    return Reckoning("overhead", f"{outside.formula} + gradients * copies", terms, done.overhead.likely, "bytes")
+
+
+def _reckon_reused(coefficients: Coefficients, context: dict[str, str], done: MemoryParts) -> Reckoning:
+    terms = (
+        coefficient_term("reuse", coefficients.pick("gradient-reuse", context)),
+        Term("gradients", done.gradients.likely, "bytes"),
+        Term("activations", done.activations.likely, "bytes"),
+        Term("logits", done.logits.likely, "bytes"),
+    )
+    note = "activations are freed while gradients are filled in"
+    formula = "-reuse * min(gradients, activations + logits)"
+    return Reckoning("reused", formula, terms, done.reused.likely, "bytes", note=note)

@@ -1,0 +1,198 @@
+"""Reads effects: what a rule, or an output cell of a table, does when it fires."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whygpu.errors import did_you_mean
+from whygpu.knowledge import (
+    CONSIDERABLE,
+    CRITERIA,
+    STRENGTHS,
+    Advise,
+    Conclude,
+    Consider,
+    Effect,
+    Exclude,
+    Require,
+    Verdict,
+    Warn,
+)
+from whygpu.load.document import Mapping, Node, Scalar
+from whygpu.load.fields import ID, Fields, kind_of, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Mapping as ReadOnly
+
+    from whygpu.load.conditions import Reading
+
+EFFECTS = ("conclude", "consider", "require", "exclude", "prefer", "avoid", "advise", "warn")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An effect and where it is written."""
+
+    effect: Effect
+    node: Node
+
+
+class EffectReader:
+    """Reads the effects of one thing; ``what`` names it in messages: "rule 'quantize'"."""
+
+    def __init__(self, what: str, options: ReadOnly[str, frozenset[str]], reading: Reading) -> None:
+        """``options``: what may be considered (formats, methods, shardings)."""
+        self._what, self._options, self._reading = what, options, reading
+        self._problems = reading.problems
+
+    def listed(self, fields: Fields) -> Iterator[Placed]:
+        """The effects listed under ``then``."""
+        items = fields.items("then", required=True)
+        for node in items:
+            if isinstance(node, Scalar) and node.text == "exclude":
+                yield Placed(Exclude(), node)
+            elif isinstance(node, Mapping) and len(node.items) == 1:
+                word, inner = next(iter(node.items.items()))
+                yield from self.effect(word, inner, node.keys[word])
+            else:
+                self._add(
+                    node,
+                    "bad-effect",
+                    f"an effect of {self._what} is one of {', '.join(EFFECTS)}, each with its object",
+                    "for example '- advise: quantize'",
+                )
+        if not items and "then" in fields:
+            self._add(fields.node.keys["then"], "bad-effect", f"{self._what} has no effect", "add one under 'then'")
+
+    def effect(self, word: str, node: Node, key: Node) -> Iterator[Placed]:
+        """The effects that ``word: node`` stands for; ``key`` is where the word is."""
+        match word:
+            case "conclude":
+                found = self._conclude(node)
+            case "consider":
+                found = self._consider(node)
+            case "exclude":
+                found = self._exclude(node)
+            case "require":
+                found = self._require(node)
+            case "prefer" | "avoid":
+                found = self._verdict(word, node)
+            case "advise" | "warn":
+                found = self._message(word, node)
+            case _:
+                near = did_you_mean(word, EFFECTS) or f"one of {', '.join(EFFECTS)}"
+                self._add(key, "bad-effect", f"{self._what}: there is no effect '{word}'", near)
+                return
+        for effect in found:
+            yield Placed(effect, key)
+
+    def _add(self, node: Node, code: str, message: str, help_text: str | None = None) -> None:
+        problem(self._problems, node, code, message, help_text)
+
+    def _exclude(self, node: Node) -> Iterator[Effect]:
+        if isinstance(node, Scalar) and node.text in ("plan", "true"):
+            yield Exclude()
+        else:
+            self._add(node, "bad-effect", f"{self._what}: write '- exclude' or '- exclude: plan'")
+
+    def _require(self, node: Node) -> Iterator[Effect]:
+        if not isinstance(node, Scalar):
+            self._add(node, "wrong-type", f"{self._what}: 'require' takes one condition, not {kind_of(node)}")
+            return
+        condition = self._reading.condition(node)
+        if condition is not None:
+            yield Require(condition)
+
+    def _conclude(self, node: Node) -> Iterator[Effect]:
+        fields = Fields.of(node, f"'conclude' of {self._what}", self._problems)
+        for name in fields.keys() if fields else ():
+            inner = fields.get(name) if fields else None
+            key = fields.node.keys[name] if fields else node
+            if inner is None:
+                self._add(key, "wrong-type", f"{self._what} concludes '{name}' without a value")
+            elif self.concludable(name, key):
+                value = self._reading.value_of(inner, self._reading.vocabulary[name], self._what)
+                if value is not None:
+                    yield Conclude(name, value)
+
+    def concludable(self, name: str, key: Node) -> bool:
+        """Whether rules may conclude the name; adds a problem where not."""
+        spec = self._reading.vocabulary.get(name)
+        if spec is None:
+            near = did_you_mean(name, self._reading.vocabulary) or "add it to vocabulary.yaml"
+            self._add(key, "unknown-name", f"{self._what} concludes '{name}', which is not a name", near)
+            return False
+        if spec.answer is not None or spec.entity in ("gpu", "field"):
+            self._add(
+                key,
+                "not-concludable",
+                f"{self._what} concludes '{name}', which is answered or looked up",
+                "give the conclusion a name of its own in vocabulary.yaml",
+            )
+            return False
+        return True
+
+    def _consider(self, node: Node) -> Iterator[Effect]:
+        fields = Fields.of(node, f"'consider' of {self._what}", self._problems)
+        if fields is None:
+            return
+        for what in CONSIDERABLE:
+            known = self._options.get(what, frozenset())
+            for item in fields.text_nodes(what):
+                if item.text in known:
+                    yield Consider(what, item.text)
+                else:
+                    near = did_you_mean(item.text, known) or f"one of {', '.join(sorted(known)[:24])}"
+                    self._add(
+                        item, "bad-choice", f"{self._what} considers {what} '{item.text}', which does not exist", near
+                    )
+        fields.done()
+
+    def _verdict(self, word: str, node: Node) -> Iterator[Effect]:
+        strength: str = "normal"
+        where: Node = node
+        if isinstance(node, Scalar):
+            words = node.text.split()
+            criterion = words[0] if words else ""
+            if len(words) > 1:
+                strength = " ".join(words[1:])
+        else:
+            fields = Fields.of(node, f"'{word}' of {self._what}", self._problems)
+            if fields is None:
+                return
+            criterion = fields.text("criterion", required=True) or ""
+            strength = fields.text("strength") or "normal"
+            where = fields.node.items.get("strength", node)
+            fields.done()
+        if criterion not in CRITERIA:
+            near = did_you_mean(criterion, CRITERIA) or f"one of {', '.join(CRITERIA)}"
+            self._add(node, "bad-choice", f"{self._what}: there is no criterion '{criterion}'", near)
+        elif strength not in STRENGTHS:
+            near = did_you_mean(strength, STRENGTHS) or f"one of {', '.join(STRENGTHS)}"
+            self._add(where, "bad-choice", f"{self._what}: there is no strength '{strength}'", near)
+        else:
+            yield Verdict(word == "prefer", criterion, next(known for known in STRENGTHS if known == strength))
+
+    def _message(self, word: str, node: Node) -> Iterator[Effect]:
+        kind = Advise if word == "advise" else Warn
+        if isinstance(node, Scalar):
+            if ID.match(node.text):
+                yield kind(node.text, None)
+            else:
+                self._add(
+                    node,
+                    "bad-id",
+                    f"{self._what}: '{word}' takes an id, not {kind_of(node)}",
+                    f"write {{id: some-id, text: ...}}, or '{word}: some-id' to use the rule's because",
+                )
+            return
+        fields = Fields.of(node, f"'{word}' of {self._what}", self._problems)
+        if fields is None:
+            return
+        identifier = fields.identifier()
+        text = self._reading.template(fields.get("text", required=True), f"'text' of {self._what}")
+        fields.done()
+        if identifier is not None:
+            yield kind(identifier, text)

@@ -1,0 +1,51 @@
+"""Reads the tests beside rules and tables: values given, and what must come of them."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from whygpu.errors import did_you_mean
+from whygpu.knowledge import Expectation, RuleTest
+from whygpu.load.fields import Fields, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from whygpu.load.conditions import Reading
+
+EXPECTATIONS: tuple[Expectation, ...] = ("fires", "silent", "unknown")
+
+
+def read_tests(fields: Fields, reading: Reading) -> Iterator[RuleTest]:
+    """The tests of a rule or of one row."""
+    for item in fields.mappings("tests", f"a test of {fields.what}"):
+        given = read_given(item, reading)
+        expect = item.choice("expect", EXPECTATIONS, required=True)
+        item.done()
+        for known in EXPECTATIONS:
+            if expect == known:
+                yield RuleTest(given, known, item.node.place)
+
+
+def read_given(item: Fields, reading: Reading) -> Mapping[str, float | bool | str]:
+    """The values under ``given``, each of its name's type."""
+    node = item.get("given")
+    inner = Fields.of(node, f"'given' of {item.what}", reading.problems) if node is not None else None
+    given: dict[str, float | bool | str] = {}
+    for name in inner.keys() if inner else ():
+        spec = reading.vocabulary.get(name)
+        value = inner.get(name) if inner else None
+        if spec is None and inner is not None:
+            problem(
+                reading.problems,
+                inner.node.keys[name],
+                "unknown-name",
+                f"{item.what} gives '{name}', which is not a name",
+                did_you_mean(name, reading.vocabulary),
+            )
+        elif spec is not None and value is not None:
+            plain = reading.value_of(value, spec, item.what)
+            if plain is not None:
+                given[name] = plain
+    return MappingProxyType(given)

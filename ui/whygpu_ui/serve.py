@@ -1,0 +1,136 @@
+"""Starts the wizard's server: on this machine only, and asking nothing of any other."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from whygpu.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from whygpu import KnowledgeBase
+
+ADDRESS = "127.0.0.1"
+BAD_INPUT = 2
+
+# Streamlit's pages have inline styles, Vega compiles charts, components are blobs; nothing comes from elsewhere.
+_CONTENT_POLICY = (
+    "default-src 'self' blob: data:; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; "
+    "style-src 'self' 'unsafe-inline'; connect-src 'self' ws://127.0.0.1:* ws://localhost:* blob: data:; "
+    "frame-ancestors 'none'; form-action 'self'; base-uri 'self'; object-src 'none'"
+)
+_HEADERS = (
+    (b"content-security-policy", _CONTENT_POLICY.encode()),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+
+def serve(kb: str | None, port: int) -> int:
+    """Serve the wizard on 127.0.0.1 until interrupted; returns the exit status.
+
+    Raises KnowledgeBaseError (every problem) or EngineUnavailableError before anything listens. Port 0 takes a free
+    one.
+    """
+    import streamlit as st  # noqa: PLC0415  slow, and needed only here
+    from starlette.middleware import Middleware  # noqa: PLC0415  comes with streamlit
+
+    from whygpu_ui.knowledge import ROOT_VARIABLE, served  # noqa: PLC0415  imports streamlit
+
+    if kb is not None:
+        os.environ[ROOT_VARIABLE] = str(Path(kb).resolve())
+    knowledge_base = served()
+    knowledge_base.chain("durable")
+    try:
+        port = _free(port)
+    except (OSError, OverflowError) as error:
+        print(f"whygpu ui: {_refused(port, error)}", file=sys.stderr)
+        return BAD_INPUT
+    Thread(target=_warm, args=(knowledge_base,), daemon=True).start()
+    script = Path(__file__).with_name("app.py")
+    app = st.App(str(script), middleware=[Middleware(_Headers)])
+    print(f"whygpu: http://{ADDRESS}:{port} (Ctrl+C stops it)", flush=True)
+    try:
+        app.run(config=configuration(port))
+    except KeyboardInterrupt:
+        return 0
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0
+    return 0
+
+
+def configuration(port: int) -> Mapping[str, object]:
+    """Streamlit's options, over whatever files and variables say."""
+    return {
+        "server.address": ADDRESS,
+        "server.port": port,
+        "server.headless": True,
+        "server.enableCORS": True,
+        "server.enableXsrfProtection": True,
+        "server.allowedHosts": [ADDRESS, "localhost"],
+        "server.maxUploadSize": 1,
+        "server.enableStaticServing": False,
+        "server.fileWatcherType": "none",
+        "server.enableAgentApi": False,
+        "browser.gatherUsageStats": False,
+        "client.showErrorDetails": "none",
+        "client.toolbarMode": "minimal",
+        "logger.hideWelcomeMessage": True,
+        "global.developmentMode": False,
+        "theme.light.primaryColor": "#0B5CAD",
+        "theme.dark.primaryColor": "#4C9BE8",
+    }
+
+
+def _free(port: int) -> int:
+    """The port, or a free one for 0; raises OSError where it cannot be had, OverflowError where there is none such."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        if os.name == "posix":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does: a port just left is free
+        probe.bind((ADDRESS, port))
+        return int(probe.getsockname()[1])
+
+
+def _refused(port: int, error: Exception) -> str:
+    if isinstance(error, OverflowError):
+        return f"there is no port {port}; choose one from 1024 to 65535 with --port"
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return f"port {port} of {ADDRESS} is in use; choose another with --port"
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return f"cannot listen on port {port} of {ADDRESS}: {reason}; choose another with --port"
+
+
+def _warm(knowledge_base: KnowledgeBase) -> None:
+    """Load what the first answer page needs while the visitor reads the first question."""
+    from whygpu_ui.knowledge import find  # noqa: PLC0415  imports streamlit
+
+    for name in ("pandas", "pyarrow", "altair"):
+        import_module(name)
+    with suppress(EngineError):  # the page says so, when it asks
+        find(knowledge_base, {})
+
+
+class _Headers:
+    """Adds the headers that hold a page to this server to every response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", []), *_HEADERS]
+            await send(message)
+
+        await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
