@@ -204,8 +204,11 @@ class Sections(Protocol):
     def assumed(self) -> tuple[Assumed, ...]:
         """What was assumed."""
 
-    def ranked(self) -> tuple[Plan, ...]:
-        """The best plan of each accelerator, in order."""
+    def best(self) -> Plan | None:
+        """The recommended plan."""
+
+    def others(self) -> tuple[Plan, ...]:
+        """The best plan of each other accelerator, in order."""
 
     def rejected(self) -> tuple[Rejection, ...]:
         """Accelerators without a plan left."""
@@ -249,19 +252,19 @@ class Advice:
         return self.sections.assumed()
 
     @cached_property
-    def plans(self) -> tuple[Plan, ...]:
-        """The recommendation and the alternatives, ranked: the best plan of each accelerator."""
-        return self.sections.ranked()
-
-    @property
     def recommendation(self) -> Plan | None:
         """The best plan; None where nothing satisfies the constraints."""
-        return self.plans[0] if self.plans else None
+        return self.sections.best()
+
+    @cached_property
+    def alternatives(self) -> tuple[Plan, ...]:
+        """The best plan of each other accelerator, ranked."""
+        return self.sections.others()
 
     @property
-    def alternatives(self) -> tuple[Plan, ...]:
-        """The other plans, ranked."""
-        return self.plans[1:]
+    def plans(self) -> tuple[Plan, ...]:
+        """The recommendation and the alternatives."""
+        return () if self.recommendation is None else (self.recommendation, *self.alternatives)
 
     @cached_property
     def rejected(self) -> tuple[Rejection, ...]:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from whygpu.cases import Case
     from whygpu.catalogue import Catalogue
     from whygpu.chain.strata import Strata
     from whygpu.errors import Place
     from whygpu.language.tree import Expression
+    from whygpu.load.domains import Domain
 
 Kind = Literal["choice", "number", "flag", "text"]
 Scope = Literal["session", "plan", "field"]
@@ -224,6 +226,30 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row of a table: the values each column allows, and what comes of them (nothing, where it has no rule)."""
+
+    id: str
+    rule: str
+    domains: tuple[Domain, ...]
+    effects: tuple[Effect, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A decision table; its rows are rules too, ``table/row``. ``hit``: what holds where several rows match."""
+
+    id: str
+    title: str
+    topic: str
+    hit: str
+    columns: tuple[str, ...]
+    rows: tuple[TableRow, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Assumption:
     """What an unanswered question assumes, when, and why."""
 
@@ -273,6 +299,10 @@ class Knowledge:
     rules: tuple[Rule, ...]
     catalogue: Catalogue
     strata: Strata
+    tables: tuple[Table, ...] = ()
+    cases: tuple[Case, ...] = ()
+    cited: frozenset[str] = frozenset()
+    """Every source that a fact names."""
 
     @cached_property
     def rule_by_id(self) -> Mapping[str, Rule]:

@@ -193,8 +193,10 @@ def _assumed(knowledge_base: KnowledgeBase, advice: Advice) -> None:
     if advice.assumed:
         st.header("What was assumed", anchor=False)
         for item in advice.assumed:
-            st.markdown(f"{rendered(asks[item.answer])} {assumed_text(knowledge_base, item.answer)}")
-            _change(item.answer, f"Answer it: {asks[item.answer]}", "assumed")
+            with st.container(horizontal=True, vertical_alignment="center"):
+                text = f"**{rendered(asks[item.answer])}** {assumed_text(knowledge_base, item.answer)}."
+                st.markdown(text, width="stretch")
+                _change(item.answer, "Answer", "assumed")
     assumed = {item.answer for item in advice.assumed}
     rest = [item for item in advice.open if item.question not in assumed]
     if rest:
@@ -204,9 +206,9 @@ def _assumed(knowledge_base: KnowledgeBase, advice: Advice) -> None:
 
 
 def _change(key: str, label: str, place: str) -> None:
-    st.button(
-        rendered(label), key=f"change-{place}-{key}", type="tertiary", on_click=go, args=(key,), kwargs={"change": True}
-    )
+    """A button to the question ``key``, from where the next step leads back here."""
+    name = f"change-{place}-{key}"
+    st.button(rendered(label), key=name, on_click=go, args=(key,), kwargs={"change": True})
 
 
 def _take_along(advice: Advice | None) -> None:
@@ -245,11 +247,5 @@ def _answers(knowledge_base: KnowledgeBase) -> None:
             dormant = "" if key in applicable else " (does not apply now)"
             _change(key, f"{questions[key]} {literal(text)}{dormant}", "given")
         else:
-            st.button(
-                f"Remove {literal(key)}: {literal(text)}",
-                key=f"forget-{key}",
-                type="tertiary",
-                on_click=forget,
-                args=(key,),
-            )
+            st.button(f"Remove {literal(key)}: {literal(text)}", key=f"forget-{key}", on_click=forget, args=(key,))
     st.button("Begin again", key="restart", on_click=restart)

@@ -28,12 +28,13 @@ def alternatives(advice: Advice) -> None:
         hide_index=True,
         height=_ROW_PX * (min(len(plans), _MOST_ROWS_SHOWN) + 1) + 3,
         column_config={
-            "Plan": st.column_config.TextColumn(width="medium", pinned=True),
+            "Plan": st.column_config.TextColumn(width="medium"),
             "$/h": st.column_config.NumberColumn(format="$%.2f", width="small", help="Empty: no price is known"),
             "Used": st.column_config.ProgressColumn(
-                format="percent", min_value=0.0, max_value=1.0, help="Likely need over usable memory", width="small"
+                format="%.0f%%", min_value=0, max_value=100, help="Likely need over usable memory", width="small"
             ),
             "GiB": st.column_config.TextColumn(help="Likely need of usable memory, per accelerator", width="small"),
+            "Behind by": st.column_config.TextColumn(width="large", help="What the recommendation has over it"),
             "Rank": st.column_config.NumberColumn(width="small", help="1 is recommended; equals share a rank"),
         },
     )
@@ -46,7 +47,7 @@ def _row(plan: Plan) -> dict[str, object]:
     return {
         "Plan": f"{plan.label} {plan.format.upper()}",
         "$/h": plan.cost.usd_per_hour if plan.cost else None,
-        "Used": memory.total_gib / usable if usable else None,
+        "Used": 100 * memory.total_gib / usable if usable else None,
         "GiB": f"{memory.total_gib:.1f} of {usable:.1f}" if usable else f"{memory.total_gib:.1f}",
         "Rank": plan.rank,
         "Fit": memory.verdict,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,12 +23,14 @@ PALETTE = {
     "logits": "#B8A900",
     "overhead": "#8A8A8A",
 }
-_SMALLEST = 0.005  # GiB; less cannot be seen
-_ROW_PX, _AXIS_PX, _LEGEND_ROW_PX = 46, 60, 26
+_SMALLEST = 0.005  # GiB; less is not worth a word
+_VISIBLE = 0.004  # of the widest bar; less is not worth a colour
+_LABEL_CHARACTERS = 20
+_LINE_PX, _GAP_PX, _AXIS_PX, _LEGEND_ROW_PX = 15, 18, 56, 22
 
 
 def parts(memory: Memory) -> dict[str, float]:
-    """GiB of each part that can be seen; what gradients and activations take one after the other counts once."""
+    """GiB of each part that is not negligible; what gradients and activations take one after the other counts once."""
     gradients, activations = memory.gradients_gib, memory.activations_gib + memory.reused_gib
     found = {
         "weights": memory.weights_gib,
@@ -46,34 +49,44 @@ def memory_chart(plans: Sequence[Plan], *, dark: bool) -> alt.LayerChart | alt.F
     import altair as alt  # noqa: PLC0415  slow, so serve() loads it while the visitor reads the first question
 
     ink = "#FAFAFA" if dark else "#111111"
+    widest = max(max(plan.memory.total_gib, plan.memory.usable_gib or 0.0) for plan in plans)
     rows: list[dict[str, object]] = []
     marks: list[dict[str, object]] = []
     for plan in plans:
-        label = f"{plan.label}|{plan.format.upper()}, {plan.memory.verdict}"
+        lines = [*wrap(plan.label, _LABEL_CHARACTERS), f"{plan.format.upper()}, {plan.memory.verdict}"]
+        label = "|".join(lines)
         for order, (name, gib) in enumerate(parts(plan.memory).items()):
-            rows.append({"plan": label, "part": name, "GiB": gib, "order": order})
+            if gib > _VISIBLE * widest:
+                rows.append({"plan": label, "part": name, "GiB": gib, "order": order})
         memory = plan.memory
         marks.append({"plan": label, "usable": memory.usable_gib, "low": memory.low_gib, "high": memory.high_gib})
     bars, limits = alt.InlineData(values=rows), alt.InlineData(values=marks)
     shown = [name for name in PALETTE if any(row["part"] == name for row in rows)]
-    axis = alt.Axis(labelExpr="split(datum.label, '|')", labelLimit=150, title=None, ticks=False, domain=False)
+    axis = alt.Axis(labelExpr="split(datum.label, '|')", labelLimit=150, labelOverlap=False, labelColor=ink, title=None)
     y = alt.Y("plan:N", sort=[str(mark["plan"]) for mark in marks], axis=axis)
-    legend = alt.Legend(orient="bottom", columns=2, title=None, labelLimit=150, symbolType="square")
+    legend = alt.Legend(orient="bottom", columns=2, title=None, labelLimit=150, labelColor=ink, symbolType="square")
     colour = alt.Color("part:N", legend=legend, scale=alt.Scale(domain=shown, range=[PALETTE[name] for name in shown]))
     tooltip = [alt.Tooltip("part:N", title="Part"), alt.Tooltip("GiB:Q", format=".2f")]
     stacked = (
         alt.Chart(bars)
         .mark_bar(height=18)
-        .encode(x=alt.X("GiB:Q", title="GiB per accelerator"), y=y, color=colour, order="order:Q", tooltip=tooltip)
+        .encode(
+            x=alt.X("GiB:Q", title="GiB per accelerator", axis=alt.Axis(labelColor=ink, titleColor=ink)),
+            y=y,
+            color=colour,
+            order="order:Q",
+            tooltip=tooltip,
+        )
     )
     span = [alt.Tooltip("low:Q", title="At least", format=".2f"), alt.Tooltip("high:Q", title="At most", format=".2f")]
     ranges = alt.Chart(limits).mark_rule(color=ink, strokeWidth=1.5).encode(x="low:Q", x2="high:Q", y=y, tooltip=span)
     usable = (
         alt.Chart(limits)
-        .mark_tick(color=ink, thickness=4, height=32)
+        .mark_tick(color=ink, thickness=4, height=32, opacity=1)
         .encode(x="usable:Q", y=y, tooltip=[alt.Tooltip("usable:Q", title="Usable GiB", format=".2f")])
     )
-    height = _ROW_PX * len(plans) + _AXIS_PX + _LEGEND_ROW_PX * ((len(shown) + 1) // 2)
+    lines_shown = max(str(mark["plan"]).count("|") + 1 for mark in marks)
+    height = (_LINE_PX * lines_shown + _GAP_PX) * len(plans) + _AXIS_PX + _LEGEND_ROW_PX * ((len(shown) + 1) // 2)
     return alt.layer(stacked, ranges, usable).properties(height=height, description=description(plans))
 
 

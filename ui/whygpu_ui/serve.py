@@ -88,6 +88,8 @@ def configuration(port: int) -> Mapping[str, object]:
         "client.toolbarMode": "minimal",
         "logger.hideWelcomeMessage": True,
         "global.developmentMode": False,
+        "theme.headingFontSizes": ["1.75rem", "1.375rem", "1.125rem", "1rem", "1rem", "1rem"],
+        "theme.paddingTop": "2rem",
         "theme.light.primaryColor": "#0B5CAD",
         "theme.dark.primaryColor": "#4C9BE8",
     }

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 8
 """Choices shown side by side; more than these go into a list that can be searched."""
 _MAX_TEXT = 200
+_NOTHING = "nothing is assumed, and nothing is limited by it"
 _FLAGS = {"true": "yes", "false": "no"}
 
 
@@ -53,8 +54,7 @@ def _progress(knowledge_base: KnowledgeBase, question: Question) -> None:
     passed = state().passed
     if passed is not None:
         asked = next(item.ask for item in knowledge_base.knowledge.questions if item.id == passed)
-        text = assumed_text(knowledge_base, passed) or "Nothing is assumed, and nothing is limited by it."
-        st.info(f"{rendered(asked)} You don't know. {text}")
+        st.info(f"{rendered(asked)} You don't know. {assumed_text(knowledge_base, passed) or _NOTHING}.")
 
 
 # the field
@@ -138,21 +138,21 @@ def _submit(question: Question, spec: NameSpec, key: str) -> None:
 
 
 def assumed_text(knowledge_base: KnowledgeBase, question: str) -> str:
-    """What is assumed where a question has no answer, and why; empty where nothing is."""
+    """What is assumed where a question has no answer, and why, as a clause; empty where nothing is."""
     answers = {key: value for key, value in state().answers.items() if key != question}
     advice = find(knowledge_base, answers).advice
     item = next((item for item in advice.assumed if item.answer == question), None) if advice else None
     if item is None:
         return ""
     spec = knowledge_base.knowledge.vocabulary[item.name]
-    return f"Assumed: {code(show_plain(item.value, spec.unit, item.name))}, because {rendered(item.because)}."
+    return f"{code(show_plain(item.value, spec.unit, item.name))} is assumed, because {rendered(item.because)}"
 
 
 def _if_unknown(knowledge_base: KnowledgeBase, question: Question) -> None:
     now = state()
-    text = assumed_text(knowledge_base, question.id) or "Nothing is assumed, and nothing is limited by it."
+    text = assumed_text(knowledge_base, question.id) or _NOTHING
     said = question.id in now.answers and now.answers[question.id] is None
-    st.markdown(f"You said that you don't know. {text}" if said else f"If you don't know: {text[:1].lower()}{text[1:]}")
+    st.markdown(f"{'You said that you don' if said else 'If you don'}'t know: {text}.")
 
 
 def _so_far(knowledge_base: KnowledgeBase) -> None:

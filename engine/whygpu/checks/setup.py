@@ -196,6 +196,7 @@ class CardKind:
     card_class: str = ""
     software: str = "cuda"
     link: str = "none"
+    memory: str = ""
 
 
 @dataclass(frozen=True, slots=True)

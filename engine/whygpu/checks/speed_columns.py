@@ -9,7 +9,7 @@ import numpy as np
 
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.reckoning import Range
-from whygpu.checks.setup import Device, FloatArray, Setup, Split
+from whygpu.checks.setup import CardKind, Device, FloatArray, Setup, Split
 from whygpu.checks.shape import ModelShape
 
 LIKELY = 1
@@ -36,6 +36,17 @@ class Band:
     def of_time(cls, rows: FloatArray, factor: float = 1.0) -> Band:
         """From rows worst to best of something of which less is better."""
         return cls(rows[2] * factor, rows[1] * factor, rows[0] * factor)
+
+
+def _words(kind: CardKind) -> dict[str, str]:
+    """A card's words as coefficients know them."""
+    return {
+        "generation": kind.generation,
+        "class": kind.card_class,
+        "software": kind.software,
+        "link": kind.link,
+        "memory": kind.memory,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +83,7 @@ class Columns:
         )
         tensor, pipeline, data, nodes, gathers = (np.broadcast_to(column, (device.size,)) for column in table.T)
         base = setup.context(shape)
-        contexts = tuple(
-            {
-                **base,
-                "generation": kind.generation,
-                "class": kind.card_class,
-                "software": kind.software,
-                "link": kind.link,
-            }
-            for kind in device.kinds
-        )
+        contexts = tuple({**base, **_words(kind)} for kind in device.kinds)
         return cls(shape, setup, device, tensor, pipeline, data, nodes, gathers, coefficients, contexts)
 
     def more_is_better(self, name: str) -> FloatArray:

@@ -1,7 +1,8 @@
 """Speed of models that read and write tokens: roofline of prefill and of decode (Williams et al. 2009; Pope et al. 2022).
 
 A decode step reads the active weights and the cache once: it takes the longer of that, over the memory bandwidth, and of its
-arithmetic, over the peak rate. Prefill is arithmetic. Tensor parallelism adds two all-reduces a layer.
+arithmetic, over the peak rate; matrix units work on whole tiles, so few requests cost as much as a tile's rows. Prefill is
+arithmetic. Tensor parallelism adds two all-reduces a layer.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def work(columns: Columns) -> InferenceWork:
     requests = columns.requests()
     weights = weights_read(shape, columns, requests)
     cache = cache_read(columns) * requests
-    flops = 2.0 * shape.matmul_parameters * requests
+    rows = np.maximum(requests, columns.less_is_better("decode-rows"))
+    flops = 2.0 * shape.matmul_parameters * rows
     bandwidth_share, decode_share = (
         columns.more_is_better("decode-bandwidth-share"),
         columns.more_is_better("decode-mfu"),
@@ -67,13 +69,11 @@ def work(columns: Columns) -> InferenceWork:
     prefill_flops = prompt_flops(shape, prompt)
     prefill_wire = _wire(columns, wire.all_reduce_s(columns.tensor, np.float64(prompt) * width), layers)
     once = weights_read(shape, columns, np.full(device.size, float(prompt))) / columns.tensor / bandwidth
-    prefill = (
-        np.maximum(prefill_flops / (columns.tensor * device.flops_s * prefill_share), np.maximum(once, launch))
-        + gap
-        + prefill_wire
-    )
+    arithmetic = prefill_flops * pipeline_fill(columns, prompt) / (columns.tensor * device.flops_s * prefill_share)
+    prefill = np.maximum(arithmetic, np.maximum(once, launch)) + gap + prefill_wire
     # A request that joins others waits for the step that is under way.
-    ttft = prefill + np.where(requests > 1, token, 0.0)
+    server = columns.less_is_better("request-s")
+    ttft = prefill + server + np.where(requests > 1, token, 0.0)
     output = max(setup.output_tokens, 1)
     cycle = requests * prefill / columns.pipeline + output * token
     tokens = columns.data * requests * output / cycle
@@ -98,6 +98,17 @@ def work(columns: Columns) -> InferenceWork:
         ttft,
         tokens,
     )
+
+
+def pipeline_fill(columns: Columns, prompt: int) -> FloatArray:
+    """Time of a prompt over pipeline stages against one card: (chunks + stages - 1) / (chunks * stages).
+
+    The chunks a runtime cuts a prompt into follow each other through the stages (Huang et al. 2019, GPipe, 2.3).
+    """
+    chunk = columns.coefficients.pick("prefill-chunk-tokens", columns.contexts[0]).likely
+    chunks = float(np.ceil(max(prompt, 1) / chunk))
+    filled: FloatArray = (chunks + columns.pipeline - 1) / (chunks * columns.pipeline)
+    return filled
 
 
 def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> FloatArray:
@@ -198,9 +209,10 @@ def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
     once = float(weights_read(shape, columns, np.full(device.size, float(prompt)))[i])
     prefill = Reckoning(
         "prefill_s",
-        "max(flops / (tensor * rate * mfu), weights / tensor / (bandwidth * share), launch) + gap + wire",
+        "max(flops * filled / (tensor * rate * mfu), weights / tensor / (bandwidth * share), launch) + gap + wire",
         (
             Term("flops", done.prefill_flops, "operations", ("kaplan-2020",)),
+            Term("filled", float(pipeline_fill(columns, prompt)[i]), "share", (), "pipeline stages at work together"),
             tensor,
             rate,
             share("prefill-mfu", "mfu"),
@@ -229,10 +241,11 @@ def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
     )
     compute = Reckoning(
         "compute_s",
-        "2 * active * requests / (tensor * rate * mfu)",
+        "2 * active * max(requests, rows) / (tensor * rate * mfu)",
         (
             Term("active", shape.matmul_parameters, "parameters", shape.source),
             requests,
+            share("decode-rows", "rows"),
             tensor,
             rate,
             share("decode-mfu", "mfu"),
@@ -274,9 +287,10 @@ def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
         token,
         Reckoning(
             "ttft_ms",
-            "1000 * (prefill_s + wait)",
+            "1000 * (prefill_s + server + wait)",
             (
                 prefill.as_term(),
+                share("request-s", "server"),
                 Term(
                     "wait",
                     likely(done.token_s) if done.requests[i] > 1 else 0.0,

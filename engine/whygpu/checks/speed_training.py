@@ -70,7 +70,7 @@ def work(columns: Columns) -> TrainingWork:
     accumulation = max(setup.gradient_accumulation, 1)
     bubble = (columns.pipeline - 1) / (accumulation + columns.pipeline - 1)
     layers = shape.layers + shape.encoder_layers
-    launch = columns.less_is_better("launch-s-per-layer") * layers * passes(columns) / 2
+    launch = columns.less_is_better("training-launch-s-per-layer") * layers
     cards = columns.tensor * columns.pipeline
     compute = np.maximum(flops / (cards * device.flops_s * mfu), launch) / (1 - bubble)
     trained = float(

@@ -1,6 +1,6 @@
 """Speed of models that work on whole samples: operations per sample over the share of the peak rate they reach.
 
-The longest of arithmetic, of reading the weights, and of the host's work decides. Diffusion repeats it for every step.
+The longer of arithmetic and of moving weights and activations decides, and the host's work comes on top. Diffusion repeats it for every step.
 """
 
 from __future__ import annotations
@@ -40,11 +40,20 @@ def work(columns: Columns) -> VisionWork:
     mfu = columns.more_is_better("vision-mfu")
     weights = setup.format.weight_bytes(shape)
     compute = flops / (columns.tensor * device.flops_s * mfu)
-    read = weights / columns.tensor / (device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share"))
+    traffic = columns.less_is_better("traffic-per-activation") * moved_bytes(columns)
+    bandwidth = device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
+    read = (weights + traffic) / columns.tensor / bandwidth
     fixed = columns.less_is_better("vision-step-s")
     batch = steps * (np.maximum(compute, read) + fixed)
     samples = columns.data * columns.pipeline * setup.batch_size / batch
     return VisionWork(columns, flops, steps, mfu, weights, compute, read, fixed, batch, samples)
+
+
+def moved_bytes(columns: Columns) -> float:
+    """Bytes of one batch's activations at the computing width, where the model's figure is known."""
+    shape, setup = columns.shape, columns.setup
+    each = shape.activation_bytes_per_sample * setup.format.compute_bits / 32
+    return each * setup.pixel_scale(shape) * setup.batch_size
 
 
 def bands(done: VisionWork) -> dict[str, Band]:
@@ -91,9 +100,11 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
     )
     read = Reckoning(
         "read_s",
-        "weights / tensor / (bandwidth * share)",
+        "(weights + moved * traffic) / tensor / (bandwidth * share)",
         (
             Term("weights", done.weight_bytes, "bytes", shape.source),
+            Term("moved", moved_bytes(columns), "bytes", shape.source, "activations of a batch"),
+            coefficient("traffic-per-activation", "traffic"),
             tensor,
             Term("bandwidth", float(device.bandwidth_bytes_s[i]), "bytes/s"),
             coefficient("decode-bandwidth-share", "share"),

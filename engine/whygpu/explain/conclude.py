@@ -110,18 +110,21 @@ class Conclusion:
 
     # plans
 
-    def ranked(self) -> tuple[Plan, ...]:
-        """The best plan of each accelerator with its variants; co-recommended ones share the first rank."""
+    def best(self) -> Plan | None:
+        """The recommended plan with its variants."""
+        return self._head(1, self._groups[0]) if self._groups else None
+
+    def others(self) -> tuple[Plan, ...]:
+        """The best plan of each other accelerator with its variants; co-recommended ones share the first rank."""
+        return tuple(self._head(position, rows) for position, rows in enumerate(self._groups[1:], start=2))
+
+    def _head(self, position: int, rows: list[int]) -> Plan:
+        best, variants = self._groups[0][0], tuple(self._plan(row, None, ()) for row in rows[1:])
+        if self._equal(rows[0], best):
+            return self._plan(rows[0], 1, variants)
         ranking = self._c.ranking
-        found: list[Plan] = []
-        for position, rows in enumerate(self._groups if ranking is not None else (), start=1):
-            head, best = rows[0], self._groups[0][0]
-            tied = self._equal(head, best)
-            plan = self._plan(head, 1 if tied else position, tuple(self._plan(row, None, ()) for row in rows[1:]))
-            if not tied and ranking is not None:
-                plan = replace(plan, behind="unverified" if self._c.unverified[head] else ranking.behind(head, best))
-            found.append(plan)
-        return tuple(found)
+        behind = "unverified" if self._c.unverified[rows[0]] or ranking is None else ranking.behind(rows[0], best)
+        return replace(self._plan(rows[0], position, variants), behind=behind)
 
     def _plan(self, index: int, rank: int | None, variants: tuple[Plan, ...]) -> Plan:
         if self._c.field_ is None:

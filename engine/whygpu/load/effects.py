@@ -113,9 +113,13 @@ class EffectReader:
             if inner is None:
                 self._add(key, "wrong-type", f"{self._what} concludes '{name}' without a value")
             elif self.concludable(name, key):
-                value = self._reading.value_of(inner, self._reading.vocabulary[name], self._what)
-                if value is not None:
-                    yield Conclude(name, value)
+                yield from (item.effect for item in self.conclusion(name, inner))
+
+    def conclusion(self, name: str, node: Node) -> Iterator[Placed]:
+        """The conclusion that the name, which may be concluded, has the value at ``node``."""
+        value = self._reading.value_of(node, self._reading.vocabulary[name], self._what)
+        if value is not None:
+            yield Placed(Conclude(name, value), node)
 
     def concludable(self, name: str, key: Node) -> bool:
         """Whether rules may conclude the name; adds a problem where not."""

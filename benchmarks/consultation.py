@@ -1,0 +1,134 @@
+"""One consultation, stage by stage, on both engines, and the command line as a process.
+
+    python benchmarks/consultation.py [--rules 100 150 500 1000 2000] [--plans 300] [--repeat 30] [--kb DIR] [--json FILE]
+
+The knowledge base's own rules are repeated under new ids until there are as many as asked; the catalogue is cut to as many accelerators as
+give about that many plans. Times are medians of warm runs, in milliseconds, of ``kb.advise`` up to the recommendation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import whygpu
+from whygpu import consult as consult_module
+from whygpu.chain.strata import stratify
+
+ANSWERS = {"phase": "inference", "model": "llama-3.1-70b", "concurrency": 8}
+STAGES = {
+    "_answer": "answers",
+    "_size": "answers",
+    "_session_stratum": "session rules",
+    "_enumerate": "plans",
+    "_plan_stratum": "plan rules",
+    "_reject": "plan rules",
+    "_compare": "field values",
+    "_field_values": "field values",
+    "_rank": "ranking",
+}
+
+
+def enlarged(kb: whygpu.KnowledgeBase, rules: int, plans: int) -> whygpu.KnowledgeBase:
+    """The knowledge base with so many rules, and with the accelerators that give about so many plans."""
+    knowledge = kb.knowledge
+    own = knowledge.rules
+    many = [
+        rule if copy == 0 else replace(rule, id=f"{rule.id}.{copy}", title=f"{rule.title} ({copy})", overrides=())
+        for copy in range(-(-rules // len(own)))
+        for rule in own
+    ][:rules]
+    formats = len({(plan.format, plan.method) for head in kb.advise(ANSWERS).plans for plan in (head, *head.variants)})
+    cards = dict(list(knowledge.catalogue.accelerators.items())[: max(plans // formats, 1)])
+    offerings = tuple(item for item in knowledge.catalogue.offerings if item.accelerator in cards)
+    catalogue = replace(knowledge.catalogue, accelerators=MappingProxyType(cards), offerings=offerings)
+    strata, problems = stratify(many, knowledge.values)
+    if problems:
+        raise SystemExit(str(problems[0]))
+    return whygpu.KnowledgeBase(replace(knowledge, rules=tuple(many), strata=strata, catalogue=catalogue))
+
+
+def timed_stages() -> dict[str, float]:
+    """Wrap the driver's methods so that each adds its time to the stage it belongs to."""
+    spent: dict[str, float] = defaultdict(float)
+
+    def wrap(name: str, stage: str) -> None:
+        original = getattr(consult_module._Run, name)
+
+        def method(*arguments: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return original(*arguments)
+            finally:
+                spent[stage] += time.perf_counter() - start
+
+        setattr(consult_module._Run, name, method)
+
+    for name, stage in STAGES.items():
+        wrap(name, stage)
+    return spent
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rules", type=int, nargs="+", default=[100, 150, 500, 1000, 2000])
+    parser.add_argument("--plans", type=int, default=300)
+    parser.add_argument("--repeat", type=int, default=30)
+    parser.add_argument("--kb", help="the knowledge base's folder")
+    parser.add_argument("--json", type=Path, help="write the figures here as well")
+    options = parser.parse_args()
+    start = time.perf_counter()
+    kb = whygpu.load(options.kb)
+    print(f"load {1e3 * (time.perf_counter() - start):.0f} ms")
+    spent = timed_stages()
+    rows: list[dict[str, Any]] = []
+    for rules in options.rules:
+        for engine in ("durable", "evaluator"):
+            base = enlarged(kb, rules, options.plans)
+            start = time.perf_counter()
+            plans = len(base.consult(ANSWERS, engine=engine).alive)
+            first = time.perf_counter() - start
+            times: list[float] = []
+            spent.clear()
+            for _ in range(options.repeat):
+                start = time.perf_counter()
+                _ = base.advise(ANSWERS, engine=engine).recommendation
+                times.append(time.perf_counter() - start)
+            stages = {stage: 1e3 * seconds / options.repeat for stage, seconds in spent.items()}
+            median = 1e3 * statistics.median(times)
+            split = ", ".join(f"{stage} {value:.1f}" for stage, value in stages.items())
+            print(
+                f"{rules:5} rules x {plans} plans, {engine:9} {median:7.1f} ms  ({split}; first, with compiling {1e3 * first:.0f})"
+            )
+            rows.append({"rules": rules, "plans": plans, "engine": engine, "median_ms": median, "stages_ms": stages})
+    command = [
+        sys.executable,
+        "-m",
+        "whygpu.cli",
+        "explain",
+        *(f"--set={key}={value}" for key, value in ANSWERS.items()),
+    ]
+    process: list[float] = []
+    for _ in range(7):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        process.append(time.perf_counter() - start)
+    print(f"kb-explain as a process {statistics.median(process):.2f} s")
+    rows.append({"process_s": statistics.median(process)})
+    if options.json is not None:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Numbers as people write and read them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whygpu.quantity import parse_number, parse_pixels, show
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "value"),
+    [
+        ("8B", None, 8e9),
+        ("70e9", None, 70e9),
+        ("32k", "tokens", 32_000),
+        ("32Ki", "tokens", 32_768),
+        ("1.5M", None, 1.5e6),
+        ("16GiB", "GiB", 16),
+        ("16GiB", "bytes", 16 * 2**30),
+        ("16GB", "bytes", 16e9),
+        ("512 MiB", "bytes", 512 * 2**20),
+        ("200 ms", "ms", 200),
+        ("2s", "ms", 2000),
+        ("1,000", None, 1000),
+        ("$2.50", "USD/hour", 2.5),
+        ("-3", None, -3),
+    ],
+)
+def test_suffixes(text: str, unit: str | None, value: float) -> None:
+    assert parse_number(text, unit) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "many", "8BB", "8 apples", "1e999", "nan", "inf", "0x10", "8" * 100, "1 2", "--3"]
+)
+def test_what_is_no_number(text: str) -> None:
+    assert parse_number(text) is None
+
+
+@pytest.mark.parametrize(("text", "pixels"), [("1920x1080", 2_073_600), ("640", 409_600), ("640X480", 307_200)])
+def test_resolutions(text: str, pixels: float) -> None:
+    assert parse_pixels(text) == pixels
+
+
+@pytest.mark.parametrize("text", ["", "x", "12by12", "1x2x3", "-1x5", "9999999x1", "1.5x2"])
+def test_what_is_no_resolution(text: str) -> None:
+    assert parse_pixels(text) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (8.03e9, "parameters", "8.03B"),
+        (1, "requests", "1 request"),
+        (2, "requests", "2 requests"),
+        (0.526, "USD/hour", "$0.53/hour"),
+        (26.25, "GiB", "26.2 GiB"),
+        (1234.5, "ms", "1,234 ms"),
+        (math.nan, "ms", "unknown"),
+        (0, None, "0"),
+        (0.0002, None, "0.0002"),
+    ],
+)
+def test_shown(value: float, unit: str | None, text: str) -> None:
+    assert show(value, unit) == text
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([None, "GiB", "ms", "USD", "tokens"]))
+def test_anything_can_be_shown(value: float, unit: str | None) -> None:
+    assert show(value, unit)
+
+
+@given(st.text(max_size=80), st.sampled_from([None, "bytes", "GiB", "ms", "USD/hour"]))
+def test_any_text_is_a_finite_number_or_none(text: str, unit: str | None) -> None:
+    found = parse_number(text, unit)
+    assert found is None or math.isfinite(found)
