@@ -1,9 +1,10 @@
 """One consultation, stage by stage, on both engines, and the command line as a process.
 
-    python benchmarks/consultation.py [--rules 100 150 500 1000 2000] [--plans 300] [--repeat 30] [--kb DIR] [--json FILE]
+    python benchmarks/consultation.py [--rules 100 150 500 1000 2000] [--plans 300] [--repeat 30] [--kb DIR]
 
-The knowledge base's own rules are repeated under new ids until there are as many as asked; the catalogue is cut to as many accelerators as
-give about that many plans. Times are medians of warm runs, in milliseconds, of ``kb.advise`` up to the recommendation.
+The knowledge base's own rules are repeated under new ids until there are as many as asked; the catalogue is cut to as
+many accelerators as give about that many plans. Times are medians of warm runs, in milliseconds, of ``kb.advise`` up
+to the recommendation.
 """
 
 from __future__ import annotations
@@ -107,9 +108,7 @@ def main() -> int:
             stages = {stage: 1e3 * seconds / options.repeat for stage, seconds in spent.items()}
             median = 1e3 * statistics.median(times)
             split = ", ".join(f"{stage} {value:.1f}" for stage, value in stages.items())
-            print(
-                f"{rules:5} rules x {plans} plans, {engine:9} {median:7.1f} ms  ({split}; first, with compiling {1e3 * first:.0f})"
-            )
+            print(f"{rules:5} rules x {plans} plans, {engine:9} {median:7.1f} ms  ({split}; first {1e3 * first:.0f})")
             rows.append({"rules": rules, "plans": plans, "engine": engine, "median_ms": median, "stages_ms": stages})
     command = [
         sys.executable,

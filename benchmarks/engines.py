@@ -2,10 +2,11 @@
 
     python benchmarks/engines.py [--rules 100 500 2000] [--candidates 60 300] [--repeat 7] [--json FILE]
 
-Each rule is a conjunction: one test of a session fact, and two or three of a candidate's figures against constants. About a third of all
-instances fire. Every engine must report the same firings before its time counts. clipspy, experta and zen-engine take part where they
-are installed (benchmarks/README.md); whygpu's two engines are asked as a consultation asks them: compiled once, facts asserted, fired.
-Compiling is timed apart. zen-engine evaluates one decision table per candidate, as its users do.
+Each rule is a conjunction: one test of a session fact, and one or two of a candidate's figures against constants. About
+a quarter of all instances fire. Every engine must report the same firings before its time counts. clipspy, experta and
+zen-engine take part where they are installed (benchmarks/README.md); whygpu's two engines are asked as a consultation
+asks them: compiled once, facts asserted, fired. Compiling is timed apart. zen-engine evaluates one decision table per
+candidate, as its users do.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Case:
 
 
 def make_case(rules: int, candidates: int, seed: int) -> Case:
-    """Draw a case; thresholds are spread so that about a third of the instances fire."""
+    """Draw a case; thresholds are spread so that about a quarter of the instances fire."""
     draw = random.Random(seed)
     made = tuple(
         (
@@ -161,7 +162,8 @@ def clips_runner(case: Case) -> Callable[[], Firings]:
         test = f"({figure} ?v&:({op} ?v {threshold}))"
         extra = "" if kind is None else f"(kind {kind})"
         environment.build(
-            f"(defrule r{number} (session (phase {phase})) (plan (id ?i) {test} {extra}) => (assert (fired (rule {number}) (plan ?i))))"
+            f"(defrule r{number} (session (phase {phase})) (plan (id ?i) {test} {extra}) "
+            f"=> (assert (fired (rule {number}) (plan ?i))))"
         )
 
     def run() -> Firings:

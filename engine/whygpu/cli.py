@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from whygpu.errors import EngineError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from whygpu.api import KnowledgeBase
     from whygpu.load.document import Node
@@ -30,7 +30,8 @@ def explain_main(arguments: Sequence[str] | None = None) -> int:
         epilog=f"example: {EXAMPLE}",
     )
     _explain_options(parser)
-    return _run(lambda: _explain(parser.parse_args(arguments), parser))
+    options = parser.parse_args(arguments)
+    return _run(lambda: _explain(options, parser), options.format)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     match options.command:
         case "explain":
-            return _run(lambda: _explain(options, explain))
+            return _run(lambda: _explain(options, explain), options.format)
         case "check":
             return _run(lambda: _check(options))
         case _:
@@ -79,15 +80,20 @@ def _explain_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(command: object) -> int:
-    """Run a command; every problem of the input goes to standard error."""
+def _run(command: Callable[[], int], form: str = "text") -> int:
+    """Run a command; every problem of the input goes to standard error, as data where ``form`` is json."""
     try:
-        return int(command())  # type: ignore[operator]
+        return command()
     except InputError as error:
-        from whygpu.render.problems import problems_text  # noqa: PLC0415  only where something is wrong
+        from whygpu.render.plain import problem_dicts  # noqa: PLC0415  only where something is wrong
+        from whygpu.render.problems import problems_text  # noqa: PLC0415
         from whygpu.render.style import Style  # noqa: PLC0415
 
-        print(problems_text(error.problems, Style.of(sys.stderr)), file=sys.stderr)
+        if form == "json":
+            json.dump({"error": problem_dicts(error.problems)}, sys.stderr, indent=1, ensure_ascii=False)
+            sys.stderr.write("\n")
+        else:
+            print(problems_text(error.problems, Style.of(sys.stderr)), file=sys.stderr)
         return BAD_INPUT
     except EngineError as error:
         print(f"engine: {error}", file=sys.stderr)

@@ -298,10 +298,10 @@ def test_a_key_that_does_not_apply_warns(run: Callable[..., subprocess.Completed
 
 
 def test_a_bare_kb_explain_prints_help_with_an_example() -> None:
-    command = shutil.which("kb-explain")
-    if command is None:
-        pytest.skip("kb-explain is not installed on the path of this environment")
-    done = subprocess.run([command], capture_output=True, text=True, timeout=60, check=False)
+    command = Path(sys.executable).parent / "kb-explain"
+    if not command.exists():
+        pytest.skip("kb-explain is not installed in this environment")
+    done = subprocess.run([str(command)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
     assert "example: kb-explain --set" in done.stdout
 
@@ -318,3 +318,27 @@ def test_a_closed_pipe_is_no_error() -> None:
         env={"PATH": _path(), "PYTHONPATH": "engine"},
     )
     assert "Traceback" not in done.stderr
+
+
+def test_problems_as_json(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = run("explain", "--set", "modle=x", "--set", "phase=y", "--format", "json")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    problems = json.loads(done.stderr)["error"]
+    assert [problem["code"] for problem in problems] == ["unknown-key", "bad-choice"]
+    assert problems[0]["help"] == "did you mean 'model'?"
+
+
+def test_without_a_compiler_the_evaluator_answers_and_durable_says_what_to_do() -> None:
+    """As on a machine where durable-rules could not be built: its module cannot be imported."""
+    program = (
+        "import sys; sys.modules['durable_rules_engine'] = None; from whygpu.cli import explain_main; "
+        "sys.exit(explain_main(['--set', 'model=llama-3.1-8b', '--engine', sys.argv[1]]))"
+    )
+    for engine, status in (("evaluator", 0), ("durable", 2)):
+        done = subprocess.run(
+            [sys.executable, "-c", program, engine], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+        )
+        assert done.returncode == status, done.stderr
+        assert "Traceback" not in done.stderr
+        assert ("--engine evaluator" in done.stderr) == (engine == "durable")

@@ -149,7 +149,9 @@ def _infeasible(knowledge_base: KnowledgeBase, advice: Advice) -> None:
         for rule in advice.infeasible.conflict:
             st.markdown(f"- {rendered(rules[rule].title) if rule in rules else code(rule)} ({code(rule)})")
             _mend(knowledge_base, rule, "conflict")
-    if advice.infeasible.relaxations:
+    if not advice.infeasible.relaxations:
+        st.markdown("Lifting a single one of the constraints brings no plan back: every plan fails on several.")
+    else:
         st.header("Any one of these, lifted, would bring a plan back", anchor=False)
         for item in advice.infeasible.relaxations:
             st.markdown(f"- {rendered(item.text)} Without {code(item.constraint)}: {code(item.plan)}")
@@ -193,9 +195,9 @@ def _assumed(knowledge_base: KnowledgeBase, advice: Advice) -> None:
     if advice.assumed:
         st.header("What was assumed", anchor=False)
         for item in advice.assumed:
-            with st.container(horizontal=True, vertical_alignment="center"):
-                text = f"**{rendered(asks[item.answer])}** {assumed_text(knowledge_base, item.answer)}."
-                st.markdown(text, width="stretch")
+            words, button = st.columns([4, 1.2], vertical_alignment="center", wrap=False)
+            words.markdown(f"**{rendered(asks[item.answer])}** {assumed_text(knowledge_base, item.answer)}.")
+            with button:
                 _change(item.answer, "Answer", "assumed")
     assumed = {item.answer for item in advice.assumed}
     rest = [item for item in advice.open if item.question not in assumed]

@@ -62,7 +62,14 @@ def memory_chart(plans: Sequence[Plan], *, dark: bool) -> alt.LayerChart | alt.F
         marks.append({"plan": label, "usable": memory.usable_gib, "low": memory.low_gib, "high": memory.high_gib})
     bars, limits = alt.InlineData(values=rows), alt.InlineData(values=marks)
     shown = [name for name in PALETTE if any(row["part"] == name for row in rows)]
-    axis = alt.Axis(labelExpr="split(datum.label, '|')", labelLimit=150, labelOverlap=False, labelColor=ink, title=None)
+    axis = alt.Axis(
+        labelExpr="split(datum.label, '|')",
+        labelLimit=150,
+        labelOverlap=False,
+        labelOffset=-6,
+        labelColor=ink,
+        title=None,
+    )
     y = alt.Y("plan:N", sort=[str(mark["plan"]) for mark in marks], axis=axis)
     legend = alt.Legend(orient="bottom", columns=2, title=None, labelLimit=150, labelColor=ink, symbolType="square")
     colour = alt.Color("part:N", legend=legend, scale=alt.Scale(domain=shown, range=[PALETTE[name] for name in shown]))
@@ -85,7 +92,7 @@ def memory_chart(plans: Sequence[Plan], *, dark: bool) -> alt.LayerChart | alt.F
         .mark_tick(color=ink, thickness=4, height=32, opacity=1)
         .encode(x="usable:Q", y=y, tooltip=[alt.Tooltip("usable:Q", title="Usable GiB", format=".2f")])
     )
-    lines_shown = max(str(mark["plan"]).count("|") + 1 for mark in marks)
+    lines_shown = min(max(str(mark["plan"]).count("|") + 1 for mark in marks), 3)
     height = (_LINE_PX * lines_shown + _GAP_PX) * len(plans) + _AXIS_PX + _LEGEND_ROW_PX * ((len(shown) + 1) // 2)
     return alt.layer(stacked, ranges, usable).properties(height=height, description=description(plans))
 

@@ -67,13 +67,17 @@ def step_tokens(shape: ModelShape, setup: Setup) -> float:
 
 
 def in_flight_layers(shape: ModelShape, setup: Setup, split: Split) -> float:
-    """Layers whose activations a stage holds: its own, for as many micro-batches as are under way (1F1B, at most the stages)."""
+    """Layers whose activations a stage holds: its own, for as many micro-batches as are under way (1F1B, at most the
+    stages).
+    """
     layers = shape.layers + shape.encoder_layers
     return layers * stage_share(layers, split.pipeline) * min(split.pipeline, max(setup.gradient_accumulation, 1))
 
 
 def checkpoint_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
-    """Bytes per token kept at the start of each recomputed layer: its input (2 s b h in 16-bit, Korthikanti et al. 2022, 5.3)."""
+    """Bytes per token kept at the start of each recomputed layer: its input (2 s b h in 16-bit, Korthikanti et al.
+    2022, 5.3).
+    """
     return shape.hidden_size * width(setup) / split.tensor
 
 
@@ -107,7 +111,9 @@ def layer_range(shape: ModelShape, setup: Setup, split: Split, coefficients: Coe
 
 
 def score_bytes(shape: ModelShape, setup: Setup) -> float:
-    """Bytes per token of written-out attention scores, their softmax and its mask: 5 * heads * length (Korthikanti et al. 2022, 4.1)."""
+    """Bytes per token of written-out attention scores, their softmax and its mask: 5 * heads * length (Korthikanti et
+    al. 2022, 4.1).
+    """
     if setup.attention != "eager" or setup.gradient_checkpointing == "selective":
         return 0.0
     length = (
@@ -122,7 +128,9 @@ def _whole(shape: ModelShape, setup: Setup, split: Split, coefficients: Coeffici
 
 
 def sample_bytes(shape: ModelShape, setup: Setup) -> float:
-    """Bytes kept of one sample, scaled with the area of the image and the width of the numbers; checkpoints keep a layer's share."""
+    """Bytes kept of one sample, scaled with the area of the image and the width of the numbers; checkpoints keep a
+    layer's share.
+    """
     share = 1.0 if setup.training_precision in FULL_WIDTH else shape.activation_16bit_share or 0.5
     kept = shape.activation_bytes_per_sample * setup.pixel_scale(shape) * share
     if setup.gradient_checkpointing == "full" and shape.layers:

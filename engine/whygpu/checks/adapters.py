@@ -1,4 +1,6 @@
-"""Parameters of low-rank adapters: rank * (inputs + outputs) for each matrix they sit beside (Hu et al. 2021, arXiv:2106.09685)."""
+"""Parameters of low-rank adapters: rank * (inputs + outputs) for each matrix they sit beside (Hu et al. 2021,
+arXiv:2106.09685).
+"""
 
 from __future__ import annotations
 

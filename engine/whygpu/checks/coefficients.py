@@ -1,4 +1,6 @@
-"""Coefficients: measured shares, overheads and rates that a formula cannot give. Each is a fact with a range and a source."""
+"""Coefficients: measured shares, overheads and rates that a formula cannot give. Each is a fact with a range and a
+source.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ class Case:
 
 
 class Coefficients:
-    """A read-only set of coefficients. `pick` gives the most specific case that matches, the plain figure where none does.
+    """A read-only set of coefficients. `pick` gives the most specific case that matches, the plain figure where none
+    does.
 
     An entry with `rows` instead of figures is a table, which `table` gives as it is.
     """

@@ -48,7 +48,9 @@ class MemoryEstimate:
     coefficients: Coefficients
 
     def verdict(self, usable_bytes: float) -> Verdict:
-        """Whether a card with so much usable memory holds it: no beyond the likely need, tight beyond only the high end."""
+        """Whether a card with so much usable memory holds it: no beyond the likely need, tight beyond only the high
+        end.
+        """
         if self.total > usable_bytes:
             return "no"
         return "tight" if self.high > usable_bytes else "fits"
@@ -105,7 +107,8 @@ def largest(
     size: Size,
     limit: int = 2**24,
 ) -> int:
-    """The largest concurrency, context, batch or sequence up to `limit` whose likely need still fits; 0 where not even 1 does.
+    """The largest concurrency, context, batch or sequence up to `limit` whose likely need still fits; 0 where not
+    even 1 does.
 
     By bisection: memory never falls when any of them rises.
     """

@@ -1,7 +1,7 @@
 """Memory of models that read and write tokens, in inference.
 
-Sources: numbers of the cache from Ainslie et al. 2023 (GQA) and DeepSeek-V2 2.1 (MLA); working memory of prefill from what a
-gated feed-forward keeps at once (gate, up and their product) beside the residual stream.
+Sources: numbers of the cache from Ainslie et al. 2023 (GQA) and DeepSeek-V2 2.1 (MLA); working memory of prefill from
+what a gated feed-forward keeps at once (gate, up and their product) beside the residual stream.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficie
 
 
 def group_bytes(group: KvGroup, context_tokens: float, kv_bits: float, split: Split) -> float:
-    """Cache bytes per sequence and card of one group: layers * elements * tokens * bits / 8, its heads spread over the tensor ranks.
+    """Cache bytes per sequence and card of one group: layers * elements * tokens * bits / 8, its heads spread over
+    the tensor ranks.
 
-    A rank holds whole heads, so beyond as many ranks as heads each keeps a copy (vLLM and Megatron replicate them so).
+    A rank holds whole heads, so beyond as many ranks as heads each keeps a copy (vLLM and Megatron replicate them
+    so).
     """
     heads_share = math.ceil(group.heads / split.tensor) / group.heads
     return group.layers * group.elements * group.tokens(context_tokens) * kv_bits / 8 * heads_share
@@ -72,7 +74,9 @@ def tokens_at_once(
 
 
 def working_width(shape: ModelShape, split: Split, coefficients: Coefficients, context: Context) -> Range:
-    """Elements one token needs at once in the widest layer: tensors of the feed-forward width, and of the hidden size."""
+    """Elements one token needs at once in the widest layer: tensors of the feed-forward width, and of the hidden
+    size.
+    """
     ffn = coefficients.pick("prefill-ffn-tensors", context)
     hidden = coefficients.pick("prefill-hidden-tensors", context)
     width = widest_ffn(shape) / split.tensor
@@ -109,12 +113,14 @@ def _activations(
 
 
 def load_bytes(shape: ModelShape, split: Split, coefficients: Coefficients, context: Context) -> Range:
-    """Bytes beside the weights while they are quantized on the card at load: copies of the largest tensor at 16 bits."""
+    """Bytes beside the weights while they are quantized on the card at load: 16-bit copies of the largest tensor."""
     return scaled(coefficients.pick("load-copies", context), largest_tensor_bytes(shape) / split.tensor)
 
 
 def score_bytes(shape: ModelShape, setup: Setup, split: Split, tokens: float) -> float:
-    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, and FP32 softmax."""
+    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, and
+    FP32 softmax.
+    """
     if setup.attention != "eager":
         return 0.0
     length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens

@@ -62,7 +62,9 @@ def scaled(coefficient: Coefficient, factor: float) -> Range:
 
 
 def overhead(split: Split, coefficients: Coefficients, context: Context) -> Range:
-    """Bytes outside the framework's allocator: the driver's context and libraries, and communication buffers among cards."""
+    """Bytes outside the framework's allocator: the driver's context and libraries, and communication buffers among
+    cards.
+    """
     own = coefficients.pick("context-bytes", context)
     result = Range(own.low, own.likely, own.high)
     if split.tensor * split.pipeline > 1 or (split.data > 1 and context["phase"] in ("training", "fine-tuning")):

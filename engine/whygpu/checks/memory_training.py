@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from whygpu.checks.activations import Activations, activations, reckon_activations
+from whygpu.checks.activations import Activations, activations
 from whygpu.checks.adapters import adapter_parameters
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory_parts import (
     NOTHING,
     MemoryParts,
-    coefficient_term,
     overhead,
-    reckon_overhead,
     stage_share,
 )
-from whygpu.checks.reckoning import Range, Reckoning, Term
+from whygpu.checks.reckoning import Range
 from whygpu.checks.setup import GATHERING, Setup, Split
 from whygpu.checks.shape import ModelShape
 from whygpu.checks.weights import ENDS, held_weights
@@ -63,7 +61,7 @@ def states_of(shape: ModelShape, setup: Setup, split: Split, coefficients: Coeff
 
 
 def _gradient_share(split: Split, whole: Coefficient) -> float:
-    """Share of the gradients one rank holds; PyTorch's FSDP keeps them whole while it accumulates over micro-batches."""
+    """Share of the gradients one rank holds; FSDP keeps them whole while it accumulates over micro-batches."""
     if split.sharding not in SHARDS_GRADIENTS:
         return 1.0
     return whole.likely + (1 - whole.likely) / split.data
@@ -119,7 +117,9 @@ def gathered_bytes(shape: ModelShape, setup: Setup, split: Split, states: States
 
 
 def layer_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
-    """Bytes of one layer as it is computed with: what is not token table or head, over the layers, at the computing width."""
+    """Bytes of one layer as it is computed with: what is not token table or head, over the layers, at the computing
+    width.
+    """
     inside = sum(part.parameters for part in shape.parts if part.name not in ENDS)
     return inside / max(shape.layers + shape.encoder_layers, 1) * setup.format.compute_bits / 8 / split.tensor
 

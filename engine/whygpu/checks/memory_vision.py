@@ -1,6 +1,7 @@
 """Memory in inference of models that work on whole samples: images, detections, tables, denoising steps.
 
-Weights of all components, and about the two largest neighbouring tensors of one sample, which grow with the area of the image.
+Weights of all components, and about the two largest neighbouring tensors of one sample, which grow with the area of
+the image.
 """
 
 from __future__ import annotations

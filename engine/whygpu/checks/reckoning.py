@@ -31,7 +31,9 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One number put into a formula. `name` is the word the formula uses; `source` the reference ids, if it is a fact."""
+    """One number put into a formula. `name` is the word the formula uses; `source` the reference ids, if it is a
+    fact.
+    """
 
     name: str
     value: float

@@ -23,10 +23,10 @@ GATHERING = frozenset({"zero3", "fsdp"})
 class Format:
     """A number format of weights.
 
-    `bits_per_weight` counts scales and zero points. `parts` gives other bits for some parts of a model (a Part's name), as
-    quantized files keep the token table and the head wider. `compute_bits` is the width of activations beside it.
-    `rate` lists the accelerator rates that can do its arithmetic, the best first. A card that lacks the rate `needs` runs the
-    format `instead` in its place, if there is one.
+    `bits_per_weight` counts scales and zero points. `parts` gives other bits for some parts of a model (a Part's
+    name), as quantized files keep the token table and the head wider. `compute_bits` is the width of activations
+    beside it. `rate` lists the accelerator rates that can do its arithmetic, the best first. A card that lacks the
+    rate `needs` runs the format `instead` in its place, if there is one.
     """
 
     id: str
@@ -47,7 +47,9 @@ class Format:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Format:
-        """Build from an entry of kb/facts/formats.yaml as plain data. Raises KeyError or ValueError on a malformed one."""
+        """Build from an entry of kb/facts/formats.yaml as plain data. Raises KeyError or ValueError on a malformed
+        one.
+        """
         parts = {str(name): float(bits) for name, bits in (entry.get("parts") or {}).items()}
         for name in entry.get("unquantized") or ():
             parts.setdefault(str(name), 16.0)
@@ -94,10 +96,12 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A workload on a model, without the cards. Sizes are per accelerator in training, of the whole service in inference.
+    """A workload on a model, without the cards. Sizes are per accelerator in training, of the whole service in
+    inference.
 
-    `context_tokens` is prompt plus output, `concurrency` the requests in flight over all replicas, `batch_size` the samples
-    per accelerator in training and per step in vision, `pixels` the side of a square image of the same area (0: the model's own).
+    `context_tokens` is prompt plus output, `concurrency` the requests in flight over all replicas, `batch_size` the
+    samples per accelerator in training and per step in vision, `pixels` the side of a square image of the same area
+    (0: the model's own).
     """
 
     format: Format
@@ -203,10 +207,10 @@ class CardKind:
 class Device:
     """Rates of one card per plan, as columns of equal length n (float64; NaN where not known).
 
-    Bytes and operations per second: `bandwidth_bytes_s` memory; `flops_s` dense rate of the arithmetic that the format uses
-    (16-bit for weight-only formats); `link_bytes_s` one direction of the direct link per card (0 where there is none) and
-    `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card between nodes.
-    `kinds[kind[i]]` are the words of plan i.
+    Bytes and operations per second: `bandwidth_bytes_s` memory; `flops_s` dense rate of the arithmetic that the
+    format uses (16-bit for weight-only formats); `link_bytes_s` one direction of the direct link per card (0 where
+    there is none) and `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card
+    between nodes. `kinds[kind[i]]` are the words of plan i.
     """
 
     bandwidth_bytes_s: FloatArray
@@ -231,7 +235,7 @@ class Device:
         network_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
         kinds: CardKind | Sequence[CardKind] = CardKind(),
     ) -> Device:
-        """Columns from single figures or sequences; single ones are repeated. Raises ValueError where lengths differ."""
+        """Columns from figures (repeated) or sequences. Raises ValueError where lengths differ."""
         given = [bandwidth_bytes_s, flops_s, link_bytes_s, link_cards, pcie_bytes_s, network_bytes_s]
         columns = [np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in given]
         words = [kinds] if isinstance(kinds, CardKind) else list(kinds)
@@ -246,7 +250,8 @@ class Device:
 
 
 def pcie_bytes_s(generation: float, lanes: float) -> float:
-    """One direction of a PCIe slot in bytes per second: 8 GT/s a lane at 128b/130b in generation 3, doubled by each later one.
+    """One direction of a PCIe slot in bytes per second: 8 GT/s a lane at 128b/130b in generation 3, doubled by each
+    later one.
 
     Source: PCI-SIG base specifications 3.0 to 6.0 (6.0 codes differently, within 2%).
     """

@@ -27,10 +27,12 @@ TOKEN_KINDS: frozenset[str] = GENERATIVE | {"encoder"}
 
 @dataclass(frozen=True, slots=True)
 class KvGroup:
-    """Layers that keep the same cache: `elements` numbers per token and layer, over `heads` heads, for `window` tokens at most.
+    """Layers that keep the same cache: `elements` numbers per token and layer, over `heads` heads, for `window`
+    tokens at most.
 
     `window` 0: the whole context. `heads` is what tensor parallelism can divide by; 1 means every rank keeps a copy
-    (multi-query and latent attention). `fixed_tokens` above 0: the length is this, whatever the context (cross-attention).
+    (multi-query and latent attention). `fixed_tokens` above 0: the length is this, whatever the context
+    (cross-attention).
     """
 
     layers: int
@@ -64,14 +66,15 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """What the checks need to know of a model. Counts of parameters, layers, elements; 0 where it has none or it is not known.
+    """What the checks need to know of a model. Counts of parameters, layers, elements; 0 where it has none or it is
+    not known.
 
     `layers` are those of the decoder (of the only stack, for others); `encoder_layers` those of an encoder beside it.
     `parameters` counts everything held in memory, `active_parameters` what one token passes through.
-    `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step for
-    diffusion). `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
-    `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at most
-    (the largest neighbouring tensors, FP32). `assumed` names the fields that were derived or assumed, not given.
+    `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step
+    for diffusion). `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
+    `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
+    most (the largest neighbouring tensors, FP32). `assumed` names the fields that were derived or assumed, not given.
     """
 
     name: str
@@ -118,7 +121,7 @@ class ModelShape:
     parts: tuple[Part, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        """Fill what follows from the rest: the cache groups and the parts, so that checks need not derive them again."""
+        """Fill in what follows from the rest, so that checks need not derive it again: cache groups and parts."""
         if not self.active_parameters:
             object.__setattr__(self, "active_parameters", self.parameters)
         if not self.kv_groups and self.kind in GENERATIVE:
@@ -158,7 +161,8 @@ class ModelShape:
 
     @property
     def matmul_parameters(self) -> int:
-        """Active parameters that multiply every token: all but the token table, which is looked up (Kaplan et al. 2020, 2.1).
+        """Active parameters that multiply every token: all but the token table, which is looked up (Kaplan et al.
+        2020, 2.1).
 
         A tied table is used as the head, so it stays in.
         """
@@ -180,7 +184,8 @@ class ModelShape:
 
 
 def cache_groups(shape: ModelShape) -> tuple[KvGroup, ...]:
-    """Group the layers by what they keep: 2*n_kv*d numbers a token, or kv_lora_rank + qk_rope_head_dim with latent attention.
+    """Group the layers by what they keep: 2*n_kv*d numbers a token, or kv_lora_rank + qk_rope_head_dim with latent
+    attention.
 
     Sliding layers keep at most their window. Sources: Ainslie et al. 2023 (GQA), DeepSeek-V2 section 2.1 (MLA).
     """
@@ -198,8 +203,8 @@ def cache_groups(shape: ModelShape) -> tuple[KvGroup, ...]:
         groups.append(KvGroup(attention_layers - sliding, elements, shape.kv_heads))
     if sliding:
         groups.append(KvGroup(sliding, elements, shape.kv_heads, window=shape.sliding_window))
-    # Without a fixed source the prompt is the source: what the decoder keeps of its own tokens and of the source's adds up
-    # to the context, so one group stands for both.
+    # Without a fixed source the prompt is the source: what the decoder keeps of its own tokens and of the source's
+    # adds up to the context, so one group stands for both.
     if shape.source_tokens and shape.encoder_layers:
         groups.append(KvGroup(shape.layers, elements, shape.kv_heads, fixed_tokens=shape.source_tokens))
     return tuple(groups)
@@ -208,8 +213,9 @@ def cache_groups(shape: ModelShape) -> tuple[KvGroup, ...]:
 def split_parts(shape: ModelShape) -> tuple[Part, ...]:
     """Split the parameters into what mixed-format files treat apart.
 
-    embedding (token table), head, value and attention (the other projections), down and ffn (the other matrices of the
-    dense feed-forward), experts, other (what is left: norms, routers, convolutions, everything of models without layers).
+    embedding (token table), head, value and attention (the other projections), down and ffn (the other matrices of
+    the dense feed-forward), experts, other (what is left: norms, routers, convolutions, everything of models without
+    layers).
     """
     left = shape.parameters
     embedding = min(shape.embedding_parameters, left)
@@ -235,7 +241,9 @@ def split_parts(shape: ModelShape) -> tuple[Part, ...]:
 
 
 def attention_parameters(shape: ModelShape) -> int:
-    """Parameters of one layer's query, key and output projections; of all five with latent attention (DeepSeek-V2, 2.1)."""
+    """Parameters of one layer's query, key and output projections; of all five with latent attention (DeepSeek-V2,
+    2.1).
+    """
     hidden, heads = shape.hidden_size, shape.heads
     if not shape.kv_lora_rank:
         return hidden * (2 * shape.query_width + shape.kv_width)

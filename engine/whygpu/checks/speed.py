@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whygpu.checks import speed_inference, speed_training, speed_vision
+from whygpu.checks import speed_inference, speed_inference_explain, speed_training, speed_vision
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.reckoning import Reckoning
 from whygpu.checks.setup import Device, Setup, Split
@@ -29,7 +29,8 @@ FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class SpeedEstimate:
-    """Figures of n plans, each low to high; None where a figure does not apply, NaN where a rate of the card is not known.
+    """Figures of n plans, each low to high; None where a figure does not apply, NaN where a rate of the card is not
+    known.
 
     Rates are of the whole plan; `ttft_ms` and `token_ms` at the asked concurrency and full context.
     """
@@ -47,7 +48,7 @@ class SpeedEstimate:
     def reckonings(self, index: int = 0) -> list[Reckoning]:
         """How the likely figures of plan `index` came about."""
         if isinstance(self.work, InferenceWork):
-            return speed_inference.reckon(self.work, index)
+            return speed_inference_explain.reckon(self.work, index)
         if isinstance(self.work, TrainingWork):
             return speed_training.reckon(self.work, index)
         return speed_vision.reckon(self.work, index)

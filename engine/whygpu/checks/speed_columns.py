@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from whygpu.checks.coefficients import Coefficients
-from whygpu.checks.reckoning import Range
+from whygpu.checks.memory_parts import coefficient_term
+from whygpu.checks.reckoning import Range, Term
 from whygpu.checks.setup import CardKind, Device, FloatArray, Setup, Split
 from whygpu.checks.shape import ModelShape
 
@@ -120,16 +121,25 @@ class Columns:
         return Wire(tensor_path * share, data_path * share, latency)
 
 
+def coefficient_of(columns: Columns, i: int, name: str, term: str) -> Term:
+    """A coefficient as it holds for plan `i`, as a term of this name with its range in words."""
+    picked = columns.coefficients.pick(name, columns.contexts[int(columns.device.kind[i])])
+    return coefficient_term(term, picked)
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Rows (3, n): usable bytes per second of the tensor and the data group's path, and the latency of one collective."""
+    """Rows (3, n): usable bytes per second of the tensor and the data group's path, and the latency of one
+    collective.
+    """
 
     tensor_bytes_s: FloatArray
     data_bytes_s: FloatArray
     latency_s: FloatArray
 
     def all_reduce_s(self, tensor: FloatArray, payload_bytes: FloatArray) -> FloatArray:
-        """Seconds of a ring all-reduce over the tensor group: 2 (n - 1) / n * bytes / bandwidth, and its latency; 0 for one card.
+        """Seconds of a ring all-reduce over the tensor group: 2 (n - 1) / n * bytes / bandwidth, and its latency; 0
+        for one card.
 
         Source: NCCL tests, doc/PERFORMANCE.md (bus bandwidth).
         """

@@ -1,8 +1,9 @@
-"""Speed of models that read and write tokens: roofline of prefill and of decode (Williams et al. 2009; Pope et al. 2022).
+"""Speed of models that read and write tokens: roofline of prefill and of decode (Williams et al. 2009; Pope et al.
+2022).
 
-A decode step reads the active weights and the cache once: it takes the longer of that, over the memory bandwidth, and of its
-arithmetic, over the peak rate; matrix units work on whole tiles, so few requests cost as much as a tile's rows. Prefill is
-arithmetic. Tensor parallelism adds two all-reduces a layer.
+A decode step reads the active weights and the cache once: it takes the longer of that, over the memory bandwidth, and
+of its arithmetic, over the peak rate; matrix units work on whole tiles, so few requests cost as much as a tile's
+rows. Prefill is arithmetic. Tensor parallelism adds two all-reduces a layer.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.shape import GENERATIVE, ModelShape
-from whygpu.checks.speed_columns import LIKELY, Band, Columns
+from whygpu.checks.speed_columns import Band, Columns
 
 
 @dataclass(frozen=True, slots=True)
 class InferenceWork:
-    """Columns and rows behind the figures, for explaining them. Seconds and bytes per replica; rows (3, n) unless said."""
+    """Columns and rows behind the figures, for explaining them. Seconds and bytes per replica; rows (3, n) unless
+    said.
+    """
 
     columns: Columns
     requests: FloatArray
@@ -39,6 +41,8 @@ class InferenceWork:
     prefill_wire_s: FloatArray
     prefill_s: FloatArray
     ttft_s: FloatArray
+    together: FloatArray
+    stages: FloatArray
     tokens_s: FloatArray
 
 
@@ -63,20 +67,24 @@ def work(columns: Columns) -> InferenceWork:
     read = (weights / columns.tensor + cache) / bandwidth
     compute = flops / (columns.tensor * device.flops_s * decode_share)
     width = setup.format.compute_bits / 8 * shape.hidden_size
-    decode_wire = _wire(columns, wire.all_reduce_s(columns.tensor, requests * width), layers)
+    decode_wire = _wire(wire.all_reduce_s(columns.tensor, requests * width), layers)
     token = np.maximum(np.maximum(read, compute), launch) + gap + decode_wire
     prompt = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
     prefill_flops = prompt_flops(shape, prompt)
-    prefill_wire = _wire(columns, wire.all_reduce_s(columns.tensor, np.float64(prompt) * width), layers)
     once = weights_read(shape, columns, np.full(device.size, float(prompt))) / columns.tensor / bandwidth
-    arithmetic = prefill_flops * pipeline_fill(columns, prompt) / (columns.tensor * device.flops_s * prefill_share)
+    filled = pipeline_fill(columns, prompt)
+    # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
+    together = np.ones(device.size) if shape.kind in GENERATIVE else requests
+    arithmetic = prefill_flops * together * filled / (columns.tensor * device.flops_s * prefill_share)
+    prefill_wire = _wire(wire.all_reduce_s(columns.tensor, prompt * width * together), layers)
     prefill = np.maximum(arithmetic, np.maximum(once, launch)) + gap + prefill_wire
     # A request that joins others waits for the step that is under way.
     server = columns.less_is_better("request-s")
     ttft = prefill + server + np.where(requests > 1, token, 0.0)
     output = max(setup.output_tokens, 1)
-    cycle = requests * prefill / columns.pipeline + output * token
-    tokens = columns.data * requests * output / cycle
+    # Stages that a prompt leaves idle read the next one.
+    stages = filled * columns.pipeline
+    tokens = columns.data * requests * output / (requests * prefill / stages + output * token)
     return InferenceWork(
         columns,
         requests,
@@ -96,6 +104,8 @@ def work(columns: Columns) -> InferenceWork:
         prefill_wire,
         prefill,
         ttft,
+        together,
+        stages,
         tokens,
     )
 
@@ -112,7 +122,9 @@ def pipeline_fill(columns: Columns, prompt: int) -> FloatArray:
 
 
 def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> FloatArray:
-    """Bytes of weights a step over so many tokens reads: all but a looked-up token table, and the experts that are chosen."""
+    """Bytes of weights a step over so many tokens reads: all but a looked-up token table, and the experts that are
+    chosen.
+    """
     number_format = columns.setup.format
     lookup = not shape.tied_embeddings
     fixed = routed = 0.0
@@ -129,7 +141,9 @@ def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> Flo
 
 
 def cache_read(columns: Columns) -> FloatArray:
-    """Bytes of cache per sequence that one card of a tensor group reads in a step, at full context (all pipeline stages in turn)."""
+    """Bytes of cache per sequence that one card of a tensor group reads in a step, at full context (all pipeline
+    stages in turn).
+    """
     setup, shape = columns.setup, columns.shape
     total = (
         np.full(columns.device.size, shape.state_layers * shape.state_elements * setup.format.compute_bits / 8)
@@ -142,7 +156,8 @@ def cache_read(columns: Columns) -> FloatArray:
 
 
 def prompt_flops(shape: ModelShape, tokens: int) -> float:
-    """Operations of reading a prompt: 2 * active parameters * tokens, and 4 * layers * query width * tokens^2, halved by the causal mask.
+    """Operations of reading a prompt: 2 * active parameters * tokens, and 4 * layers * query width * tokens^2, halved
+    by the causal mask.
 
     Source: Kaplan et al. 2020 (arXiv:2001.08361), 2.1.
     """
@@ -158,7 +173,7 @@ def prompt_flops(shape: ModelShape, tokens: int) -> float:
     return (2.0 * shape.matmul_parameters + scores) * tokens
 
 
-def _wire(columns: Columns, all_reduce_s: FloatArray, layers: int) -> FloatArray:
+def _wire(all_reduce_s: FloatArray, layers: int) -> FloatArray:
     """Two all-reduces a layer (Shoeybi et al. 2019, Megatron-LM, section 3)."""
     return 2 * layers * all_reduce_s
 
@@ -167,7 +182,7 @@ def bands(done: InferenceWork) -> dict[str, Band]:
     """The figures of the contract, by name."""
     shape, setup = done.columns.shape, done.columns.setup
     if shape.kind not in GENERATIVE:
-        each = done.requests * done.columns.data / (done.requests * done.prefill_s / done.columns.pipeline)
+        each = done.columns.data * done.requests * done.stages / done.prefill_s
         return {
             "ttft_ms": Band.of_time(done.ttft_s, 1e3),
             "samples_per_s": Band.of_rate(each),
@@ -179,142 +194,3 @@ def bands(done: InferenceWork) -> dict[str, Band]:
         "tokens_per_s": Band.of_rate(done.tokens_s),
         "requests_per_s": Band.of_rate(done.tokens_s / max(setup.output_tokens, 1)),
     }
-
-
-def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
-    """How the likely figures of one plan came about."""
-    columns = done.columns
-    shape, setup, device = columns.shape, columns.setup, columns.device
-    generative = shape.kind in GENERATIVE
-    context = columns.contexts[int(device.kind[i])]
-
-    def share(name: str, term: str) -> Term:
-        picked = columns.coefficients.pick(name, context)
-        return Term(
-            term, picked.likely, picked.unit, picked.source, f"{picked.meaning} ({picked.low:g} to {picked.high:g})"
-        )
-
-    def likely(rows: FloatArray) -> float:
-        return float(rows[LIKELY, i])
-
-    tensor = Term("tensor", float(columns.tensor[i]), "cards")
-    bandwidth = Term("bandwidth", float(device.bandwidth_bytes_s[i]), "bytes/s")
-    rate = Term("rate", float(device.flops_s[i]), "operations/s")
-    launch, gap = (
-        Term("launch", likely(done.launch_s), "s", (), "host work of all layers"),
-        Term("gap", likely(done.gap_s), "s"),
-    )
-    requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
-    prompt = setup.prompt_tokens if generative else setup.context_tokens
-    once = float(weights_read(shape, columns, np.full(device.size, float(prompt)))[i])
-    prefill = Reckoning(
-        "prefill_s",
-        "max(flops * filled / (tensor * rate * mfu), weights / tensor / (bandwidth * share), launch) + gap + wire",
-        (
-            Term("flops", done.prefill_flops, "operations", ("kaplan-2020",)),
-            Term("filled", float(pipeline_fill(columns, prompt)[i]), "share", (), "pipeline stages at work together"),
-            tensor,
-            rate,
-            share("prefill-mfu", "mfu"),
-            Term("weights", once, "bytes"),
-            bandwidth,
-            share("decode-bandwidth-share", "share"),
-            launch,
-            gap,
-            Term("wire", likely(done.prefill_wire_s), "s", (), "two all-reduces a layer"),
-        ),
-        likely(done.prefill_s),
-        "s",
-    )
-    token_read = Reckoning(
-        "read_s",
-        "(weights / tensor + cache) / (bandwidth * share)",
-        (
-            Term("weights", float(done.weight_bytes[i]), "bytes", (), "read in a step"),
-            tensor,
-            Term("cache", float(done.cache_bytes[i]), "bytes per card"),
-            bandwidth,
-            share("decode-bandwidth-share", "share"),
-        ),
-        likely(done.read_s),
-        "s",
-    )
-    compute = Reckoning(
-        "compute_s",
-        "2 * active * max(requests, rows) / (tensor * rate * mfu)",
-        (
-            Term("active", shape.matmul_parameters, "parameters", shape.source),
-            requests,
-            share("decode-rows", "rows"),
-            tensor,
-            rate,
-            share("decode-mfu", "mfu"),
-        ),
-        likely(done.compute_s),
-        "s",
-    )
-    token = Reckoning(
-        "token_s",
-        "max(read_s, compute_s, launch) + gap + wire",
-        (
-            token_read.as_term(),
-            compute.as_term(),
-            launch,
-            gap,
-            Term("wire", likely(done.decode_wire_s), "s", (), "two all-reduces a layer"),
-        ),
-        likely(done.token_s),
-        "s",
-    )
-    if not generative:
-        rate_of = Reckoning(
-            "samples_per_s",
-            "data * pipeline / prefill_s",
-            (
-                Term("data", float(columns.data[i]), "replicas"),
-                Term("pipeline", float(columns.pipeline[i]), "stages"),
-                prefill.as_term(),
-            ),
-            float(columns.data[i] * columns.pipeline[i]) / likely(done.prefill_s),
-            "1/s",
-        )
-        return [prefill, rate_of]
-    output = Term("output", float(max(setup.output_tokens, 1)), "tokens")
-    return [
-        prefill,
-        token_read,
-        compute,
-        token,
-        Reckoning(
-            "ttft_ms",
-            "1000 * (prefill_s + server + wait)",
-            (
-                prefill.as_term(),
-                share("request-s", "server"),
-                Term(
-                    "wait",
-                    likely(done.token_s) if done.requests[i] > 1 else 0.0,
-                    "s",
-                    (),
-                    "the step under way, where others are served",
-                ),
-            ),
-            1e3 * likely(done.ttft_s),
-            "ms",
-        ),
-        Reckoning("token_ms", "1000 * token_s", (token.as_term(),), 1e3 * likely(done.token_s), "ms"),
-        Reckoning(
-            "tokens_per_s",
-            "data * requests * output / (requests * prefill_s / pipeline + output * token_s)",
-            (
-                Term("data", float(columns.data[i]), "replicas"),
-                requests,
-                output,
-                prefill.as_term(),
-                Term("pipeline", float(columns.pipeline[i]), "stages"),
-                token.as_term(),
-            ),
-            likely(done.tokens_s),
-            "tokens/s",
-        ),
-    ]

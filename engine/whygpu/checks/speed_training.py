@@ -1,8 +1,9 @@
-"""Speed of training: operations per token over the share of the peak rate that training reaches, and what the network adds.
+"""Speed of training: operations per token over the share of the peak rate that training reaches, and what the network
+adds.
 
-6 operations per parameter and token (2 forward, 4 backward), 2 more where the forward pass is repeated, 4 where the weights
-are frozen and only adapters learn; attention 12 * layers * width * length, halved by the causal mask. Sources: Kaplan et al.
-2020 (2.1), Chowdhery et al. 2022 (appendix B), Korthikanti et al. 2022.
+6 operations per parameter and token (2 forward, 4 backward), 2 more where the forward pass is repeated, 4 where the
+weights are frozen and only adapters learn; attention 12 * layers * width * length, halved by the causal mask.
+Sources: Kaplan et al. 2020 (2.1), Chowdhery et al. 2022 (appendix B), Korthikanti et al. 2022.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def work(columns: Columns) -> TrainingWork:
     )
     payload = step_tokens(shape, setup) * shape.hidden_size * 2.0
     reduces = layers / columns.pipeline * (6 if setup.gradient_checkpointing == "full" else 4)
-    tensor_wire = reduces * wire.all_reduce_s(columns.tensor, np.float64(payload))
+    tensor_wire = reduces * wire.all_reduce_s(columns.tensor, np.full(device.size, payload))
     data_wire = _gradient_exchange(columns, trained, wire.data_bytes_s, compute * accumulation) / accumulation
     step = compute + tensor_wire + data_wire + update / accumulation
     samples = columns.data * setup.batch_size / step
@@ -107,7 +108,8 @@ def _update_bytes(columns: Columns, trained: float) -> float:
 
 
 def _gradient_exchange(columns: Columns, trained: float, bytes_s: FloatArray, compute_s: FloatArray) -> FloatArray:
-    """Seconds of the gradients' all-reduce that arithmetic does not hide; gathering the weights adds half as much again.
+    """Seconds of the gradients' all-reduce that arithmetic does not hide; gathering the weights adds half as much
+    again.
 
     Ring: 2 (n - 1) / n * bytes (NCCL); ZeRO-3 moves 1.5 times that (Rajbhandari et al. 2020, 7.2).
     """

@@ -1,6 +1,7 @@
 """Speed of models that work on whole samples: operations per sample over the share of the peak rate they reach.
 
-The longer of arithmetic and of moving weights and activations decides, and the host's work comes on top. Diffusion repeats it for every step.
+The longer of arithmetic and of moving weights and activations decides, and the host's work comes on top. Diffusion
+repeats it for every step.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 
 from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.setup import FloatArray
-from whygpu.checks.speed_columns import LIKELY, Band, Columns
+from whygpu.checks.speed_columns import LIKELY, Band, Columns, coefficient_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,68 +73,51 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
     """How the likely figures of one plan came about."""
     columns = done.columns
     shape, setup, device = columns.shape, columns.setup, columns.device
-    context = columns.contexts[int(device.kind[i])]
-
-    def coefficient(name: str, term: str) -> Term:
-        picked = columns.coefficients.pick(name, context)
-        return Term(
-            term, picked.likely, picked.unit, picked.source, f"{picked.meaning} ({picked.low:g} to {picked.high:g})"
-        )
-
-    def likely(rows: FloatArray) -> float:
-        return float(rows[LIKELY, i])
-
     tensor = Term("tensor", float(columns.tensor[i]), "cards")
+    forward = Term("forward", shape.flops_per_sample or float("nan"), "operations", shape.source)
+    arithmetic = (
+        forward,
+        Term("area", setup.pixel_scale(shape), "share", (), "image area against the model's own"),
+        Term("batch", setup.batch_size, "samples"),
+        tensor,
+        Term("rate", float(device.flops_s[i]), "operations/s"),
+        coefficient_of(columns, i, "vision-mfu", "mfu"),
+    )
+    moved = (
+        Term("weights", done.weight_bytes, "bytes", shape.source),
+        Term("moved", moved_bytes(columns), "bytes", shape.source, "activations of a batch"),
+        coefficient_of(columns, i, "traffic-per-activation", "traffic"),
+        tensor,
+        Term("bandwidth", float(device.bandwidth_bytes_s[i]), "bytes/s"),
+        coefficient_of(columns, i, "decode-bandwidth-share", "share"),
+    )
     compute = Reckoning(
         "compute_s",
         "forward * area * batch / (tensor * rate * mfu)",
-        (
-            Term("forward", shape.flops_per_sample or float("nan"), "operations", shape.source),
-            Term("area", setup.pixel_scale(shape), "share"),
-            Term("batch", setup.batch_size, "samples"),
-            tensor,
-            Term("rate", float(device.flops_s[i]), "operations/s"),
-            coefficient("vision-mfu", "mfu"),
-        ),
-        likely(done.compute_s),
+        arithmetic,
+        float(done.compute_s[LIKELY, i]),
         "s",
     )
     read = Reckoning(
         "read_s",
         "(weights + moved * traffic) / tensor / (bandwidth * share)",
-        (
-            Term("weights", done.weight_bytes, "bytes", shape.source),
-            Term("moved", moved_bytes(columns), "bytes", shape.source, "activations of a batch"),
-            coefficient("traffic-per-activation", "traffic"),
-            tensor,
-            Term("bandwidth", float(device.bandwidth_bytes_s[i]), "bytes/s"),
-            coefficient("decode-bandwidth-share", "share"),
-        ),
-        likely(done.read_s),
+        moved,
+        float(done.read_s[LIKELY, i]),
         "s",
     )
+    fixed = coefficient_of(columns, i, "vision-step-s", "fixed")
     batch = Reckoning(
         "batch_s",
         "steps * (max(compute_s, read_s) + fixed)",
-        (
-            Term("steps", done.steps, "steps", shape.source),
-            compute.as_term(),
-            read.as_term(),
-            coefficient("vision-step-s", "fixed"),
-        ),
-        likely(done.batch_s),
+        (Term("steps", done.steps, "steps", shape.source), compute.as_term(), read.as_term(), fixed),
+        float(done.batch_s[LIKELY, i]),
         "s",
     )
-    samples = Reckoning(
-        "samples_per_s",
-        "data * pipeline * batch / batch_s",
-        (
-            Term("data", float(columns.data[i]), "replicas"),
-            Term("pipeline", float(columns.pipeline[i]), "stages"),
-            Term("batch", setup.batch_size, "samples"),
-            batch.as_term(),
-        ),
-        likely(done.samples_s),
-        "1/s",
+    terms = (
+        Term("data", float(columns.data[i]), "replicas"),
+        Term("pipeline", float(columns.pipeline[i]), "stages"),
+        Term("batch", setup.batch_size, "samples"),
+        batch.as_term(),
     )
-    return [compute, read, batch, samples]
+    formula = "data * pipeline * batch / batch_s"
+    return [compute, read, batch, Reckoning("samples_per_s", formula, terms, float(done.samples_s[LIKELY, i]), "1/s")]

@@ -17,8 +17,8 @@ def held_weights(
 ) -> Range:
     """Bytes on the fullest card.
 
-    Tensor parallelism divides the layers, and the two ends except for the share that the runtime copies to every rank; a
-    pipeline stage has its layers and one end at most.
+    Tensor parallelism divides the layers, and the two ends except for the share that the runtime copies to every
+    rank; a pipeline stage has its layers and one end at most.
     """
     slack = coefficients.pick("weight-slack", context)
     if split.tensor * split.pipeline == 1:

@@ -64,7 +64,9 @@ def attention(sizes: Sizes, family: Family) -> int:
     if sizes.kv_lora:
         width = sizes.nope_dim + sizes.rope_dim
         queries = (
-            hidden * sizes.q_lora + sizes.q_lora + sizes.q_lora * heads * width if sizes.q_lora else hidden * heads * width
+            hidden * sizes.q_lora + sizes.q_lora + sizes.q_lora * heads * width
+            if sizes.q_lora
+            else hidden * heads * width
         )
         keys = hidden * (sizes.kv_lora + sizes.rope_dim) + sizes.kv_lora
         keys += sizes.kv_lora * heads * (sizes.nope_dim + sizes.value_dim)
@@ -86,7 +88,9 @@ def feed_forward(hidden: int, width: int, gated: bool, bias: bool) -> int:
 
 
 def experts(sizes: Sizes, family: Family) -> tuple[int, int]:
-    """Parameters of the routed experts of one layer, and of what every token passes beside them (router, shared experts)."""
+    """Parameters of the routed experts of one layer, and of what every token passes beside them (router, shared
+    experts).
+    """
     each = feed_forward(sizes.hidden, sizes.expert_ffn, family.gated, family.expert_bias)
     beside = linear(sizes.hidden, sizes.experts, family.router_bias)
     if family.expert_correction:

@@ -1,7 +1,7 @@
 """Architecture families of Hugging Face configurations: what a `model_type` says that its keys do not.
 
-Taken from the modelling files of huggingface/transformers (src/transformers/models/<model_type>), checked there by counting
-the parameters of the built modules.
+Taken from the modelling files of huggingface/transformers (src/transformers/models/<model_type>), checked there by
+counting the parameters of the built modules.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from whygpu.checks.shape import Kind
 class Family:
     """How a layer of the family is built, where the configuration does not say.
 
-    `norms` counts the norms of a layer as wide as the hidden size, `qk_norm` is head (one weight a head dimension), width (one a
-    query and key element) or empty. `positions` says whether positions are learned, and `position_extra` how many rows more
-    than the configuration names. `sliding` tells which layers slide where no list does: all, none, even, or every (all but each
-    n-th, n from the configuration or `sliding_every`). `relative_positions`: each stack learns a bias per head and bucket of distance;
-    `audio`: two convolutions of three stand before the encoder.
+    `norms` counts the norms of a layer as wide as the hidden size, `qk_norm` is head (one weight a head dimension),
+    width (one a query and key element) or empty. `positions` says whether positions are learned, and `position_extra`
+    how many rows more than the configuration names. `sliding` tells which layers slide where no list does: all, none,
+    even, or every (all but each n-th, n from the configuration or `sliding_every`). `relative_positions`: each stack
+    learns a bias per head and bucket of distance; `audio`: two convolutions of three stand before the encoder.
     """
 
     kind: Kind = "decoder"
@@ -56,58 +56,131 @@ class Family:
 _LLAMA = Family()
 _GPT = Family(gated=False, qkv_bias=True, out_bias=True, ffn_bias=True, norm_bias=True, tied=True, positions=True)
 _BERT = Family(
-    kind="encoder", gated=False, qkv_bias=True, out_bias=True, ffn_bias=True, norm_bias=True, final_norm=False, tied=True, positions=True,
-    embedding_norm=True, pooler=True,
+    kind="encoder",
+    gated=False,
+    qkv_bias=True,
+    out_bias=True,
+    ffn_bias=True,
+    norm_bias=True,
+    final_norm=False,
+    tied=True,
+    positions=True,
+    embedding_norm=True,
+    pooler=True,
 )
 _T5 = Family(kind="encoder-decoder", gated=False, norms=2, tied=True, relative_positions=True)
 _BART = Family(
-    kind="encoder-decoder", gated=False, qkv_bias=True, out_bias=True, ffn_bias=True, norm_bias=True, tied=True, positions=True,
-    position_extra=2, embedding_norm=True, final_norm=False,
+    kind="encoder-decoder",
+    gated=False,
+    qkv_bias=True,
+    out_bias=True,
+    ffn_bias=True,
+    norm_bias=True,
+    tied=True,
+    positions=True,
+    position_extra=2,
+    embedding_norm=True,
+    final_norm=False,
 )
 _VIT = Family(
-    kind="vit", gated=False, qkv_bias=True, out_bias=True, ffn_bias=True, norm_bias=True, positions=True, position_extra=1,
+    kind="vit",
+    gated=False,
+    qkv_bias=True,
+    out_bias=True,
+    ffn_bias=True,
+    norm_bias=True,
+    positions=True,
+    position_extra=1,
 )
 
 FAMILIES: Mapping[str, Family] = {
     # decoders with a gated feed-forward
-    "llama": _LLAMA, "mistral": _LLAMA, "ministral": _LLAMA, "granite": _LLAMA, "internlm2": _LLAMA, "aquila": _LLAMA, "smollm3": _LLAMA,
-    "exaone": _LLAMA, "baichuan": _LLAMA, "yi": _LLAMA, "xverse": _LLAMA, "minicpm": replace(_LLAMA, tied=True), "phi3": _LLAMA,
-    "olmo": replace(_LLAMA, norms=0, final_norm=False), "olmo2": replace(_LLAMA, qk_norm="width"), "olmo3": replace(_LLAMA, qk_norm="width"),
-    "qwen2": replace(_LLAMA, qkv_bias=True, sliding="none"), "qwen3": replace(_LLAMA, qk_norm="head", sliding="none"),
-    "gemma": replace(_LLAMA, tied=True), "gemma2": replace(_LLAMA, tied=True, norms=4, sliding="even"),
+    "llama": _LLAMA,
+    "mistral": _LLAMA,
+    "ministral": _LLAMA,
+    "granite": _LLAMA,
+    "internlm2": _LLAMA,
+    "aquila": _LLAMA,
+    "smollm3": _LLAMA,
+    "exaone": _LLAMA,
+    "baichuan": _LLAMA,
+    "yi": _LLAMA,
+    "xverse": _LLAMA,
+    "minicpm": replace(_LLAMA, tied=True),
+    "phi3": _LLAMA,
+    "olmo": replace(_LLAMA, norms=0, final_norm=False),
+    "olmo2": replace(_LLAMA, qk_norm="width"),
+    "olmo3": replace(_LLAMA, qk_norm="width"),
+    "qwen2": replace(_LLAMA, qkv_bias=True, sliding="none"),
+    "qwen3": replace(_LLAMA, qk_norm="head", sliding="none"),
+    "gemma": replace(_LLAMA, tied=True),
+    "gemma2": replace(_LLAMA, tied=True, norms=4, sliding="even"),
     "gemma3_text": replace(_LLAMA, tied=True, norms=4, qk_norm="head", sliding="every", sliding_every=6),
-    "cohere": replace(_LLAMA, tied=True, norms=1), "cohere2": replace(_LLAMA, tied=True, norms=1, sliding="every", sliding_every=4),
-    "stablelm": replace(_LLAMA, norm_bias=True), "glm": replace(_LLAMA, qkv_bias=True), "glm4": replace(_LLAMA, qkv_bias=True, norms=4),
+    "cohere": replace(_LLAMA, tied=True, norms=1),
+    "cohere2": replace(_LLAMA, tied=True, norms=1, sliding="every", sliding_every=4),
+    "stablelm": replace(_LLAMA, norm_bias=True),
+    "glm": replace(_LLAMA, qkv_bias=True),
+    "glm4": replace(_LLAMA, qkv_bias=True, norms=4),
     # mixtures of experts
-    "mixtral": _LLAMA, "qwen2_moe": replace(_LLAMA, qkv_bias=True, shared_gate=True, sliding="none"),
-    "qwen3_moe": replace(_LLAMA, qk_norm="head", sliding="none"), "olmoe": replace(_LLAMA, qk_norm="width"), "granitemoe": replace(_LLAMA, tied=True),
-    "phimoe": replace(_LLAMA, norm_bias=True, qkv_bias=True, out_bias=True, head_bias=True), "dbrx": replace(_LLAMA, norm_bias=False),
-    "deepseek": _LLAMA, "deepseek_v2": _LLAMA, "deepseek_v3": replace(_LLAMA, expert_correction=True),
-    "kimi_k2": replace(_LLAMA, expert_correction=True), "glm4_moe": replace(_LLAMA, qkv_bias=True, expert_correction=True),
-    "ernie4_5_moe": _LLAMA, "minimax_m2": replace(_LLAMA, qk_norm="width", expert_correction=True),
-    "gpt_oss": replace(_LLAMA, qkv_bias=True, out_bias=True, router_bias=True, expert_bias=True, sinks=True, sliding="even"),
+    "mixtral": _LLAMA,
+    "qwen2_moe": replace(_LLAMA, qkv_bias=True, shared_gate=True, sliding="none"),
+    "qwen3_moe": replace(_LLAMA, qk_norm="head", sliding="none"),
+    "olmoe": replace(_LLAMA, qk_norm="width"),
+    "granitemoe": replace(_LLAMA, tied=True),
+    "phimoe": replace(_LLAMA, norm_bias=True, qkv_bias=True, out_bias=True, head_bias=True),
+    "dbrx": replace(_LLAMA, norm_bias=False),
+    "deepseek": _LLAMA,
+    "deepseek_v2": _LLAMA,
+    "deepseek_v3": replace(_LLAMA, expert_correction=True),
+    "kimi_k2": replace(_LLAMA, expert_correction=True),
+    "glm4_moe": replace(_LLAMA, qkv_bias=True, expert_correction=True),
+    "ernie4_5_moe": _LLAMA,
+    "minimax_m2": replace(_LLAMA, qk_norm="width", expert_correction=True),
+    "gpt_oss": replace(
+        _LLAMA, qkv_bias=True, out_bias=True, router_bias=True, expert_bias=True, sinks=True, sliding="even"
+    ),
     "llama4_text": replace(_LLAMA, sliding="every", sliding_every=4),
     # decoders with a plain feed-forward
-    "gpt2": _GPT, "gpt_bigcode": replace(_GPT, one_kv_head=True), "gpt_neo": replace(_GPT, qkv_bias=False, sliding="even"),
+    "gpt2": _GPT,
+    "gpt_bigcode": replace(_GPT, one_kv_head=True),
+    "gpt_neo": replace(_GPT, qkv_bias=False, sliding="even"),
     "gptj": replace(_GPT, qkv_bias=False, out_bias=False, norms=1, positions=False, tied=False, head_bias=True),
-    "gpt_neox": replace(_GPT, positions=False, tied=False), "opt": replace(_GPT, position_extra=2),
+    "gpt_neox": replace(_GPT, positions=False, tied=False),
+    "opt": replace(_GPT, position_extra=2),
     "bloom": replace(_GPT, positions=False, embedding_norm=True),
-    "falcon": Family(gated=False, norms=1, norm_bias=True, tied=True), "mpt": Family(gated=False, tied=True),
+    "falcon": Family(gated=False, norms=1, norm_bias=True, tied=True),
+    "mpt": Family(gated=False, tied=True),
     "phi": replace(_GPT, positions=False, norms=1, tied=False, head_bias=True),
-    "starcoder2": replace(_GPT, positions=False), "nemotron": Family(gated=False, norm_bias=True), "codegen": replace(
-        _GPT, qkv_bias=False, out_bias=False, norms=1, positions=False, tied=False, head_bias=True),
+    "starcoder2": replace(_GPT, positions=False),
+    "nemotron": Family(gated=False, norm_bias=True),
+    "codegen": replace(_GPT, qkv_bias=False, out_bias=False, norms=1, positions=False, tied=False, head_bias=True),
     # encoders
-    "bert": _BERT, "roberta": _BERT, "xlm-roberta": _BERT, "camembert": _BERT, "electra": replace(_BERT, pooler=False),
-    "distilbert": replace(_BERT, pooler=False), "mpnet": _BERT, "nomic_bert": replace(_BERT, gated=True, positions=False),
+    "bert": _BERT,
+    "roberta": _BERT,
+    "xlm-roberta": _BERT,
+    "camembert": _BERT,
+    "electra": replace(_BERT, pooler=False),
+    "distilbert": replace(_BERT, pooler=False),
+    "mpnet": _BERT,
+    "nomic_bert": replace(_BERT, gated=True, positions=False),
     "esm": replace(_BERT, embedding_norm=False, final_norm=True),
     "modernbert": Family(kind="encoder", gated=True, tied=True, embedding_norm=True, sliding="every", sliding_every=3),
     # encoder-decoders
-    "t5": _T5, "mt5": replace(_T5, tied=False), "umt5": replace(_T5, tied=False), "bart": _BART, "mbart": replace(_BART, final_norm=True),
-    "pegasus": replace(_BART, positions=False, embedding_norm=False, final_norm=True), "marian": replace(_BART, positions=False, embedding_norm=False),
+    "t5": _T5,
+    "mt5": replace(_T5, tied=False),
+    "umt5": replace(_T5, tied=False),
+    "bart": _BART,
+    "mbart": replace(_BART, final_norm=True),
+    "pegasus": replace(_BART, positions=False, embedding_norm=False, final_norm=True),
+    "marian": replace(_BART, positions=False, embedding_norm=False),
     "whisper": replace(_BART, embedding_norm=False, position_extra=0, final_norm=True, key_bias=False, audio=True),
     # vision
-    "vit": _VIT, "deit": replace(_VIT, position_extra=2), "dinov2": _VIT, "clip_vision_model": replace(_VIT, norms=2),
-    "siglip_vision_model": replace(_VIT, position_extra=0), "beit": _VIT,
+    "vit": _VIT,
+    "deit": replace(_VIT, position_extra=2),
+    "dinov2": _VIT,
+    "clip_vision_model": replace(_VIT, norms=2),
+    "siglip_vision_model": replace(_VIT, position_extra=0),
+    "beit": _VIT,
 }
 
 NESTED = ("text_config", "llm_config", "language_config", "thinker_config")

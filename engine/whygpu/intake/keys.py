@@ -12,7 +12,15 @@ FFN = ("intermediate_size", "n_inner", "d_ff", "ffn_dim", "ffn_hidden_size", "hi
 VOCABULARY = ("vocab_size", "padded_vocab_size")
 POSITIONS = ("max_position_embeddings", "n_positions", "max_target_positions", "n_ctx", "max_seq_len")
 EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
-EXPERTS_PER_TOKEN = ("num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_top_k", "top_k_experts", "moe_topk", "moe_k")
+EXPERTS_PER_TOKEN = (
+    "num_experts_per_tok",
+    "experts_per_token",
+    "num_experts_per_token",
+    "moe_top_k",
+    "top_k_experts",
+    "moe_topk",
+    "moe_k",
+)
 EXPERT_FFN = ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size", "expert_intermediate_size")
 SHARED_EXPERTS = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts")
 DENSE_LAYERS = ("first_k_dense_replace", "num_dense_layers")

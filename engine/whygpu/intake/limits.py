@@ -1,4 +1,4 @@
-"""Reading numbers out of untrusted mappings: each within its limits, none of the wrong type, every problem collected."""
+"""Reads numbers out of untrusted mappings: within their limits, of the right type, every problem collected."""
 
 from __future__ import annotations
 

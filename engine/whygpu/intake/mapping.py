@@ -1,4 +1,6 @@
-"""A model described by its sizes, as answers and presets give it. What is missing is derived, or assumed from models of its size."""
+"""A model described by its sizes, as answers and presets give it. What is missing is derived, or assumed from models
+of its size.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +15,76 @@ from whygpu.intake.sizes import SizeTable
 
 # Key of the mapping, which is also the field of ModelShape, and the limit of its values.
 WHOLE_NUMBERS: Mapping[str, str] = {
-    "parameters": "parameters", "active_parameters": "parameters", "layers": "layers", "hidden_size": "hidden", "ffn_size": "hidden",
-    "heads": "heads", "kv_heads": "heads", "head_dim": "head", "vocab_size": "vocabulary", "experts": "experts",
-    "experts_per_token": "experts", "shared_experts": "experts", "expert_ffn_size": "hidden", "moe_layers": "layers",
-    "kv_lora_rank": "hidden", "qk_rope_head_dim": "head", "q_lora_rank": "hidden", "v_head_dim": "head", "sliding_window": "tokens",
-    "sliding_layers": "layers", "state_layers": "layers", "state_elements": "parameters", "encoder_layers": "layers",
-    "source_tokens": "tokens", "positions": "tokens", "image_size": "pixels", "steps": "steps",
+    "parameters": "parameters",
+    "active_parameters": "parameters",
+    "layers": "layers",
+    "hidden_size": "hidden",
+    "ffn_size": "hidden",
+    "heads": "heads",
+    "kv_heads": "heads",
+    "head_dim": "head",
+    "vocab_size": "vocabulary",
+    "experts": "experts",
+    "experts_per_token": "experts",
+    "shared_experts": "experts",
+    "expert_ffn_size": "hidden",
+    "moe_layers": "layers",
+    "kv_lora_rank": "hidden",
+    "qk_rope_head_dim": "head",
+    "q_lora_rank": "hidden",
+    "v_head_dim": "head",
+    "sliding_window": "tokens",
+    "sliding_layers": "layers",
+    "state_layers": "layers",
+    "state_elements": "parameters",
+    "encoder_layers": "layers",
+    "source_tokens": "tokens",
+    "positions": "tokens",
+    "image_size": "pixels",
+    "steps": "steps",
 }
 NUMBERS: Mapping[str, str] = {
-    "flops_per_sample": "flops", "activation_bytes_per_sample": "bytes", "peak_bytes_per_sample": "bytes",
+    "flops_per_sample": "flops",
+    "activation_bytes_per_sample": "bytes",
+    "peak_bytes_per_sample": "bytes",
 }
-OTHERS = ("name", "kind", "task", "gated_ffn", "tied_embeddings", "activation_16bit_share", "components", "id", "aliases", "source",
-          "note", "others", "reference")
+OTHERS = (
+    "name",
+    "kind",
+    "task",
+    "gated_ffn",
+    "tied_embeddings",
+    "activation_16bit_share",
+    "components",
+    "id",
+    "aliases",
+    "source",
+    "note",
+    "others",
+    "reference",
+)
 SHAPED = ("layers", "hidden_size", "heads", "head_dim")
 
 
 def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> IntakeResult:
-    """Read a mapping of sizes into a shape. Never raises on bad input; unknown keys and bad values are problems at `at`.key."""
+    """Read a mapping of sizes into a shape. Never raises on bad input; unknown keys and bad values are problems at
+    `at`.key.
+    """
     if not isinstance(data, Mapping):
         return None, [IntakeProblem(at, f"is {shown(data)}, not a mapping of sizes")]
     reader = Reader(data, at)
     for key in data:
         if not isinstance(key, str) or (key not in WHOLE_NUMBERS and key not in NUMBERS and key not in OTHERS):
             near = get_close_matches(str(key)[:80], [*WHOLE_NUMBERS, *NUMBERS, *OTHERS], n=1)
-            reader.complain(shown(key).strip("'"), "is not a size of a model", f"did you mean {near[0]}?" if near else "")
+            reader.complain(
+                shown(key).strip("'"), "is not a size of a model", f"did you mean {near[0]}?" if near else ""
+            )
     kind = reader.text("kind") or _kind_of(reader)
     if kind not in KINDS:
         near = get_close_matches(kind, KINDS, n=1)
-        reader.complain("kind", f"is {shown(kind)}, not one of {', '.join(KINDS)}", f"did you mean {near[0]}?" if near else "")
+        reader.complain(
+            "kind", f"is {shown(kind)}, not one of {', '.join(KINDS)}", f"did you mean {near[0]}?" if near else ""
+        )
     values: dict[str, Any] = {key: reader.count(limit, key) for key, limit in WHOLE_NUMBERS.items()}
     values |= {key: reader.number(limit, key) or 0.0 for key, limit in NUMBERS.items()}
     values["activation_16bit_share"] = _share(reader)
@@ -59,8 +103,16 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
     name = reader.text("name") or reader.text("id") or f"a model of {_short(values['parameters'])} parameters"
     source = data.get("source")
     shape = ModelShape(
-        name=name, kind=kind, task=reader.text("task"), id=reader.text("id"), assumed=tuple(assumed),
-        source=(source,) if isinstance(source, str) else tuple(s for s in source if isinstance(s, str)) if isinstance(source, (list, tuple)) else (),
+        name=name,
+        kind=kind,
+        task=reader.text("task"),
+        id=reader.text("id"),
+        assumed=tuple(assumed),
+        source=(source,)
+        if isinstance(source, str)
+        else tuple(s for s in source if isinstance(s, str))
+        if isinstance(source, (list, tuple))
+        else (),
         **values,
     )
     return (None, reader.problems) if has_errors(reader.problems) else (shape, reader.problems)
@@ -97,7 +149,9 @@ def _components(reader: Reader) -> tuple[Component, ...]:
 
 
 def _complete(values: dict[str, Any], kind: str, reader: Reader, sizes: SizeTable) -> list[str]:
-    """Fill in what follows from the given sizes, and for token models what is typical of their size. Returns the fields filled in."""
+    """Fill in what follows from the given sizes, and for token models what is typical of their size. Returns the
+    fields filled in.
+    """
     assumed: list[str] = []
 
     def fill(key: str, value: int) -> None:
@@ -106,7 +160,9 @@ def _complete(values: dict[str, Any], kind: str, reader: Reader, sizes: SizeTabl
             assumed.append(key)
 
     if values["active_parameters"] > values["parameters"]:
-        reader.complain("active_parameters", f"is {values['active_parameters']}, more than all {values['parameters']} parameters")
+        reader.complain(
+            "active_parameters", f"is {values['active_parameters']}, more than all {values['parameters']} parameters"
+        )
     if not values["active_parameters"]:
         values["active_parameters"] = values["parameters"]
     if values["heads"] and values["hidden_size"] and not values["kv_lora_rank"]:
@@ -117,9 +173,13 @@ def _complete(values: dict[str, Any], kind: str, reader: Reader, sizes: SizeTabl
     if values["kv_heads"] > values["heads"]:
         reader.complain("kv_heads", f"is {values['kv_heads']}, more than the {values['heads']} heads")
     if values["kv_lora_rank"] and not values["qk_rope_head_dim"]:
-        reader.complain("qk_rope_head_dim", "is missing", "latent attention caches kv_lora_rank + qk_rope_head_dim numbers a token")
+        reader.complain(
+            "qk_rope_head_dim", "is missing", "latent attention caches kv_lora_rank + qk_rope_head_dim numbers a token"
+        )
     if values["experts_per_token"] > values["experts"]:
-        reader.complain("experts_per_token", f"is {values['experts_per_token']}, more than the {values['experts']} experts")
+        reader.complain(
+            "experts_per_token", f"is {values['experts_per_token']}, more than the {values['experts']} experts"
+        )
     if values["experts"] > 1:
         fill("moe_layers", values["layers"])
         fill("expert_ffn_size", values["ffn_size"])
@@ -130,7 +190,9 @@ def _complete(values: dict[str, Any], kind: str, reader: Reader, sizes: SizeTabl
 
 
 def _fill_typical(values: dict[str, Any], kind: str, fill: Any, sizes: SizeTable) -> None:
-    """Sizes of the nearest typical model, where none of the shape is given; what follows from the rest, where some is."""
+    """Sizes of the nearest typical model, where none of the shape is given; what follows from the rest, where some
+    is.
+    """
     typical = sizes.nearest(values["parameters"])
     if not any(values[key] for key in SHAPED):
         for key in ("layers", "hidden_size", "heads", "head_dim", "ffn_size"):

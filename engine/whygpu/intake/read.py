@@ -23,19 +23,24 @@ MOST_BYTES = 4 * 2**20
 def read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: Coefficients) -> IntakeResult:
     """Read a preset's id, a mapping of sizes, or {config: a config.json or its path} into a shape.
 
-    Problems with severity warning leave the shape usable. Raises nothing on bad input, ValueError where the knowledge base
-    lacks the table of typical shapes.
+    Problems with severity warning leave the shape usable. Raises nothing on bad input, ValueError where the knowledge
+    base lacks the table of typical shapes.
     """
     sizes = SizeTable.of(coefficients.table(SIZES_TABLE))
     if isinstance(model, str):
         entry = presets.get(model)
         if entry is None:
             near = get_close_matches(model[:80], presets, n=1)
-            return None, [IntakeProblem("model", f"there is no preset {shown(model)}", f"did you mean {near[0]}?" if near else "")]
+            return None, [
+                IntakeProblem("model", f"there is no preset {shown(model)}", f"did you mean {near[0]}?" if near else "")
+            ]
         return from_preset({"id": model, **entry}, sizes)
     if isinstance(model, Mapping) and "config" in model:
         others = [str(key)[:40] for key in model if key not in ("config", "name")]
-        problems = [IntakeProblem(f"model.{key}", "cannot stand beside config", "the configuration gives all sizes") for key in others[:8]]
+        problems = [
+            IntakeProblem(f"model.{key}", "cannot stand beside config", "the configuration gives all sizes")
+            for key in others[:8]
+        ]
         config, found = _config(model["config"])
         if problems or found:
             return None, [*problems, *found]
@@ -53,8 +58,14 @@ def _config(given: object) -> tuple[object, list[IntakeProblem]]:
         if path.is_dir():
             path = path / "config.json"
         if path.stat().st_size > MOST_BYTES:
-            return None, [IntakeProblem("model.config", f"{shown(given)} is larger than {MOST_BYTES} bytes", "name a config.json")]
+            return None, [
+                IntakeProblem("model.config", f"{shown(given)} is larger than {MOST_BYTES} bytes", "name a config.json")
+            ]
         return json.loads(path.read_bytes()), []
     except (OSError, ValueError, RecursionError) as error:
         # ValueError takes in bad JSON, bad UTF-8 and a null byte in the path.
-        return None, [IntakeProblem("model.config", f"{shown(given)} cannot be read: {str(error)[:200]}", "give the path of a config.json")]
+        return None, [
+            IntakeProblem(
+                "model.config", f"{shown(given)} cannot be read: {str(error)[:200]}", "give the path of a config.json"
+            )
+        ]

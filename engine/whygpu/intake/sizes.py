@@ -10,7 +10,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TypicalShape:
-    """One row of the table `shape-by-parameters` in kb/facts/coefficients.yaml: the sizes of the model named in `like`."""
+    """One row of the table `shape-by-parameters` in kb/facts/coefficients.yaml: the sizes of the model named in
+    `like`.
+    """
 
     like: str
     parameters: int

@@ -254,6 +254,7 @@ class _Search:
 
     def way(self, setup: Setup, split: Split) -> int:
         """The number of a way of running; sized when it is new."""
+        self._kept.append(setup)
         key = (setup, split)
         number = self._number.get(key)
         if number is None:
@@ -406,7 +407,7 @@ class _Growth:
             for index in np.flatnonzero(field.fits & (slow | (short > 1))):
                 grown = self._grown(field, int(index), bool(slow[index]), float(short[index]))
                 if grown is not None:
-                    changed[index] = self._search.way(field.ways[int(field.way[index])].setup, grown)
+                    changed[index] = self._search.way(*grown)
             if (changed == field.way).all():
                 break
             field = self._search.timed(field.card, changed, field.fits)
@@ -432,9 +433,13 @@ class _Growth:
                 short = np.fmax(short, bands["train_hours"].likely / targets.train_hours)
         return np.where(np.isfinite(short), short, 0.0)
 
-    def _grown(self, field: Field, index: int, slow: bool, short: float) -> Split | None:
-        """More shards for latency, more replicas for load; None where the limits leave no room."""
-        split = field.ways[int(field.way[index])].split
+    def _grown(self, field: Field, index: int, slow: bool, short: float) -> tuple[Setup, Split] | None:
+        """More shards for latency, more replicas for load; None where the limits leave no room.
+
+        A replica added for load serves as many requests at once as the others: spread over more replicas, the same
+        requests would come no faster.
+        """
+        setup, split = (way := field.ways[int(field.way[index])]).setup, way.split
         per_node = int(field.cards.per_node[field.card[index]])
         shape = self._work.shape
         grown = split
@@ -445,5 +450,7 @@ class _Growth:
                 grown = replace(split, tensor=tensor)
         elif short > 1:
             grown = replace(split, data=math.ceil(split.data * short - 1e-9))
+            if not setup.trains:
+                setup = replace(setup, concurrency=setup.requests_per_replica(split.data) * grown.data)
         most = min(per_node * self._options.max_nodes, self._options.max_count)
-        return None if grown == split or grown.cards > most else grown
+        return None if grown == split or grown.cards > most else (setup, grown)

@@ -1,0 +1,136 @@
+"""How the likely figures of reading prompts and writing tokens came about, for one plan."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from whygpu.checks.reckoning import Reckoning, Term
+from whygpu.checks.setup import FloatArray
+from whygpu.checks.shape import GENERATIVE
+from whygpu.checks.speed_columns import LIKELY, coefficient_of
+from whygpu.checks.speed_inference import InferenceWork, pipeline_fill, weights_read
+
+
+def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
+    """The figures of plan `i` with their formulas and the numbers put in."""
+    prefill = _prefill(done, i)
+    if done.columns.shape.kind not in GENERATIVE:
+        return [prefill, _samples(done, i, prefill)]
+    read, compute = _read(done, i), _compute(done, i)
+    token = _token(done, i, read, compute)
+    return [prefill, read, compute, token, *_answers(done, i, prefill, token)]
+
+
+def _likely(rows: FloatArray, i: int) -> float:
+    return float(rows[LIKELY, i])
+
+
+def _rates(done: InferenceWork, i: int) -> tuple[Term, Term, Term]:
+    columns = done.columns
+    return (
+        Term("tensor", float(columns.tensor[i]), "cards"),
+        Term("rate", float(columns.device.flops_s[i]), "operations/s"),
+        Term("bandwidth", float(columns.device.bandwidth_bytes_s[i]), "bytes/s"),
+    )
+
+
+def _host(done: InferenceWork, i: int) -> tuple[Term, Term]:
+    return (
+        Term("launch", _likely(done.launch_s, i), "s", (), "host work of all layers"),
+        Term("gap", _likely(done.gap_s, i), "s", (), "between kernels of all layers"),
+    )
+
+
+def _prefill(done: InferenceWork, i: int) -> Reckoning:
+    columns = done.columns
+    setup = columns.setup
+    prompt = setup.prompt_tokens if columns.shape.kind in GENERATIVE else setup.context_tokens
+    once = weights_read(columns.shape, columns, np.full(columns.device.size, float(prompt)))
+    tensor, rate, bandwidth = _rates(done, i)
+    terms = (
+        Term("flops", done.prefill_flops, "operations", ("kaplan-2020",)),
+        Term("together", float(done.together[i]), "requests", (), "read in one pass"),
+        Term(
+            "filled", float(pipeline_fill(columns, prompt)[i]), "share", (), "of the time, as pipeline stages overlap"
+        ),
+        tensor,
+        rate,
+        coefficient_of(columns, i, "prefill-mfu", "mfu"),
+        Term("weights", float(once[i]), "bytes", (), "read once"),
+        bandwidth,
+        coefficient_of(columns, i, "decode-bandwidth-share", "share"),
+        *_host(done, i),
+        Term("wire", _likely(done.prefill_wire_s, i), "s", (), "two all-reduces a layer"),
+    )
+    arithmetic = "flops * together * filled / (tensor * rate * mfu)"
+    formula = f"max({arithmetic}, weights / tensor / (bandwidth * share), launch) + gap + wire"
+    return Reckoning("prefill_s", formula, terms, _likely(done.prefill_s, i), "s")
+
+
+def _read(done: InferenceWork, i: int) -> Reckoning:
+    tensor, _, bandwidth = _rates(done, i)
+    terms = (
+        Term("weights", float(done.weight_bytes[i]), "bytes", done.columns.shape.source, "read in a step"),
+        tensor,
+        Term("cache", float(done.cache_bytes[i]), "bytes per card", (), "of all requests, at full context"),
+        bandwidth,
+        coefficient_of(done.columns, i, "decode-bandwidth-share", "share"),
+    )
+    formula = "(weights / tensor + cache) / (bandwidth * share)"
+    return Reckoning("read_s", formula, terms, _likely(done.read_s, i), "s")
+
+
+def _compute(done: InferenceWork, i: int) -> Reckoning:
+    columns = done.columns
+    tensor, rate, _ = _rates(done, i)
+    terms = (
+        Term("active", columns.shape.matmul_parameters, "parameters", columns.shape.source),
+        Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica"),
+        coefficient_of(columns, i, "decode-rows", "rows"),
+        tensor,
+        rate,
+        coefficient_of(columns, i, "decode-mfu", "mfu"),
+    )
+    formula = "2 * active * max(requests, rows) / (tensor * rate * mfu)"
+    return Reckoning("compute_s", formula, terms, _likely(done.compute_s, i), "s")
+
+
+def _token(done: InferenceWork, i: int, read: Reckoning, compute: Reckoning) -> Reckoning:
+    wire = Term("wire", _likely(done.decode_wire_s, i), "s", (), "two all-reduces a layer")
+    terms = (read.as_term(), compute.as_term(), *_host(done, i), wire)
+    formula = "max(read_s, compute_s, launch) + gap + wire"
+    return Reckoning("token_s", formula, terms, _likely(done.token_s, i), "s")
+
+
+def _samples(done: InferenceWork, i: int, prefill: Reckoning) -> Reckoning:
+    terms = (
+        Term("data", float(done.columns.data[i]), "replicas"),
+        Term("together", float(done.together[i]), "requests", (), "read in one pass"),
+        Term("stages", float(done.stages[i]), "passes", (), "under way in the pipeline"),
+        prefill.as_term(),
+    )
+    value = float(done.columns.data[i] * done.together[i] * done.stages[i]) / _likely(done.prefill_s, i)
+    return Reckoning("samples_per_s", "data * together * stages / prefill_s", terms, value, "1/s")
+
+
+def _answers(done: InferenceWork, i: int, prefill: Reckoning, token: Reckoning) -> list[Reckoning]:
+    columns = done.columns
+    alone = float(done.requests[i]) <= 1
+    wait = Term(
+        "wait", 0.0 if alone else _likely(done.token_s, i), "s", (), "the step under way, where others are served"
+    )
+    first = (prefill.as_term(), coefficient_of(columns, i, "request-s", "server"), wait)
+    terms = (
+        Term("data", float(columns.data[i]), "replicas"),
+        Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica"),
+        Term("output", float(max(columns.setup.output_tokens, 1)), "tokens"),
+        prefill.as_term(),
+        Term("stages", float(done.stages[i]), "prompts", (), "under way in the pipeline"),
+        token.as_term(),
+    )
+    formula = "data * requests * output / (requests * prefill_s / stages + output * token_s)"
+    return [
+        Reckoning("ttft_ms", "1000 * (prefill_s + server + wait)", first, 1e3 * _likely(done.ttft_s, i), "ms"),
+        Reckoning("token_ms", "1000 * token_s", (token.as_term(),), 1e3 * _likely(done.token_s, i), "ms"),
+        Reckoning("tokens_per_s", formula, terms, _likely(done.tokens_s, i), "tokens/s"),
+    ]

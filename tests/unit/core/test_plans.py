@@ -1,0 +1,122 @@
+"""Which plans there are: the smallest count that holds the work and meets the load."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import whygpu
+
+TODAY = date(2026, 11, 21)
+BASE = {"phase": "inference", "format": "bf16", "max_nodes": 1}
+
+
+def plan(kb: whygpu.KnowledgeBase, card: str, **answers: object) -> whygpu.Plan | None:
+    """The best plan on one accelerator."""
+    return kb.advise({**BASE, "accelerators": [card], **answers}, engine="evaluator", today=TODAY).recommendation
+
+
+def test_one_card_where_one_suffices(kb: whygpu.KnowledgeBase) -> None:
+    found = plan(kb, "L40S", model="llama-3.1-8b")
+    assert found is not None
+    assert (found.count, found.parallelism.tensor, found.parallelism.data) == (1, 1, 1)
+
+
+def test_the_smallest_shard_that_holds_it(kb: whygpu.KnowledgeBase) -> None:
+    """A 70B model in 16 bits is 141 GB of weights alone (runpod-24 scales to it): not one 80 GB card, but two."""
+    found = plan(kb, "h100-sxm", model="llama-3.1-70b", context_tokens=2048)
+    assert found is not None
+    assert (found.count, found.parallelism.tensor) == (2, 2)
+
+
+def test_replicas_before_shards(kb: whygpu.KnowledgeBase) -> None:
+    """runpod-33: inference scales by instances; a model that fits one card is not split for more requests."""
+    found = plan(kb, "l4", model="llama-3.2-3b", concurrency=256, context_tokens=4096)
+    assert found is not None
+    assert found.count > 1
+    assert found.parallelism.tensor == 1
+    assert found.parallelism.data == found.count
+
+
+def test_more_load_asks_for_replicas_until_the_rate_is_met(kb: whygpu.KnowledgeBase) -> None:
+    """runpod-49."""
+    one = plan(kb, "l4", model="llama-3.1-8b", concurrency=4, max_nodes=8)
+    many = plan(kb, "l4", model="llama-3.1-8b", concurrency=4, requests_per_second=2, max_nodes=8)
+    assert one is not None
+    assert many is not None
+    assert many.count > one.count
+    rate = many.speed["requests_per_s"]
+    assert rate is not None
+    assert rate.likely >= 2
+
+
+def test_latency_asks_for_shards(kb: whygpu.KnowledgeBase) -> None:
+    slow = plan(kb, "a100-sxm-80gb", model="llama-3.1-70b", format="int8")
+    assert slow is not None
+    band = slow.speed["token_ms"]
+    assert band is not None
+    fast = plan(kb, "a100-sxm-80gb", model="llama-3.1-70b", format="int8", token_latency_ms=0.7 * band.likely)
+    assert fast is not None
+    assert fast.parallelism.tensor > slow.parallelism.tensor
+
+
+def test_the_count_asked_for_is_the_count_tried(kb: whygpu.KnowledgeBase) -> None:
+    found = plan(kb, "L40S", model="llama-3.1-8b", count=4)
+    assert found is not None
+    assert found.count == 4
+    assert plan(kb, "l4", model="llama-3.1-70b", count=1) is None
+
+
+def test_no_more_than_the_limits_allow(kb: whygpu.KnowledgeBase) -> None:
+    assert plan(kb, "l4", model="llama-3.1-405b", max_count=8) is None
+
+
+def test_training_shards_its_state_before_it_gives_up(kb: whygpu.KnowledgeBase) -> None:
+    """griddly-15: DeepSpeed or FSDP; 8B in mixed precision with AdamW takes 18 bytes a parameter, over 80 GB cards."""
+    advice = kb.advise({"phase": "training", "model": "llama-3.1-8b", "accelerators": ["a100-sxm-80gb"]}, today=TODAY)
+    found = advice.recommendation
+    assert found is not None
+    assert found.count > 1
+    assert found.parallelism.sharding in ("zero2", "zero3", "fsdp")
+
+
+def test_qlora_trains_on_a_quantized_base_and_only_qlora(kb: whygpu.KnowledgeBase) -> None:
+    advice = kb.advise(
+        {"phase": "fine-tuning", "model": "llama-3.1-8b", "accelerators": ["a100-sxm-80gb"]}, today=TODAY
+    )
+    plans = [inner for head in advice.plans for inner in (head, *head.variants)]
+    assert {(item.method, item.format == "nf4") for item in plans} >= {("qlora", True), ("lora", False)}
+    assert all((item.method == "qlora") == (item.format == "nf4") for item in plans)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    concurrency=st.integers(1, 64),
+    context=st.sampled_from([512, 2048, 8192, 32768]),
+    model=st.sampled_from(["llama-3.1-8b", "qwen2.5-14b", "llama-3.1-70b"]),
+    card=st.sampled_from(["l4", "L40S", "h100-sxm"]),
+)
+def test_a_plan_holds_what_it_says_and_more_requests_never_need_fewer_cards(
+    kb: whygpu.KnowledgeBase, concurrency: int, context: int, model: str, card: str
+) -> None:
+    answers = {"model": model, "context_tokens": context, "output_tokens": 128}
+    few = plan(kb, card, **answers, concurrency=concurrency)
+    many = plan(kb, card, **answers, concurrency=2 * concurrency)
+    if few is None:
+        assert many is None
+        return
+    assert few.memory.usable_gib is not None
+    assert few.memory.total_gib <= few.memory.usable_gib
+    assert few.count == few.parallelism.tensor * few.parallelism.pipeline * few.parallelism.data
+    assert many is None or many.count >= few.count
+
+
+@pytest.mark.parametrize("engine", ["durable", "evaluator"])
+def test_nothing_is_left_is_an_answer_too(kb: whygpu.KnowledgeBase, engine: str) -> None:
+    advice = kb.advise({"model": "llama-3.1-405b", "accelerators": ["gtx-1660"]}, engine=engine, today=TODAY)  # type: ignore[arg-type]  # both names are right
+    assert advice.status == "infeasible"
+    assert advice.infeasible is not None
+    assert advice.infeasible.conflict == ("the-need-must-fit",)

@@ -1,0 +1,115 @@
+"""The price of a plan, as the design's section 4 says it."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from whygpu.catalogue import Catalogue, Offering, Provider
+from whygpu.errors import Place
+from whygpu.plans.price import PriceList
+
+PLACE = Place("prices.yaml", 1)
+PROVIDERS = {
+    "big": Provider("big", "Big", "hyperscaler"),
+    "gpu-one": Provider("gpu-one", "GPU One", "specialised"),
+    "gpu-two": Provider("gpu-two", "GPU Two", "specialised"),
+    "gpu-three": Provider("gpu-three", "GPU Three", "specialised"),
+    "bazaar": Provider("bazaar", "Bazaar", "marketplace"),
+}
+
+
+def offering(provider: str, usd: float, **more: Any) -> Offering:
+    """One A100 of the provider at that price, as of this autumn, unless said otherwise."""
+    values: dict[str, Any] = {
+        "id": f"{provider}-{usd}-{more.get('as_of', '')}",
+        "provider": provider,
+        "accelerator": "a100",
+        "count": 1,
+        "usd_per_hour": usd,
+        "price_kind": "on-demand",
+        "region": None,
+        "instance": None,
+        "as_of": "2026-10-01",
+        "source": ("x",),
+        "suspect": None,
+        "note": None,
+        "place": PLACE,
+    }
+    return Offering(**{**values, **more})
+
+
+def prices(*offerings: Offering, **restrictions: Any) -> PriceList:
+    """A price list over these offerings alone."""
+    empty: Any = MappingProxyType({})
+    catalogue = Catalogue(empty, empty, PROVIDERS, offerings, (), empty, empty, empty)
+    return PriceList(catalogue, **restrictions)
+
+
+def usd(found: PriceList, shard: int = 1, replicas: int = 1) -> float | None:
+    """The price alone."""
+    price = found.price("a100", shard, replicas)
+    return None if price is None else price.usd_per_hour
+
+
+def test_the_median_over_providers() -> None:
+    assert usd(prices(offering("gpu-one", 1), offering("gpu-two", 5), offering("gpu-three", 2))) == 2
+
+
+def test_of_two_providers_the_lower_so_that_it_is_a_real_offering() -> None:
+    assert usd(prices(offering("gpu-one", 1), offering("gpu-two", 5))) == 1
+
+
+def test_each_providers_newest_price_counts() -> None:
+    assert usd(prices(offering("gpu-one", 1, as_of="2025-01-01"), offering("gpu-one", 3))) == 3
+
+
+def test_undated_prices_only_where_nothing_is_dated() -> None:
+    undated = offering("gpu-two", 0.5, as_of=None)
+    assert usd(prices(offering("gpu-one", 3), undated)) == 3
+    assert usd(prices(undated)) == 0.5
+
+
+def test_suspect_prices_are_never_used() -> None:
+    assert usd(prices(offering("gpu-one", 0.01, suspect="contradicted"))) is None
+
+
+def test_marketplaces_only_where_nothing_else_exists_or_where_asked_for() -> None:
+    cheap, usual = offering("bazaar", 0.4), offering("gpu-one", 2)
+    assert usd(prices(cheap, usual)) == 2
+    assert usd(prices(cheap)) == 0.4
+    assert usd(prices(cheap, usual, classes=("marketplace",))) == 0.4
+    assert usd(prices(cheap, usual, providers=("bazaar",))) == 0.4
+    assert usd(prices(cheap, classes=("hyperscaler",))) is None
+
+
+def test_price_kinds_and_regions() -> None:
+    spot = offering("gpu-one", 0.7, price_kind="spot", region="eu")
+    assert usd(prices(spot)) is None
+    assert usd(prices(spot, kinds=("spot",))) == 0.7
+    assert usd(prices(spot, kinds=("spot",), regions=("us",))) is None
+    assert usd(prices(offering("gpu-one", 1, region=None), regions=("us",))) == 1
+
+
+@pytest.mark.parametrize(
+    ("shard", "replicas", "cost"),
+    [
+        (1, 1, 10),  # one accelerator of a machine of four is the whole machine
+        (4, 1, 10),
+        (1, 4, 10),
+        (1, 5, 20),
+        (3, 2, 20),  # a group of three does not share a machine of four with another
+        (8, 1, 20),  # a shard over two whole machines
+        (6, 1, None),  # and never over a machine and a half
+    ],
+)
+def test_machines_are_rented_whole(shard: int, replicas: int, cost: float | None) -> None:
+    assert usd(prices(offering("big", 10, count=4)), shard, replicas) == cost
+
+
+def test_a_price_per_accelerator_joins_as_many_as_asked_but_not_at_hyperscalers() -> None:
+    assert usd(prices(offering("gpu-one", 2)), 8) == 16
+    assert usd(prices(offering("big", 2)), 8) is None
+    assert usd(prices(offering("big", 2)), 1, 3) == 6
