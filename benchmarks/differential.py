@@ -1,7 +1,7 @@
 """Both engines and a naive reference on many random programs: ``python benchmarks/differential.py --programs 100000``.
 
-Prints how many programs, rule instances and disagreements there were; the exit status is 1 where engines disagree. A program
-is reproduced by its seed alone.
+Prints how many programs, rule instances and disagreements there were; the exit status is 1 where engines disagree.
+A program is reproduced by its seed alone.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import time
 from datetime import date
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "engines"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from drive import Tally, judge
-from programs import program
+from tests.engines.drive import Tally, judge
+from tests.engines.programs import program
 
 CHUNK = 500
 

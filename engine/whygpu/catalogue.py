@@ -28,6 +28,7 @@ class Reference:
     title: str
     where: str | None
     as_of: str | None
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)

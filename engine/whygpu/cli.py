@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whygpu.commands import check as check_command
 from whygpu.errors import EngineError, InputError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from whygpu.load.document import Node
 
 EXAMPLE = "kb-explain --set phase=inference --set model=llama-3.1-70b --set concurrency=8"
-OK, PROBLEMS, BAD_INPUT, INFEASIBLE = 0, 1, 2, 3
+OK, BAD_INPUT, INFEASIBLE = 0, 2, 3
 MAX_ANSWERS_BYTES = 1024 * 1024
 
 
@@ -42,11 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     explain = commands.add_parser("explain", help="recommend hardware and explain it (the same as kb-explain)")
     _explain_options(explain)
-    check = commands.add_parser("check", help="load a knowledge base, check types and sources, run the rules' tests")
-    check.add_argument(
-        "kb", nargs="?", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
-    )
-    check.add_argument("--format", choices=("text", "json"), default="text")
+    check = commands.add_parser("check", help="check a knowledge base or a file of it, run its tests and cases")
+    check_command.add_options(check)
     ui = commands.add_parser("ui", help="the wizard in a browser")
     ui.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
     ui.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
@@ -55,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         case "explain":
             return _run(lambda: _explain(options, explain), options.format)
         case "check":
-            return _run(lambda: _check(options))
+            return _run(lambda: check_command.run(options), options.format)
         case _:
             return _run(lambda: _ui(options))
 
@@ -153,41 +151,6 @@ def _answers(options: argparse.Namespace) -> Node:
         except UnicodeDecodeError as error:
             raise AnswerError([Problem("unreadable", f"is not UTF-8 text: {error.reason}", Place(name))]) from error
     return apply_settings(node, options.set)
-
-
-def _check(options: argparse.Namespace) -> int:
-    from whygpu.errors import KnowledgeBaseError  # noqa: PLC0415
-    from whygpu.lint.tests import check_tests  # noqa: PLC0415
-    from whygpu.render.plain import problem_dicts  # noqa: PLC0415
-    from whygpu.render.problems import problems_text  # noqa: PLC0415
-    from whygpu.render.style import Style  # noqa: PLC0415
-
-    try:
-        knowledge = _load(options.kb).knowledge
-    except KnowledgeBaseError as error:
-        problems, summary = error.problems, ""
-        if any(problem.code in ("no-folder", "not-a-knowledge-base") for problem in problems):
-            raise
-    else:
-        problems = tuple(check_tests(knowledge))
-        tests = sum(len(rule.tests) for rule in knowledge.rules)
-        cards = len(knowledge.catalogue.accelerators)
-        summary = (
-            f"{len(knowledge.rules)} rules, {tests} tests, {len(knowledge.vocabulary)} names, "
-            f"{len(knowledge.claims)} claims, {cards} accelerators, "
-            f"{len(knowledge.catalogue.offerings)} offerings, {len(knowledge.catalogue.models)} models"
-        )
-    failed = any(problem.severity == "error" for problem in problems)
-    if options.format == "json":
-        json.dump(
-            {"clean": not problems, "problems": problem_dicts(problems), "summary": summary}, sys.stdout, indent=1
-        )
-        sys.stdout.write("\n")
-    else:
-        if problems:
-            print(problems_text(problems, Style.of(sys.stdout)))
-        print(f"{len(problems)} problems" if problems else f"clean: {summary}")
-    return PROBLEMS if failed else OK
 
 
 def _ui(options: argparse.Namespace) -> int:

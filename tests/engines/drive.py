@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from programs import Gap
-from reference import Reference
+from tests.engines.programs import Gap
+from tests.engines.reference import Reference
 
 from whygpu.answers import Answers
 from whygpu.chain.durable import DurableEngine
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from programs import Cell, Program
+    from tests.engines.programs import Cell, Program
 
     from whygpu.chain.engines import Chain, Mask
     from whygpu.chain.strata import Stratum
@@ -74,7 +74,7 @@ class Tally:
 
 
 class Jury:
-    """A chain that asks several chains and the reference, notes where they differ, and goes on with the first one's answer."""
+    """A chain that asks several chains and the reference, notes where they differ, and answers as the first does."""
 
     def __init__(self, chains: Mapping[str, Chain], reference: Reference, tally: Tally, seed: int) -> None:
         self._chains, self._reference, self._tally, self._seed = chains, reference, tally, seed
@@ -106,7 +106,9 @@ class Jury:
         """The plan rules that fire, and for which plans."""
         found = {name: chain.fired_plans(stratum, environment, alive) for name, chain in self._chains.items()}
         found["reference"] = {
-            rule.id: np.array([bool(live) and self._reference.fires(rule, plan) is True for plan, live in enumerate(alive)])
+            rule.id: np.array(
+                [bool(live) and self._reference.fires(rule, plan) is True for plan, live in enumerate(alive)]
+            )
             for rule in stratum.rules
         }
         first = next(iter(found.values()))
@@ -147,11 +149,15 @@ class Jury:
 
 
 def judge(program: Program, tally: Tally) -> Outcome:
-    """Run the program on both engines (durable-rules with and without sharing) and the reference; differences go to the tally."""
+    """Run the program on both engines (durable-rules with and without sharing) and the reference, and compare."""
     engine = DurableEngine(program.knowledge)
     unshared = copy(engine)  # the same compiled rules
     unshared.share = False
-    chains = {"evaluator": EvaluatorChain(), "durable": engine.chain(), "durable, nothing shared": unshared.chain()}
+    chains: dict[str, Chain] = {
+        "evaluator": EvaluatorChain(),
+        "durable": engine.chain(),
+        "durable, nothing shared": unshared.chain(),
+    }
     jury = Jury(chains, Reference(program, CHECKS), tally, program.seed)
     outcome = run(program, jury)
     jury.compare(outcome, program)
@@ -162,7 +168,7 @@ def judge(program: Program, tally: Tally) -> Outcome:
 
 
 def run(program: Program, chain: Chain) -> Outcome:
-    """Run the program on a chain: the stages of a consultation, with the program's facts in place of answers and catalogue."""
+    """Run the stages of a consultation on a chain, with the program's facts in place of answers and catalogue."""
     knowledge = program.knowledge
     session = SessionEnvironment(knowledge)
     session.provide({name: _as_check(check) for name, check in CHECKS.items()})

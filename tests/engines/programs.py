@@ -1,8 +1,9 @@
 """Random programs: knowledge bases written as YAML and loaded by the real loader, with random facts to run them on.
 
-A program has every type of name (choice, number, flag, text; session, plan and field), derived values, every operator and effect, ``unless``,
-``overrides``, conclusions with and without ``otherwise``, and is several strata deep. Facts are drawn from the same few values as the constants
-of the rules, so that thresholds are hit exactly; some are unknown, some numbers known lacks.
+A program has every type of name (choice, number, flag, text; session, plan and field), derived values, every operator
+and effect, ``unless``, ``overrides``, conclusions with and without ``otherwise``, and is several strata deep. Facts are
+drawn from the same few values as the constants of the rules, so that thresholds are hit exactly; some are unknown, some
+numbers known lacks.
 """
 
 from __future__ import annotations
@@ -37,9 +38,33 @@ Cell = float | bool | str | Gap
 Scope = Literal["session", "plan", "field"]
 
 NUMBERS = (0.0, 1.0, 2.0, 3.0, 5.0, 24.0, 80.0, 0.5, -1.0, -7.25, 0.1, 0.3)
-ODD_NUMBERS = (1e-05, 1e16, 8030261248.0, 1e200, -1e200, 1e-200, 0.30000000000000004, 1.0000000000000002, 4294967296.0, 5e-324)
+ODD_NUMBERS = (
+    1e-05,
+    1e16,
+    8030261248.0,
+    1e200,
+    -1e200,
+    1e-200,
+    0.30000000000000004,
+    1.0000000000000002,
+    4294967296.0,
+    5e-324,
+)
 WORDS = ("a100", "l4", "none", "auto")
-ODD_WORDS = ("24", "true", "it's", 'a "b" c', "back\\slash", "end\\", "größe", "日本語", "null", "x" * 180, "a: b # c", "{x}")
+ODD_WORDS = (
+    "24",
+    "true",
+    "it's",
+    'a "b" c',
+    "back\\slash",
+    "end\\",
+    "größe",
+    "日本語",
+    "null",
+    "x" * 180,
+    "a: b # c",
+    "{x}",
+)
 CHECKS = {
     "twice": Signature("twice", ("number",), "GiB", "two times a number"),
     "letters": Signature("letters", ("word",), None, "how many letters a word has"),
@@ -126,7 +151,7 @@ class _Pool:
 
 
 class _Writer:
-    """Writes one knowledge base: names first, then derived values and rules, level by level, so that nothing is circular."""
+    """Writes one knowledge base: names, then derived values and rules, level by level, so that nothing is circular."""
 
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw
@@ -151,7 +176,14 @@ class _Writer:
 
     def write(self) -> dict[str, str]:
         draw = self._draw
-        kinds: tuple[Kind, ...] = ("number", "number", "choice", "flag", "text", *draw.choices(_KINDS, k=draw.randint(0, 2)))
+        kinds: tuple[Kind, ...] = (
+            "number",
+            "number",
+            "choice",
+            "flag",
+            "text",
+            *draw.choices(_KINDS, k=draw.randint(0, 2)),
+        )
         for number, kind in enumerate(kinds):
             name = self._declare(f"workload.a{number}", kind, {"answer": f"a{number}"})
             self._pool.names.append(name)
@@ -196,7 +228,7 @@ class _Writer:
         spec: dict[str, object] = {"type": kind, "meaning": f"what {name} is", **more}
         if kind == "choice":
             values = values or self._words
-            spec["values"] = {value: "a value" for value in values}
+            spec["values"] = dict.fromkeys(values, "a value")
         elif kind == "number" and self._draw.random() < 0.3:
             spec["unit"] = "GiB" if self._draw.random() < 0.97 else "ms"
         self._vocabulary[name] = spec
@@ -325,7 +357,9 @@ class _Writer:
         """More conditions than a compiled rule has patterns, or more alternatives than are expanded."""
         draw = self._draw
         if draw.random() < 0.4:
-            return [f"({self._condition(0, False)}) or ({self._condition(0, False)})" for _ in range(draw.randint(4, 7))]
+            return [
+                f"({self._condition(0, False)}) or ({self._condition(0, False)})" for _ in range(draw.randint(4, 7))
+            ]
         numbers = self._pool.of(lambda item: item.kind == "number", False)
         first = draw.randint(100, 500)
         return [f"{draw.choice(numbers[:2]).name} != {first + number}" for number in range(draw.randint(14, 24))]
@@ -392,12 +426,16 @@ class _Writer:
             f"{self._constant()} {op} {name.name}",
             f"{name.name} {op} {self._number(depth, negative)}",
             f"{self._number(depth, negative)} {op} {self._number(depth, negative)}",
-            f"{self._constant()} {draw.choice(('<', '<='))} {name.name} {draw.choice(('<', '<='))} {self._number(0, negative)}",
+            self._between(name, negative),
             f"{name.name} in [{some}]",
         ]
         if not name.open:
             forms.append(f"{name.name} not in [{some}]")
         return draw.choice(forms)
+
+    def _between(self, name: _Name, negative: bool) -> str:
+        low, less, less_too = self._constant(), self._draw.choice(("<", "<=")), self._draw.choice(("<", "<="))
+        return f"{low} {less} {name.name} {less_too} {self._number(0, negative)}"
 
     def _constant(self) -> str:
         return repr(self._draw.choice(self._numbers))

@@ -1,7 +1,7 @@
 """A third opinion: what a program means, by plain recursion over its rules, one plan at a time.
 
-It shares the parsed conditions and nothing else with the engines: no strata, no columns, no numpy, no order of rules. Truth is True, False
-or None (unknown); a number is (low, high), LACK or None.
+It shares the parsed conditions and nothing else with the engines: no strata, no columns, no numpy, no order of rules.
+Truth is True, False or None (unknown); a number is (low, high), LACK or None.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import operator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from programs import Gap
+from tests.engines.programs import Gap
 
 from whygpu.knowledge import AllOf, AnyOf, Conclude, Condition, Require
 from whygpu.language import tree as t
@@ -19,7 +19,7 @@ from whygpu.language import tree as t
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from programs import Cell, Program
+    from tests.engines.programs import Cell, Program
 
     from whygpu.knowledge import ConditionTree, Rule
 
@@ -140,8 +140,8 @@ class Reference:
             case t.Name(name=name):
                 return self.value(name, plan)
             case t.Known(name=t.Name(name=name)):
-                value = self.value(name, plan)
-                return value[0] == value[1] if isinstance(value, tuple) else value is not None
+                found = self.value(name, plan)
+                return found[0] == found[1] if isinstance(found, tuple) else found is not None
             case t.Not(part=part):
                 return _not(self._truth(part, plan))
             case t.All(parts=parts):
@@ -149,8 +149,8 @@ class Reference:
             case t.Any(parts=parts):
                 return _any([self._truth(part, plan) for part in parts])
             case t.OneOf(left=left, options=options):
-                value = self._expression(left, plan)
-                return _any([_compare("==", value, self._expression(option, plan)) for option in options])
+                one = self._expression(left, plan)
+                return _any([_compare("==", one, self._expression(option, plan)) for option in options])
             case t.Compare(op=op, left=left, right=right):
                 return _compare(op, self._expression(left, plan), self._expression(right, plan))
             case t.Arithmetic(op=op, left=left, right=right):

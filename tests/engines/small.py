@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from programs import REGISTRY, Program
+from tests.engines.programs import REGISTRY, Program
 
 from whygpu.load.knowledge import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from programs import Cell
+    from tests.engines.programs import Cell
 
     from whygpu.knowledge import Knowledge
 
@@ -40,7 +40,12 @@ def knowledge(
         for i, (when, then) in enumerate(rules)
     ]
     claims = [{"id": "doc-1", "kind": "fact", "says": "so"}]
-    sections = {"documents": {"doc": {"title": "Doc"}}, "claims": claims, "names": vocabulary, "values": dict(values or {})}
+    sections = {
+        "documents": {"doc": {"title": "Doc"}},
+        "claims": claims,
+        "names": vocabulary,
+        "values": dict(values or {}),
+    }
     return load_texts({"all.yaml": json.dumps({**sections, "rules": written})}, "small", REGISTRY)
 
 

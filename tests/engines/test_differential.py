@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from drive import Outcome, Tally, judge, run
-from programs import program, shuffled
+from tests.engines.drive import Outcome, Tally, judge, run
+from tests.engines.programs import program, shuffled
 
 from whygpu.chain.durable import DurableEngine
 from whygpu.chain.engines import EvaluatorChain
@@ -20,7 +20,7 @@ from whygpu.language import tree as t
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from programs import Program
+    from tests.engines.programs import Program
 
 PROGRAMS = 2_000
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from drive import Tally, judge
-from programs import program
+from tests.engines.drive import Tally, judge
+from tests.engines.programs import program
 
 from whygpu import consult
 from whygpu.chain import durable, normal
@@ -53,8 +53,7 @@ def _without_unless(alternatives: Any) -> Any:
 def _rolled(plan_facts: Any) -> Any:
     def changed(self: Any, group: Any, bucket: Any, environment: Any, alive: Any, sharing: dict[str, Any]) -> None:
         plan_facts(self, group, bucket, environment, alive, sharing)
-        for key in sharing:
-            sharing[key] = np.roll(sharing[key], 1)
+        sharing.update({key: np.roll(mask, 1) for key, mask in sharing.items()})
 
     return changed
 
@@ -75,9 +74,9 @@ def _negated_by_operator(constant_test: Any) -> Any:
 
 def _without_lacks(known: Any) -> Any:
     return staticmethod(
-        lambda value: known(value) & v.Truth(value.present, value.present ^ True)
-        if isinstance(value, v.Number)
-        else known(value)
+        lambda value: (
+            known(value) & v.Truth(value.present, value.present ^ True) if isinstance(value, v.Number) else known(value)
+        )
     )
 
 
@@ -98,27 +97,70 @@ class _Numpy:
 
 BUGS = (
     Bug("evaluator: <= compares as <", v, "compare", _flipped),
-    Bug("evaluator: not makes unknown true", v.Truth, "__invert__", lambda _: lambda self: v.Truth(self.true ^ True, self.true)),
+    Bug(
+        "evaluator: not makes unknown true",
+        v.Truth,
+        "__invert__",
+        lambda _: lambda self: v.Truth(self.true ^ True, self.true),
+    ),
     Bug("evaluator: or takes only the right side", v.Truth, "__or__", lambda _: lambda self, other: other),
-    Bug("evaluator: a lack compares like a number", v, "compare", lambda old: lambda op, a, b: old(op, v.Number(a.low, a.high), b)),
+    Bug(
+        "evaluator: a lack compares like a number",
+        v,
+        "compare",
+        lambda old: lambda op, a, b: old(op, v.Number(a.low, a.high), b),
+    ),
     Bug("evaluator: a lack is not known", evaluate.Evaluator, "_known", _without_lacks),
     Bug("evaluator: max is min", v, "least", lambda old: lambda numbers, greatest=False: old(numbers)),
     Bug("evaluator: minus is plus", v, "arithmetic", lambda old: lambda op, a, b: old({"-": "+"}.get(op, op), a, b)),
     Bug("evaluator: an overflow is a number", v, "_doubt", lambda _: v.Number),
-    Bug("evaluator: unknown words compare", v, "compare_words", lambda _: lambda op, a, b: v.Truth(
-        (a.word == b.word) == (op == "=="), (a.word == b.word) != (op == "=="))),  # fmt: skip
+    Bug(
+        "evaluator: unknown words compare",
+        v,
+        "compare_words",
+        lambda _: lambda op, a, b: v.Truth((a.word == b.word) == (op == "=="), (a.word == b.word) != (op == "==")),
+    ),
     Bug("compiler: the last literal is dropped", durable, "alternatives", _drop_last),
-    Bug("compiler: the last alternative is dropped", durable, "alternatives", lambda old: lambda c: old(c)[:-1] or old(c)),
+    Bug(
+        "compiler: the last alternative is dropped",
+        durable,
+        "alternatives",
+        lambda old: lambda c: old(c)[:-1] or old(c),
+    ),
     Bug("compiler: unless is ignored", durable, "alternatives", _without_unless),
     Bug("compiler: 5 < x is tested as x < 5", normal, "MIRRORED", lambda old: {op: op for op in old}),
     Bug("compiler: not (x > 5) is tested as x <= 5", durable, "constant_test", _negated_by_operator),
-    Bug("compiler: intervals are tested as points", durable.Program, "_may_be_interval", lambda _: lambda self, name: False),
-    Bug("adapter: numbers are printed with six digits", durable._Number, "__repr__", lambda _: lambda self: f"{float(self):.6f}"),
-    Bug("adapter: plans share a fact though one test differs", durable, "np", lambda _: _Numpy(packbits=_fewer_rows(np.packbits))),
+    Bug(
+        "compiler: intervals are tested as points",
+        durable.Program,
+        "_may_be_interval",
+        lambda _: lambda self, name: False,
+    ),
+    Bug(
+        "adapter: numbers are printed with six digits",
+        durable._Number,
+        "__repr__",
+        lambda _: lambda self: f"{float(self):.6f}",
+    ),
+    Bug(
+        "adapter: plans share a fact though one test differs",
+        durable,
+        "np",
+        lambda _: _Numpy(packbits=_fewer_rows(np.packbits)),
+    ),
     Bug("adapter: a group's facts go to the wrong plans", durable.DurableChain, "_plan_facts", _rolled),
-    Bug("adapter: facts are left out where rules may still fire", durable.DurableChain, "_may_hold", lambda old: staticmethod(
-        lambda literal, environment: not old(literal, environment))),  # fmt: skip
-    Bug("adapter: a session's false flags are not asserted", durable, "plain", lambda old: lambda value: old(value) or None),
+    Bug(
+        "adapter: facts are left out where rules may still fire",
+        durable.DurableChain,
+        "_may_hold",
+        lambda old: staticmethod(lambda literal, environment: not old(literal, environment)),
+    ),
+    Bug(
+        "adapter: a session's false flags are not asserted",
+        durable,
+        "plain",
+        lambda old: lambda value: old(value) or None,
+    ),
     Bug("consultation: otherwise does not wait", consult._Run, "_is_open", lambda _: lambda self, name: False),
     Bug("consultation: overrides are ignored", consult._Run, "__init__", _without_overrides),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import threading
 from collections import defaultdict
@@ -9,15 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from drive import run
-from programs import program
-from small import ADVISE, knowledge, program_of
+from tests.engines.drive import run
+from tests.engines.programs import program
+from tests.engines.small import ADVISE, knowledge, program_of
 
 from whygpu.chain.durable import SESSIONS, DurableEngine
 from whygpu.errors import EngineError
 
 if TYPE_CHECKING:
-    from programs import Program
+    from tests.engines.programs import Program
 
 LIVE_LIMIT = 1_024
 
@@ -45,8 +46,9 @@ class _Watched(DurableEngine):
             self.live.discard(session)
         super().release(session)
 
-    def put(self, fact: dict[str, Any]) -> int:
-        self.facts[fact["sid"]].append(fact)
+    def put(self, fact: str) -> int:
+        plain = json.loads(fact)
+        self.facts[plain["sid"]].append(plain)
         return super().put(fact)
 
 
@@ -78,15 +80,15 @@ def test_one_id_twice_is_an_error_not_a_lost_fact() -> None:
     engine = DurableEngine(knowledge([(["workload.n > 1"], ADVISE)]))
     (group,) = next(iter(engine.program.groups.values()))
     stage = {"id": "1", "sid": engine.take(), "g": group.kind, "k": "stage"}
-    engine.put(stage)
+    engine.put(json.dumps(stage))
     with pytest.raises(EngineError, match="collide"):
-        engine.put(stage)
+        engine.put(json.dumps(stage))
 
 
 def test_a_fact_the_library_cannot_read_is_an_error_not_a_lost_fact() -> None:
     engine = DurableEngine(knowledge([(["workload.n > 1"], ADVISE)]))
     with pytest.raises(EngineError, match="refused a fact"):
-        engine.put({"id": "1", "sid": engine.take(), "v": float("inf")})
+        engine.put(json.dumps({"id": "1", "sid": engine.take(), "v": float("inf")}))
 
 
 def test_sessions_come_from_a_pool_and_return_to_it() -> None:
@@ -103,7 +105,7 @@ def test_sessions_come_from_a_pool_and_return_to_it() -> None:
 def test_a_session_is_given_back_after_an_error() -> None:
     given = program(1)
     engine = _Watched(given)
-    with pytest.raises(RuntimeError), engine.chain():  # noqa: PT012  the error is raised inside on purpose
+    with pytest.raises(RuntimeError), engine.chain():
         raise RuntimeError
     assert not engine.live
 
@@ -124,8 +126,12 @@ def test_more_consultations_than_sessions_wait_for_one() -> None:
     for chain in chains:
         chain.__enter__()
     done = threading.Event()
-    waiting = threading.Thread(target=lambda: (run(given, engine.chain()), done.set()), daemon=True)
-    waiting.start()
+
+    def consult_one() -> None:
+        run(given, engine.chain())
+        done.set()
+
+    threading.Thread(target=consult_one, daemon=True).start()
     assert not done.wait(0.1)
     for chain in chains:
         chain.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""Under durable-rules, advice is built only from what durable-rules fired: take one compiled rule away and the answer changes."""
+"""Under durable-rules, advice is built only from what it fired: take one compiled rule away and the answer changes."""
 
 from __future__ import annotations
 

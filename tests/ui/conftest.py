@@ -31,9 +31,10 @@ CHROMIUM_FLAGS = (
 )
 
 
-def plain(text: str) -> str:
+@pytest.fixture(scope="session")
+def plain() -> Callable[[str], str]:
     """Markdown without its escapes."""
-    return re.sub(r"\\([^\w\s])", r"\1", text)
+    return lambda text: re.sub(r"\\([^\w\s])", r"\1", text)
 
 
 @pytest.fixture

@@ -10,7 +10,16 @@ from whygpu_ui.markdown import code, literal, rendered
 
 @pytest.mark.parametrize(
     "text",
-    ["$0.39 an hour", "2 * 3 * 4", "<img src=x>", "![x](http://evil.example/x.png)", "a_b_c", "# no heading", "`x`", "1. one"],
+    [
+        "$0.39 an hour",
+        "2 * 3 * 4",
+        "<img src=x>",
+        "![x](http://evil.example/x.png)",
+        "a_b_c",
+        "# no heading",
+        "`x`",
+        "1. one",
+    ],
 )
 def test_literal_text_comes_out_as_it_went_in(text: str) -> None:
     tokens = MarkdownIt("commonmark", {"html": False}).parse(literal(text))

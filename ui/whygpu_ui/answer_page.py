@@ -233,17 +233,11 @@ def _take_along(advice: Advice | None) -> None:
 def _answers(knowledge_base: KnowledgeBase) -> None:
     st.header("Change an answer", anchor=False)
     questions = {question.id: question.ask for question in knowledge_base.knowledge.questions}
-    answers = state().answers
+    answers = {key: value for key, value in state().answers.items() if value is not None}
     applicable = find(knowledge_base, answers).applicable
     for key in sorted(answers, key=lambda key: [*questions, key].index(key)):
         value = answers[key]
-        shown = (
-            "don't know"
-            if value is None
-            else value
-            if isinstance(value, str)
-            else json.dumps(value, ensure_ascii=False)
-        )
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         text = shown if len(shown) <= 80 else f"{shown[:80]}…"
         if key in questions:
             dormant = "" if key in applicable else " (does not apply now)"

@@ -25,7 +25,7 @@ PALETTE = {
 }
 _SMALLEST = 0.005  # GiB; less is not worth a word
 _VISIBLE = 0.004  # of the widest bar; less is not worth a colour
-_LABEL_CHARACTERS = 20
+_LABEL_CHARACTERS = 24
 _LINE_PX, _GAP_PX, _AXIS_PX, _LEGEND_ROW_PX = 15, 18, 56, 22
 
 

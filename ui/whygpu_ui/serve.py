@@ -10,6 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
+from time import sleep
 from typing import TYPE_CHECKING
 
 from whygpu.errors import EngineError
@@ -57,10 +58,9 @@ def serve(kb: str | None, port: int) -> int:
     except (OSError, OverflowError) as error:
         print(f"whygpu ui: {_refused(port, error)}", file=sys.stderr)
         return BAD_INPUT
-    Thread(target=_warm, args=(knowledge_base,), daemon=True).start()
+    Thread(target=_announce_and_warm, args=(knowledge_base, port), daemon=True).start()
     script = Path(__file__).with_name("app.py")
     app = st.App(str(script), middleware=[Middleware(_Headers)])
-    print(f"whygpu: http://{ADDRESS}:{port} (Ctrl+C stops it)", flush=True)
     try:
         app.run(config=configuration(port))
     except KeyboardInterrupt:
@@ -113,14 +113,22 @@ def _refused(port: int, error: Exception) -> str:
     return f"cannot listen on port {port} of {ADDRESS}: {reason}; choose another with --port"
 
 
-def _warm(knowledge_base: KnowledgeBase) -> None:
-    """Load what the first answer page needs while the visitor reads the first question."""
+def _announce_and_warm(knowledge_base: KnowledgeBase, port: int) -> None:
+    """Print the address once it answers; then load what the first answer page needs, while the first question is read."""
+    while not _answers(port):
+        sleep(0.02)
+    print(f"whygpu: http://{ADDRESS}:{port} (Ctrl+C stops it)", flush=True)
     from whygpu_ui.knowledge import find  # noqa: PLC0415  imports streamlit
 
     for name in ("pandas", "pyarrow", "altair"):
         import_module(name)
     with suppress(EngineError):  # the page says so, when it asks
         find(knowledge_base, {})
+
+
+def _answers(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+        return client.connect_ex((ADDRESS, port)) == 0
 
 
 class _Headers:

@@ -10,24 +10,27 @@ asserted as a test that is true or false.
 from __future__ import annotations
 
 import json
-import math
 import queue
+import re
 import weakref
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whygpu.chain.environment import one, plain
+from whygpu.chain.environment import plain
 from whygpu.chain.normal import ConstantTest, Literal, alternatives, constant_test
 from whygpu.errors import EngineError, EngineUnavailableError
 from whygpu.language.tree import All, Call, Expression, Name, Not, children, names
+from whygpu.language.values import Number, Truth, Word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
     from typing import Self
+
+    from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
@@ -157,7 +160,7 @@ class Program:
     def _test_of(
         self, literal: Literal, known: dict[str, Test], asked: dict[str, set[ConstantTest]]
     ) -> tuple[Test, ConstantTest]:
-        """The property that holds what the literal tests, and the test; added to ``known`` and ``asked`` where it is new.
+        """The property that holds what the literal tests, and the test; ``known`` and ``asked`` grow where it is new.
 
         A property of which as much is asked as one fact can bear is not asked more: a second one holds the same value.
         """
@@ -200,6 +203,28 @@ def _clause(key: str, test: ConstantTest) -> Json:
     if test.op == "==":
         return {key: test.constant}
     return {_OPERATORS[test.op]: {key: test.constant}}
+
+
+# {"r12":{"m_0":{...},"plans":{..., "p": "b0.3"}}}: in a text value the quotes would be escaped, so it is the property
+_PLANS = re.compile(r'"p": ?"([^"]*)"')
+
+
+def _texts(value: Value, rows: NDArray[np.int64]) -> list[str | None]:
+    """A value of some plans as JSON; None where it is unknown, a lack or no point."""
+
+    def pick(column: Any) -> list[Any]:
+        return column[rows].tolist() if isinstance(column, np.ndarray) and column.ndim else [column] * len(rows)
+
+    match value:
+        case Number(low=low, high=high, present=present):
+            known = (low == high) & present & np.isfinite(low)
+            return [
+                repr(_Number(number)) if good else None for number, good in zip(pick(low), pick(known), strict=True)
+            ]
+        case Word(word=word):
+            return [json.dumps(str(text)) if text else None for text in pick(word)]
+        case Truth(true=true, false=false):
+            return ["true" if yes else "false" if no else None for yes, no in zip(pick(true), pick(false), strict=True)]
 
 
 class _Number(float):
@@ -261,23 +286,24 @@ class DurableEngine:
         self._library.delete_state(self._handle, session)
         self._free.put(session)
 
-    def put(self, fact: Json) -> int:
-        """Assert one fact; returns the state handle."""
+    def put(self, fact: str) -> int:
+        """Assert one fact, given as JSON; returns the state handle."""
         try:
-            code, state = self._library.assert_fact(self._handle, dumps(fact))
+            code, state = self._library.assert_fact(self._handle, fact)
         except self._library.error as error:
             raise EngineError(f"durable-rules refused a fact: {error}") from error
         if code == 2:
             raise EngineError("durable-rules took two facts for one: their ids collide")
         return int(state)
 
-    def drain(self, state: int) -> Iterator[tuple[str, Json]]:
-        """Each rule that fires, with the facts that matched."""
+    def drain(self, state: int) -> Iterator[tuple[str, str]]:
+        """Each rule that fires, and the plans that the fact it matched stands for (empty for a session rule)."""
         try:
             started = self._library.start_action_for_state(self._handle, state)
             message = started[1] if started else None
             while message:
-                yield from json.loads(message).items()
+                plans = _PLANS.search(message)
+                yield message[2 : message.index('"', 2)], plans.group(1) if plans else ""
                 message = self._library.complete_and_start_action(self._handle, state)
         except self._library.error as error:
             raise EngineError(f"durable-rules failed while firing: {error}") from error
@@ -306,7 +332,11 @@ class DurableChain:
         self._engine.release(self._session)
 
     def _put(self, fact: Json) -> int:
-        return self._engine.put({"id": str(next(self._ids)), "sid": self._session, **fact})
+        return self._put_text(dumps(fact)[1:-1])
+
+    def _put_text(self, properties: str) -> int:
+        """Assert a fact given as JSON properties."""
+        return self._engine.put(f'{{"id":"{next(self._ids)}","sid":"{self._session}",{properties}}}')
 
     def fired(self, stratum: Stratum, environment: SessionEnvironment) -> set[str]:
         """The ids of the session rules that fire."""
@@ -334,10 +364,9 @@ class DurableChain:
             for bucket in group.buckets:
                 self._plan_facts(group, bucket, environment, alive, sharing)
             state = self._put({"g": group.kind, "k": "stage"})
-            for name, facts in self._engine.drain(state):
-                plans = facts["plans"]
+            for name, plans in self._engine.drain(state):
                 rule = program.rule_of[name]
-                mask = sharing[str(plans["p"])] if isinstance(plans, dict) else alive
+                mask = sharing[plans]
                 found[rule] = found[rule] | mask if rule in found else mask
         return found
 
@@ -365,24 +394,18 @@ class DurableChain:
             which = which.reshape(-1)
         else:
             first = which = np.arange(len(indices))
+        chosen = indices[first]
         tests = {bucket.tests[literal][0].key: bucket.tests[literal][0] for literal in literals}
-        for number, position in enumerate(first):
-            fact: Json = {"g": group.kind, "k": bucket.kind, "p": f"{bucket.kind}.{number}"}
-            for test in tests.values():
-                plain_value = self._at(environment.evaluator.value(test.expression), int(indices[position]))
-                if plain_value is not None:
-                    fact[test.key] = plain_value
+        columns = [(test.key, _texts(environment.evaluator.value(test.expression), chosen)) for test in tests.values()]
+        for number in range(len(chosen)):
+            plans = f"{bucket.kind}.{number}"
+            known = "".join(f',"{key}":{texts[number]}' for key, texts in columns if texts[number] is not None)
+            self._put_text(f'"g":"{group.kind}","k":"{bucket.kind}","p":"{plans}"{known}')
             mask = np.zeros_like(alive)
             mask[indices[which == number]] = True
-            sharing[str(fact["p"])] = mask
-            self._put(fact)
+            sharing[plans] = mask
 
     @staticmethod
     def _may_hold(literal: Literal, environment: PlanEnvironment) -> bool:
         value = environment.evaluator.truth(literal.part)
         return not bool(value.false if literal.positive else value.true)
-
-    @staticmethod
-    def _at(value: Value, index: int) -> Plain | None:
-        found = plain(one(value, index))
-        return None if isinstance(found, float) and not math.isfinite(found) else found

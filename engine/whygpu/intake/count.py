@@ -8,36 +8,72 @@ from whygpu.intake.families import Family
 
 
 @dataclass(frozen=True, slots=True)
+class AttentionKind:
+    """Layers with the same attention. `window` 0: the whole context; `values_are_keys`: no matrix for the values."""
+
+    layers: int
+    heads: int
+    kv_heads: int
+    key_dim: int
+    value_dim: int
+    window: int = 0
+    values_are_keys: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Latent:
+    """Latent attention (DeepSeek-V2, 2.1), and the indexer of its sparse form (DeepSeek-V3.2, 2.1)."""
+
+    heads: int
+    rank: int
+    rope_dim: int
+    nope_dim: int
+    value_dim: int
+    query_rank: int
+    index_heads: int = 0
+    index_dim: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertSizes:
+    """Routed experts of a layer, each `width` wide, of which a token takes `chosen`; `shared` is the width all take.
+
+    `latent` above 0: the routed experts work on so many elements, to and from which each layer projects.
+    """
+
+    count: int
+    chosen: int
+    width: int
+    shared: int
+    latent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes a count needs; 0 where there is none."""
+    """The sizes a count needs; 0 where there is none. `uneven_parameters`: feed-forwards that differ from layer to
+    layer.
+    """
 
     layers: int
     hidden: int
-    heads: int
-    kv_heads: int
-    head_dim: int
     ffn: int
+    dense_layers: int
     vocabulary: int
-    positions: int = 0
-    tied: bool = False
-    experts: int = 0
-    experts_per_token: int = 0
-    expert_ffn: int = 0
-    shared_ffn: int = 0
-    moe_layers: int = 0
-    kv_lora: int = 0
-    rope_dim: int = 0
-    nope_dim: int = 0
-    value_dim: int = 0
-    q_lora: int = 0
+    attentions: tuple[AttentionKind, ...] = ()
+    latent: Latent | None = None
+    experts: ExpertSizes | None = None
+    expert_layers: int = 0
     state_layers: int = 0
     state_parameters: int = 0
-    encoder_layers: int = 0
-    type_vocabulary: int = 0
+    positions: int = 0
+    tied: bool = False
     embedding_dim: int = 0
+    type_vocabulary: int = 0
+    encoder_layers: int = 0
     source_positions: int = 0
     buckets: int = 0
     audio_bins: int = 0
+    uneven_parameters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +94,36 @@ def norm(width: int, bias: bool) -> int:
     return 2 * width if bias else width
 
 
-def attention(sizes: Sizes, family: Family) -> int:
-    """One attention block: four projections, five with latent attention (DeepSeek-V2, 2.1), and its inner norms."""
-    hidden, heads, key = sizes.hidden, sizes.heads, sizes.head_dim
-    if sizes.kv_lora:
-        width = sizes.nope_dim + sizes.rope_dim
-        queries = (
-            hidden * sizes.q_lora + sizes.q_lora + sizes.q_lora * heads * width
-            if sizes.q_lora
-            else hidden * heads * width
-        )
-        keys = hidden * (sizes.kv_lora + sizes.rope_dim) + sizes.kv_lora
-        keys += sizes.kv_lora * heads * (sizes.nope_dim + sizes.value_dim)
-        return queries + keys + heads * sizes.value_dim * hidden
-    query, kept = heads * key, sizes.kv_heads * key
-    count = linear(hidden, query, family.qkv_bias) + linear(hidden, kept, family.qkv_bias)
-    count += linear(hidden, kept, family.qkv_bias and family.key_bias)
-    count += linear(query, hidden, family.out_bias)
+def attention(hidden: int, kind: AttentionKind, family: Family) -> int:
+    """One attention block: its four projections, and what its family puts beside them."""
+    query, keys, values = kind.heads * kind.key_dim, kind.kv_heads * kind.key_dim, kind.kv_heads * kind.value_dim
+    gates = 2 if family.gated_attention else 1
+    count = linear(hidden, gates * query, family.qkv_bias) + linear(hidden, keys, family.qkv_bias and family.key_bias)
+    if not kind.values_are_keys:
+        count += linear(hidden, values, family.qkv_bias)
+    count += linear(kind.heads * kind.value_dim, hidden, family.out_bias)
     if family.qk_norm == "head":
-        count += 2 * key
+        count += 2 * kind.key_dim
     elif family.qk_norm == "width":
-        count += query + kept
-    return count + (heads if family.sinks else 0)
+        count += query + keys
+    return count + (kind.heads if family.sinks else 0)
+
+
+def latent_attention(hidden: int, latent: Latent) -> int:
+    """One block of latent attention, its inner norms and its indexer."""
+    width = latent.nope_dim + latent.rope_dim
+    if latent.query_rank:
+        count = hidden * latent.query_rank + latent.query_rank + latent.query_rank * latent.heads * width
+    else:
+        count = hidden * latent.heads * width
+    count += hidden * (latent.rank + latent.rope_dim) + latent.rank
+    count += (
+        latent.rank * latent.heads * (latent.nope_dim + latent.value_dim) + latent.heads * latent.value_dim * hidden
+    )
+    if latent.index_heads:
+        index = latent.index_heads * latent.index_dim
+        count += latent.query_rank * index + hidden * (latent.index_dim + latent.index_heads) + 2 * latent.index_dim
+    return count
 
 
 def feed_forward(hidden: int, width: int, gated: bool, bias: bool) -> int:
@@ -87,34 +131,40 @@ def feed_forward(hidden: int, width: int, gated: bool, bias: bool) -> int:
     return linear(hidden, width, bias) * (2 if gated else 1) + linear(width, hidden, bias)
 
 
-def experts(sizes: Sizes, family: Family) -> tuple[int, int]:
-    """Parameters of the routed experts of one layer, and of what every token passes beside them (router, shared
-    experts).
-    """
-    each = feed_forward(sizes.hidden, sizes.expert_ffn, family.gated, family.expert_bias)
-    beside = linear(sizes.hidden, sizes.experts, family.router_bias)
-    if family.expert_correction:
-        beside += sizes.experts
-    if sizes.shared_ffn:
-        beside += feed_forward(sizes.hidden, sizes.shared_ffn, family.gated, family.ffn_bias)
-        beside += sizes.hidden if family.shared_gate else 0
-    return each * sizes.experts, beside
+def routed(hidden: int, experts: ExpertSizes, family: Family) -> int:
+    """Parameters of the routed experts of one layer."""
+    return experts.count * feed_forward(experts.latent or hidden, experts.width, family.gated, family.expert_bias)
+
+
+def beside_routed(hidden: int, experts: ExpertSizes, family: Family) -> int:
+    """What every token passes beside them: the router and the shared experts."""
+    count = linear(hidden, experts.count, family.router_bias) + (experts.count if family.expert_correction else 0)
+    count += 2 * hidden * experts.latent
+    if experts.shared:
+        count += feed_forward(hidden, experts.shared, family.gated, family.ffn_bias)
+        count += hidden if family.shared_gate else 0
+    return count
 
 
 def transformer(sizes: Sizes, family: Family) -> Counted:
     """All parameters of a stack with its token table, positions and head."""
     hidden = sizes.hidden
-    attending = sizes.layers - sizes.state_layers
-    routed, beside = experts(sizes, family) if sizes.moe_layers else (0, 0)
-    total = attending * attention(sizes, family) + sizes.state_layers * sizes.state_parameters
+    total = sum(kind.layers * attention(hidden, kind, family) for kind in sizes.attentions if sizes.latent is None)
+    if sizes.latent is not None:
+        total += sum(kind.layers for kind in sizes.attentions) * latent_attention(hidden, sizes.latent)
+    total += sizes.state_layers * sizes.state_parameters
     total += sizes.layers * family.norms * norm(hidden, family.norm_bias)
-    total += (sizes.layers - sizes.moe_layers) * feed_forward(hidden, sizes.ffn, family.gated, family.ffn_bias)
-    total += sizes.moe_layers * (routed + beside)
+    dense = sizes.layers if family.dense_beside_experts else sizes.dense_layers
+    total += dense * feed_forward(hidden, sizes.ffn, family.gated, family.ffn_bias) + sizes.uneven_parameters
+    idle = 0
+    if sizes.experts is not None:
+        each = routed(hidden, sizes.experts, family)
+        total += sizes.expert_layers * (each + beside_routed(hidden, sizes.experts, family))
+        idle = sizes.expert_layers * each * (sizes.experts.count - sizes.experts.chosen) // sizes.experts.count
     total += _ends(sizes, family)
     if sizes.encoder_layers:
         total += _encoder_beside(sizes, family)
-    share = 1 - sizes.experts_per_token / sizes.experts if sizes.experts else 0.0
-    return Counted(total, total - round(sizes.moe_layers * routed * share))
+    return Counted(total, total - idle)
 
 
 def _ends(sizes: Sizes, family: Family) -> int:
@@ -123,12 +173,11 @@ def _ends(sizes: Sizes, family: Family) -> int:
     width = sizes.embedding_dim or hidden
     total = sizes.vocabulary * width * (1 if sizes.tied or family.kind == "encoder" else 2)
     if width != hidden:
-        total += 2 * width * hidden
-    if family.positions:
-        total += (sizes.positions + family.position_extra) * hidden
-    total += sizes.type_vocabulary * hidden
+        total += linear(width, hidden, True) if family.kind == "encoder" else 2 * width * hidden
+    rows = (sizes.positions + family.position_extra if family.positions else 0) + sizes.type_vocabulary
+    total += rows * (width if family.kind == "encoder" else hidden)
     if family.embedding_norm:
-        total += norm(hidden, family.norm_bias)
+        total += norm(width if family.kind == "encoder" else hidden, family.norm_bias)
     if family.final_norm:
         total += norm(hidden, family.norm_bias)
     if family.head_bias:
@@ -141,13 +190,13 @@ def _ends(sizes: Sizes, family: Family) -> int:
 def _encoder_beside(sizes: Sizes, family: Family) -> int:
     """The encoder of an encoder-decoder, and the cross-attention that its decoder has besides."""
     hidden = sizes.hidden
-    block, one_norm = attention(sizes, family), norm(hidden, family.norm_bias)
+    block, one_norm = attention(hidden, sizes.attentions[0], family), norm(hidden, family.norm_bias)
     layer = block + feed_forward(hidden, sizes.ffn, family.gated, family.ffn_bias) + 2 * one_norm
     ends = one_norm * (int(family.final_norm) + int(family.embedding_norm))
     if family.positions:
         ends += ((sizes.source_positions or sizes.positions) + family.position_extra) * hidden
     if family.relative_positions:
-        ends += 2 * sizes.buckets * sizes.heads
+        ends += 2 * sizes.buckets * sizes.attentions[0].heads
     if family.audio:
         ends += linear(3 * sizes.audio_bins, hidden, True) + linear(3 * hidden, hidden, True)
     return sizes.encoder_layers * layer + sizes.layers * (block + one_norm) + ends

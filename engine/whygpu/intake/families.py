@@ -51,6 +51,10 @@ class Family:
     key_bias: bool = True
     relative_positions: bool = False
     audio: bool = False
+    gated_attention: bool = False
+    shared_experts: int = 0
+    indexed: bool = False
+    dense_beside_experts: bool = False
 
 
 _LLAMA = Family()
@@ -139,7 +143,22 @@ FAMILIES: Mapping[str, Family] = {
     "gpt_oss": replace(
         _LLAMA, qkv_bias=True, out_bias=True, router_bias=True, expert_bias=True, sinks=True, sliding="even"
     ),
-    "llama4_text": replace(_LLAMA, sliding="every", sliding_every=4),
+    "llama4_text": replace(_LLAMA, sliding="every", sliding_every=4, shared_experts=1),
+    "deepseek_v32": replace(_LLAMA, expert_correction=True, indexed=True),
+    "glm_moe_dsa": replace(_LLAMA, expert_correction=True, indexed=True),
+    "gemma4_text": replace(_LLAMA, tied=True, norms=4, qk_norm="head", dense_beside_experts=True),
+    "mimo_v2_flash": replace(_LLAMA, expert_correction=True),
+    # layers with states among those with attention
+    "mamba": replace(_LLAMA, kind="state-space", norms=1, tied=True),
+    "mamba2": replace(_LLAMA, kind="state-space", norms=1),
+    "falcon_mamba": replace(_LLAMA, kind="state-space", norms=1, tied=True),
+    "nemotron-nas": _LLAMA,
+    "jamba": _LLAMA,
+    "bamba": _LLAMA,
+    "nemotron_h": replace(_LLAMA, gated=False, norms=1, expert_correction=True),
+    "qwen3_next": replace(_LLAMA, qk_norm="head", gated_attention=True, shared_gate=True, sliding="none"),
+    "qwen3_5_text": replace(_LLAMA, qk_norm="head", gated_attention=True, sliding="none"),
+    "qwen3_5_moe_text": replace(_LLAMA, qk_norm="head", gated_attention=True, shared_gate=True, sliding="none"),
     # decoders with a plain feed-forward
     "gpt2": _GPT,
     "gpt_bigcode": replace(_GPT, one_kv_head=True),
@@ -182,6 +201,14 @@ FAMILIES: Mapping[str, Family] = {
     "siglip_vision_model": replace(_VIT, position_extra=0),
     "beit": _VIT,
 }
+
+# Model types that are built like another one, for the language model alone.
+ALIKE: Mapping[str, str] = {
+    "qwen2_vl_text": "qwen2", "qwen2_vl": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen2_5_vl": "qwen2", "qwen3_vl_text": "qwen3",
+    "qwen3_vl_moe_text": "qwen3_moe", "mimo": "qwen2", "mistral3_text": "mistral", "pixtral_text": "mistral", "internvl_text": "qwen2",
+    "kimi_k25": "kimi_k2", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text", "gemma3": "gemma3_text", "gemma4": "gemma4_text",
+    "llama4": "llama4_text", "deepseek_vl_v2": "deepseek_v2", "step3p7": "qwen3_moe",
+}  # fmt: skip
 
 NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 """Keys under which a multimodal configuration keeps that of its language model."""

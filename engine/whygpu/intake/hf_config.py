@@ -6,19 +6,29 @@ from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from whygpu.checks.shape import ModelShape
+from whygpu.checks.shape import KvGroup, ModelShape
 from whygpu.intake import keys
-from whygpu.intake.attention_pattern import read_pattern
-from whygpu.intake.count import Sizes, linear, transformer
-from whygpu.intake.families import FAMILIES, NESTED, Family
+from whygpu.intake.count import AttentionKind, transformer
+from whygpu.intake.families import ALIKE, FAMILIES, NESTED, Family
+from whygpu.intake.hf_sizes import Described, describe
+from whygpu.intake.hf_vision import read_vision
+from whygpu.intake.layer_pattern import LISTS
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
 
 MOST_KEYS = 2000
+# Keys of architectures whose layers are not alike in ways that no family here describes.
+UNCOUNTED = ("block_configs", "compress_ratios", "linear_attn_config", "hybrid_override_pattern", "kv_lora_rank",
+             "state_size", "mamba_d_state", "linear_num_value_heads", "num_kv_shared_layers")  # fmt: skip
 
 
-def from_hf_config(data: object, *, at: str = "model.config", name: str = "") -> IntakeResult:
-    """Read a config.json that was parsed already. Never raises on bad input: problems name the key and the mend."""
+def from_hf_config(
+    data: object, *, at: str = "model.config", name: str = "", parameters: int = 0, active_parameters: int = 0
+) -> IntakeResult:
+    """Read a config.json that was parsed already. Never raises on bad input: problems name the key and the mend.
+
+    `parameters` and `active_parameters`, where given, stand instead of what is counted.
+    """
     if not isinstance(data, Mapping):
         return None, [IntakeProblem(at, f"is {shown(data)}, not the mapping a config.json holds")]
     if len(data) > MOST_KEYS:
@@ -26,26 +36,34 @@ def from_hf_config(data: object, *, at: str = "model.config", name: str = "") ->
     outer = Reader(data, at)
     reader = _language_model(outer)
     model_type = reader.text("model_type")
-    family = FAMILIES.get(model_type)
+    family = FAMILIES.get(ALIKE.get(model_type, model_type))
     if family is None:
-        family = _unknown(reader, model_type)
+        family = _unknown(reader, model_type, bool(parameters))
+    name = name or _name(outer)
     if family.kind == "vit":
-        return _vision(reader, family, name or _name(outer))
-    missing = _missing(reader)
+        return read_vision(reader, family, name)
+    missing = _missing(reader, family)
     if missing:
+        mend = f"{_still_said(reader)}give the sizes as a mapping instead, or at least parameters"
+        reader.complain("", f"lacks {', '.join(missing)}", mend)
+    if reader.count("hidden", "hidden_size_per_layer_input") and not parameters:
+        mend = "give parameters beside config"
         reader.complain(
-            "",
-            f"lacks {', '.join(missing)}",
-            _still_said(reader) + "give the sizes as a mapping instead, or at least parameters",
+            "hidden_size_per_layer_input", "says that each layer has a token table, which is not counted", mend
         )
+    if has_errors(outer.problems):
         return None, outer.problems
-    return _transformer(outer, reader, family, name or _name(outer))
+    described = describe(reader, family)
+    if has_errors(outer.problems):
+        return None, outer.problems
+    family = _as_configured(reader, family)
+    _say_what_is_left_out(outer, reader)
+    return _shape(reader, described, family, name, (parameters, active_parameters)), outer.problems
 
 
 def _name(reader: Reader) -> str:
-    return (
-        reader.text("_name_or_path") or reader.text("name") or reader.text("model_type") or "a model by its config.json"
-    )
+    words = (reader.text("_name_or_path"), reader.text("name"), reader.text("model_type"))
+    return next((word for word in words if word), "a model by its config.json")
 
 
 def _language_model(outer: Reader) -> Reader:
@@ -57,138 +75,48 @@ def _language_model(outer: Reader) -> Reader:
     return outer
 
 
-def _unknown(reader: Reader, model_type: str) -> Family:
+def _unknown(reader: Reader, model_type: str, counted: bool) -> Family:
+    """What an unknown architecture is taken for: a plain decoder, unless its keys say that it is something else."""
     near = get_close_matches(model_type, FAMILIES, n=1) if model_type else []
     said = f"architecture {shown(model_type)} is not known" if model_type else "names no model_type"
-    reader.complain(
-        "model_type",
-        f"{said}: it is taken as a decoder with a gated feed-forward and no biases",
-        f"did you mean {near[0]}?" if near else "check the number of parameters it comes to",
-        "warning",
-    )
+    apart = [key for key in UNCOUNTED if reader.has(key)]
+    if apart and not counted:
+        mend = f"{_still_said(reader)}give parameters beside config"
+        reader.complain(
+            "model_type", f"{said}, and {', '.join(apart)} say that its layers are not the usual ones", mend
+        )
+        return Family()
+    mend = f"did you mean {near[0]}?" if near else "check the number of parameters it comes to"
+    taken = "it is taken as a decoder with a gated feed-forward and no biases"
+    reader.complain("model_type", f"{said}: {taken}", mend, "warning")
     return Family()
 
 
-def _missing(reader: Reader) -> list[str]:
+def _missing(reader: Reader, family: Family) -> list[str]:
     """Sizes that nothing else can stand in for, by their usual names."""
     needed = {
-        "num_hidden_layers": keys.LAYERS + keys.DECODER_LAYERS,
+        "num_hidden_layers": keys.LAYERS + keys.DECODER_LAYERS + LISTS,
         "hidden_size": keys.HIDDEN,
         "num_attention_heads": keys.HEADS,
         "vocab_size": keys.VOCABULARY,
     }
+    if family.kind == "state-space":
+        del needed["num_attention_heads"]
     return [usual for usual, names in needed.items() if not reader.has(*names)]
 
 
 def _still_said(reader: Reader) -> str:
-    """What can be said all the same: the token table, and the cache of a token."""
-    hidden, vocabulary = reader.whole("hidden", *keys.HIDDEN), reader.whole("vocabulary", *keys.VOCABULARY)
-    if hidden and vocabulary:
-        return f"its token table alone has {hidden * vocabulary} parameters; "
-    return ""
+    """What can be said all the same: the size of the token table."""
+    aside = Reader(reader.data)
+    hidden, vocabulary = aside.whole("hidden", *keys.HIDDEN), aside.whole("vocabulary", *keys.VOCABULARY)
+    return f"its token table alone has {hidden * vocabulary} parameters; " if hidden and vocabulary else ""
 
 
-def _transformer(outer: Reader, reader: Reader, family: Family, name: str) -> IntakeResult:
-    assumed: list[str] = ["parameters"]
-    layers = (
-        reader.whole(
-            "layers", *(keys.DECODER_LAYERS + keys.LAYERS if family.kind == "encoder-decoder" else keys.LAYERS)
-        )
-        or 1
-    )
-    hidden = reader.whole("hidden", *keys.HIDDEN) or 1
-    heads = reader.whole("heads", *keys.HEADS) or 1
-    kv_heads = _kv_heads(reader, family, heads)
-    head_dim = reader.whole("head", *keys.HEAD_DIM)
-    if head_dim is None:
-        head_dim = max(hidden // heads, 1)
-        assumed.append("head_dim")
-    ffn = reader.whole("hidden", *keys.FFN)
-    if ffn is None:
-        ffn = family.default_ffn * hidden
-        assumed.append("ffn_size")
-    gated = _gated(reader, family)
-    pattern = read_pattern(reader, family, layers)
-    encoder_layers = (reader.whole("layers", *keys.LAYERS) or layers) if family.kind == "encoder-decoder" else 0
-    sizes = Sizes(
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        kv_heads=kv_heads,
-        head_dim=head_dim,
-        ffn=ffn,
-        vocabulary=reader.whole("vocabulary", *keys.VOCABULARY) or 1,
-        positions=reader.count("tokens", *keys.POSITIONS),
-        tied=reader.flag(family.tied, "tie_word_embeddings"),
-        encoder_layers=encoder_layers,
-        type_vocabulary=reader.count("vocabulary", "type_vocab_size") if family.kind == "encoder" else 0,
-        source_positions=reader.count("tokens", "max_source_positions"),
-        audio_bins=reader.count("heads", "num_mel_bins"),
-        buckets=reader.count("tokens", "relative_attention_num_buckets") or 32,
-        embedding_dim=_embedding_width(reader, hidden),
-        **_experts(reader, layers, ffn),
-        **_latent(reader, head_dim),
-    )
-    if has_errors(outer.problems):
-        return None, outer.problems
-    counted = transformer(sizes, _with_biases(reader, family, gated))
-    source_tokens = reader.count("tokens", "max_source_positions") if encoder_layers else 0
-    shape = ModelShape(
-        name=name,
-        kind=family.kind,
-        parameters=counted.parameters,
-        active_parameters=counted.active,
-        layers=layers,
-        hidden_size=hidden,
-        ffn_size=ffn,
-        gated_ffn=gated,
-        heads=heads,
-        kv_heads=kv_heads,
-        head_dim=sizes.nope_dim or head_dim,
-        vocab_size=sizes.vocabulary,
-        tied_embeddings=sizes.tied,
-        experts=sizes.experts,
-        experts_per_token=sizes.experts_per_token,
-        shared_experts=sizes.shared_ffn // sizes.expert_ffn if sizes.expert_ffn else 0,
-        expert_ffn_size=sizes.expert_ffn,
-        moe_layers=sizes.moe_layers,
-        kv_lora_rank=sizes.kv_lora,
-        qk_rope_head_dim=sizes.rope_dim,
-        q_lora_rank=sizes.q_lora,
-        v_head_dim=sizes.value_dim,
-        sliding_window=pattern.window,
-        sliding_layers=pattern.sliding_layers,
-        encoder_layers=encoder_layers,
-        source_tokens=source_tokens,
-        positions=sizes.positions,
-        assumed=tuple(assumed),
-    )
-    return shape, outer.problems
-
-
-def _kv_heads(reader: Reader, family: Family, heads: int) -> int:
-    given = reader.whole("heads", *keys.KV_HEADS)
-    if given is not None:
-        if given > heads:
-            reader.complain(keys.KV_HEADS[0], f"is {given}, more than the {heads} heads")
-        # Falcon's old architecture names the number of heads here, and still shares one.
-        if not reader.flag(False, "multi_query") or reader.flag(False, "new_decoder_architecture"):
-            return given
-    if reader.flag(family.one_kv_head, "multi_query") and not reader.flag(False, "new_decoder_architecture"):
-        return 1
-    return given or heads
-
-
-def _gated(reader: Reader, family: Family) -> bool:
-    projection = reader.text("feed_forward_proj")
-    if projection:
-        return projection.startswith("gated")
-    return reader.flag(family.gated, "is_gated_act")
-
-
-def _with_biases(reader: Reader, family: Family, gated: bool) -> Family:
-    """The family, with what this configuration says of biases."""
+def _as_configured(reader: Reader, family: Family) -> Family:
+    """The family, with what this configuration says of gates and biases."""
     bias = reader.flag(family.qkv_bias, "attention_bias", "qkv_bias")
+    projection = reader.text("feed_forward_proj")
+    gated = projection.startswith("gated") if projection else reader.flag(family.gated, "is_gated_act")
     return replace(
         family,
         gated=gated,
@@ -198,106 +126,67 @@ def _with_biases(reader: Reader, family: Family, gated: bool) -> Family:
     )
 
 
-def _embedding_width(reader: Reader, hidden: int) -> int:
-    """Width of the token table, where it is not the hidden size (OPT 350M, ELECTRA, ALBERT)."""
-    width = reader.count("hidden", "word_embed_proj_dim", "embedding_size")
-    return 0 if width == hidden else width
+def _say_what_is_left_out(outer: Reader, reader: Reader) -> None:
+    """Towers beside the language model are not counted."""
+    if reader is outer:
+        return
+    for key in ("vision_config", "audio_config"):
+        if outer.has(key):
+            outer.complain(key, "is not counted: the figures are those of the language model", "", "warning")
 
 
-def _experts(reader: Reader, layers: int, ffn: int) -> dict[str, int]:
-    experts = reader.count("experts", *keys.EXPERTS)
-    if experts <= 1:
-        return {}
-    chosen = reader.whole("experts", *keys.EXPERTS_PER_TOKEN)
-    if chosen is None or chosen > experts:
-        reader.complain(
-            keys.EXPERTS_PER_TOKEN[0],
-            f"is {chosen}, with {experts} experts",
-            "say how many experts a token passes through",
-        )
-        return {}
-    expert_ffn = reader.whole("hidden", *keys.EXPERT_FFN) or ffn
-    shared = reader.count("experts", *keys.SHARED_EXPERTS) * expert_ffn
-    shared = reader.count("hidden", "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size") or shared
-    dense = reader.count("layers", *keys.DENSE_LAYERS)
-    step = reader.count("layers", "decoder_sparse_step", "moe_layer_freq", "interleave_moe_layer_step") or 1
-    return {
-        "experts": experts,
-        "experts_per_token": chosen,
-        "expert_ffn": expert_ffn,
-        "shared_ffn": shared,
-        "moe_layers": max(layers - dense, 0) // step,
-    }
-
-
-def _latent(reader: Reader, head_dim: int) -> dict[str, int]:
-    rank = reader.count("hidden", "kv_lora_rank")
-    if not rank:
-        return {}
-    return {
-        "kv_lora": rank,
-        "rope_dim": reader.count("head", "qk_rope_head_dim"),
-        "nope_dim": reader.count("head", "qk_nope_head_dim") or head_dim,
-        "value_dim": reader.count("head", "v_head_dim") or head_dim,
-        "q_lora": reader.count("hidden", "q_lora_rank"),
-    }
-
-
-def _vision(reader: Reader, family: Family, name: str) -> IntakeResult:
-    """A vision transformer: tokens are patches; operations follow from its parameters, 2 for each and token, and the
-    scores.
-    """
-    missing = [
-        usual
-        for usual, names in {
-            "num_hidden_layers": keys.LAYERS,
-            "hidden_size": keys.HIDDEN,
-            "num_attention_heads": keys.HEADS,
-            "image_size": ("image_size",),
-            "patch_size": ("patch_size",),
-        }.items()
-        if not reader.has(*names)
-    ]
-    if missing:
-        reader.complain(
-            "",
-            f"lacks {', '.join(missing)}",
-            "give the sizes as a mapping instead, or at least parameters and image_size",
-        )
-        return None, reader.problems
-    layers, hidden = reader.whole("layers", *keys.LAYERS) or 1, reader.whole("hidden", *keys.HIDDEN) or 1
-    heads, ffn = (
-        reader.whole("heads", *keys.HEADS) or 1,
-        reader.whole("hidden", *keys.FFN) or family.default_ffn * hidden,
+def _shape(reader: Reader, described: Described, family: Family, name: str, given: tuple[int, int]) -> ModelShape:
+    sizes, pattern, latent, experts = (
+        described.sizes,
+        described.pattern,
+        described.sizes.latent,
+        described.sizes.experts,
     )
-    image, patch = reader.whole("pixels", "image_size") or 1, reader.whole("pixels", "patch_size") or 1
-    channels = reader.whole("heads", "num_channels") or 3
-    if has_errors(reader.problems):
-        return None, reader.problems
-    patches = max(image // patch, 1) ** 2
-    tokens = patches + family.position_extra
-    head_dim = max(hidden // heads, 1)
-    sizes = Sizes(layers, hidden, heads, heads, head_dim, ffn, vocabulary=0, positions=patches, tied=True)
-    count = (
-        transformer(sizes, family).parameters
-        + linear(channels * patch * patch, hidden, True)
-        + family.position_extra * hidden
-    )
-    shape = ModelShape(
+    counted = transformer(sizes, family)
+    kind = max(sizes.attentions, key=lambda one: one.layers, default=AttentionKind(0, 0, 0, 0, 0))
+    plain = len({(one.kv_heads, one.key_dim, one.value_dim) for one in sizes.attentions}) == 1
+    attending = sum(one.layers for one in sizes.attentions)
+    even = plain and kind.key_dim == kind.value_dim and attending == pattern.layers - pattern.state
+    parameters = given[0] or counted.parameters
+    return ModelShape(
         name=name,
-        kind="vit",
-        parameters=count,
-        layers=layers,
-        hidden_size=hidden,
-        ffn_size=ffn,
+        kind=family.kind,
+        parameters=parameters,
+        active_parameters=min(given[1] or (parameters if given[0] else counted.active), parameters),
+        layers=sizes.layers,
+        hidden_size=sizes.hidden,
+        ffn_size=sizes.ffn if sizes.dense_layers or sizes.uneven_parameters or family.dense_beside_experts else 0,
         gated_ffn=family.gated,
-        heads=heads,
-        kv_heads=heads,
-        head_dim=head_dim,
-        image_size=image,
-        positions=tokens,
-        assumed=("parameters", "flops_per_sample"),
-        flops_per_sample=2.0 * count * tokens + 4.0 * layers * heads * head_dim * tokens**2,
-        peak_bytes_per_sample=4.0 * tokens * (ffn + 4 * hidden),
+        heads=kind.heads,
+        kv_heads=kind.kv_heads,
+        head_dim=latent.nope_dim if latent else kind.key_dim,
+        vocab_size=sizes.vocabulary,
+        tied_embeddings=sizes.tied,
+        experts=experts.count if experts else 0,
+        experts_per_token=experts.chosen if experts else 0,
+        shared_experts=experts.shared // experts.width if experts else 0,
+        expert_ffn_size=experts.width if experts else 0,
+        moe_layers=sizes.expert_layers,
+        kv_lora_rank=latent.rank if latent else 0,
+        qk_rope_head_dim=latent.rope_dim if latent else 0,
+        q_lora_rank=latent.query_rank if latent else 0,
+        v_head_dim=latent.value_dim if latent else 0,
+        sliding_window=pattern.window,
+        sliding_layers=pattern.sliding,
+        state_layers=pattern.state,
+        state_elements=described.state.elements if described.state else 0,
+        encoder_layers=sizes.encoder_layers,
+        source_tokens=sizes.source_positions if sizes.encoder_layers else 0,
+        positions=sizes.positions,
+        kv_groups=() if even or latent else _groups(described),
+        assumed=(*(() if given[0] else ("parameters",)), *described.assumed),
     )
-    return shape, reader.problems
+
+
+def _groups(described: Described) -> tuple[KvGroup, ...]:
+    """What the cache holds, where layers differ in their heads or some have none."""
+    return tuple(
+        KvGroup(kind.layers, kind.kv_heads * (kind.key_dim + kind.value_dim), kind.kv_heads, kind.window)
+        for kind in described.sizes.attentions
+        if kind.layers
+    )

@@ -23,6 +23,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "flops": (1, 1e18),
     "bytes": (1, 1e15),
     "steps": (1, 10_000),
+    "ratio": (1e-3, 1e3),
 }
 SHOWN = 60
 

@@ -10,13 +10,14 @@ from typing import Any
 
 from whygpu.checks.coefficients import Coefficients
 from whygpu.intake.hf_config import from_hf_config
-from whygpu.intake.limits import shown
+from whygpu.intake.limits import Reader, shown
 from whygpu.intake.mapping import from_mapping
 from whygpu.intake.preset import from_preset
 from whygpu.intake.problems import IntakeProblem, IntakeResult
 from whygpu.intake.sizes import SizeTable
 
 SIZES_TABLE = "shape-by-parameters"
+BESIDE_CONFIG = ("config", "name", "parameters", "active_parameters")
 MOST_BYTES = 4 * 2**20
 
 
@@ -36,17 +37,24 @@ def read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: 
             ]
         return from_preset({"id": model, **entry}, sizes)
     if isinstance(model, Mapping) and "config" in model:
-        others = [str(key)[:40] for key in model if key not in ("config", "name")]
-        problems = [
-            IntakeProblem(f"model.{key}", "cannot stand beside config", "the configuration gives all sizes")
-            for key in others[:8]
-        ]
-        config, found = _config(model["config"])
-        if problems or found:
-            return None, [*problems, *found]
-        name = model.get("name")
-        return from_hf_config(config, name=name[:200] if isinstance(name, str) else "")
+        return _from_config(model)
     return from_mapping(model, sizes)
+
+
+def _from_config(model: Mapping[Any, Any]) -> IntakeResult:
+    """A configuration, with a name and counts beside it where they are given."""
+    beside = Reader(model, "model")
+    for key in [key for key in model if key not in BESIDE_CONFIG][:8]:
+        mend = f"only {', '.join(BESIDE_CONFIG[1:])} can; the configuration gives the rest"
+        beside.complain(shown(key).strip("'"), "cannot stand beside config", mend)
+    name = beside.text("name")
+    parameters = beside.count("parameters", "parameters")
+    active = beside.count("parameters", "active_parameters")
+    config, found = _config(model["config"])
+    problems = [*beside.problems, *found]
+    if problems:
+        return None, problems
+    return from_hf_config(config, name=name, parameters=parameters, active_parameters=active)
 
 
 def _config(given: object) -> tuple[object, list[IntakeProblem]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
+import warnings
 from typing import TYPE_CHECKING
 
 from whygpu.language.tree import (
@@ -46,7 +47,9 @@ _FLAGS = {"true": True, "false": False, "True": True, "False": False}
 
 # A name may end in a word that Python keeps for itself (gpu.class): outside quotes it is capitalised for the parser
 # and put back.
-_ATTRIBUTE = re.compile(r"""('[^']*'|"[^"]*")|(?<=\.)([a-z]+)\b""")
+_ATTRIBUTE = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?<=\.)([a-z]+)\b""")
+
+_SINGLE_EQUALS = re.compile(r"(?<![=!<>:])=(?!=)")
 
 
 def _spare_keywords(text: str) -> str:
@@ -79,7 +82,9 @@ def parse(text: str, where: Scalar, problems: list[Problem]) -> Expression | Non
     flat = text.replace("\n", " ").strip()
     shift = len(text) - len(text.lstrip())
     try:
-        tree = ast.parse(_spare_keywords(flat), mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns of '\d' and of 1 is 1 on standard error
+            tree = ast.parse(_spare_keywords(flat), mode="eval").body
         return _Translator(flat).expression(tree, 0)
     except _RefusedError as refused:
         start = _characters(flat, getattr(refused.node, "col_offset", 0)) + shift
@@ -87,7 +92,7 @@ def parse(text: str, where: Scalar, problems: list[Problem]) -> Expression | Non
         problems.append(_problem(where, refused.code, refused.message, start, refused.help, max(end, start + 1)))
     except SyntaxError as error:
         message = f"not an expression: {error.msg}"
-        help_text = "compare with '==', a single '=' assigns" if "==" in (error.msg or "") else None
+        help_text = "compare with '==', a single '=' assigns" if _SINGLE_EQUALS.search(flat) else None
         problems.append(_problem(where, "syntax", message, max((error.offset or 1) - 1, 0) + shift, help_text))
     except (ValueError, RecursionError, MemoryError):
         problems.append(_problem(where, "syntax", "not an expression: too deeply nested or with odd characters", 0))

@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Literal
 
 from whygpu.errors import Problem, did_you_mean
 from whygpu.language.parse import problem_at
-from whygpu.language.tree import All, Any, Arithmetic, Call, Compare, Constant, Expression, Known, Name, Not, OneOf
+from whygpu.language.tree import (
+    All,
+    Any,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expression,
+    Known,
+    Name,
+    Not,
+    OneOf,
+    names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -176,7 +189,8 @@ class _Checker:
             )
             return None
         if left.kind != "number" and node.op not in ("==", "!="):
-            self.add(node, "wrong-type", f"'{node.op}' needs numbers; these are {_NOUN[left.kind]}s", "use == or !=")
+            plural = _NOUN[left.kind].removeprefix("a ")
+            self.add(node, "wrong-type", f"'{node.op}' needs numbers; these are {plural}s", "use == or !=")
             return None
         if left.kind == "number":
             return _FLAG if self._units_agree(node, left, right) else None
@@ -220,7 +234,8 @@ class _Checker:
             if len(kinds) < 2 or any(kind.kind != "number" for kind in kinds):
                 self.add(node, "wrong-type", f"{node.function}() takes two numbers or more")
                 return None
-            return Type("number", next((kind.unit for kind in kinds if kind.unit), None))
+            first = next((kind for kind in kinds if kind.unit), kinds[0])
+            return first if all(self._units_agree(node, first, kind) for kind in kinds) else None
         signature = self._functions.get(node.function)
         if signature is None:
             known = [*self._functions, "min", "max", "known"]
@@ -237,6 +252,14 @@ class _Checker:
                 node, "wrong-type", f"{node.function} takes ({', '.join(wanted) or 'nothing'}): {signature.meaning}"
             )
             return None
+        for name in names(node):
+            if self._vocabulary[name.name].scope != "session":
+                self.add(
+                    name,
+                    "wrong-scope",
+                    f"{node.function} is computed once per consultation; {name.name} belongs to a plan",
+                )
+                return None
         for argument, kind, allowed in zip(node.arguments, kinds, signature.allowed, strict=False):
             if allowed is not None and isinstance(argument, Constant) and kind.values and not kind.values <= allowed:
                 word = next(iter(kind.values))

@@ -72,9 +72,7 @@ def _comparison(node: Scalar, spec: NameSpec, what: str, problems: list[Problem]
         operator = next((known for known in _OPERATORS if match and known == match.group(1)), None)
         if match is None or operator is None:
             help_text = "write '>= 16', '>= 16 < 40' or '!= word'"
-            problems.append(
-                node.problem("bad-cell", f"{what}: not a comparison", end, len(node.text), help_text)
-            )
+            problems.append(node.problem("bad-cell", f"{what}: not a comparison", end, len(node.text), help_text))
             return None
         end = match.end()
         value = plain_value(match.group(2))

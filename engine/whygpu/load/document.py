@@ -85,9 +85,7 @@ class Scalar:
         if not self.line:
             return Problem(code, message, self.place, help_text)
         spot = positions(_lines(self.document.text), self.line, self.column, self.text, start, end)
-        return Problem(
-            code, message, Place(self.document.name, *spot), help_text, self.document.line(spot[0]) or None
-        )
+        return Problem(code, message, Place(self.document.name, *spot), help_text, self.document.line(spot[0]) or None)
 
 
 @dataclass(slots=True)

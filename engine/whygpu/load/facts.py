@@ -70,6 +70,7 @@ class FactReader:
                 title=fields.text("title", required=True) or "",
                 where=fields.text("where"),
                 as_of=fields.date("as_of", required=True),
+                place=fields.node.place,
             )
             fields.text("note")
             fields.done()

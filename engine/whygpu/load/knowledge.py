@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.catalogue import Catalogue
 from whygpu.chain.strata import stratify, value_cycles
 from whygpu.errors import KnowledgeBaseError, Place, Problem, did_you_mean
-from whygpu.knowledge import Knowledge, NameSpec, Rule, concluded_names
-from whygpu.language.tree import names, negated_names
+from whygpu.knowledge import Knowledge
+from whygpu.load.cases import read_cases
 from whygpu.load.conditions import Reading
+from whygpu.load.crosscheck import cross_check
 from whygpu.load.document import Mapping, Node, Scalar, Sequence, parse
 from whygpu.load.entries import read_coefficients, read_formats, read_models
 from whygpu.load.facts import FactReader
-from whygpu.load.fields import Fields, problem
+from whygpu.load.fields import Fields, kind_of, problem
+from whygpu.load.files import default_root, read_texts
 from whygpu.load.prices import read_offerings, read_providers, read_purchases
 from whygpu.load.rules import read_rules
+from whygpu.load.tables import read_tables
 from whygpu.load.vocabulary import read_claims, read_documents, read_names, read_questions, read_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Mapping as ReadOnly
 
+    from whygpu.knowledge import NameSpec, Rule, SourceDocument, Table
     from whygpu.language.types import Signature
 
-MAX_FILES = 500
 _LISTS = frozenset(
     {
         "claims",
@@ -47,43 +50,6 @@ _LISTS = frozenset(
     }
 )
 _MAPPINGS = frozenset({"about", "documents", "names", "values"})
-
-
-def default_root() -> Path:
-    """The knowledge base that comes with whygpu: inside the wheel, or the checkout's ``kb/`` in an editable install."""
-    package = Path(__file__).resolve().parents[1]
-    inside = package / "kb"
-    return inside if inside.is_dir() else package.parents[1] / "kb"
-
-
-def read_texts(root: Path) -> dict[str, str]:
-    """Every YAML file under ``root`` as text, by its path from there; raises KnowledgeBaseError where that fails."""
-    if not root.is_dir():
-        raise KnowledgeBaseError(
-            [
-                Problem(
-                    "no-folder",
-                    "there is no such folder",
-                    Place(str(root)),
-                    "give the folder that holds vocabulary.yaml",
-                )
-            ]
-        )
-    paths = sorted(path for path in root.rglob("*") if path.suffix in (".yaml", ".yml") and path.is_file())
-    if not paths or len(paths) > MAX_FILES:
-        what = f"more than {MAX_FILES} files" if paths else "no YAML files"
-        raise KnowledgeBaseError([Problem("not-a-knowledge-base", f"the folder holds {what}", Place(str(root)))])
-    texts: dict[str, str] = {}
-    problems: list[Problem] = []
-    for path in paths:
-        name = path.relative_to(root).as_posix()
-        try:
-            texts[name] = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            problems.append(Problem("unreadable", f"cannot be read: {error}", Place(str(path))))
-    if problems:
-        raise KnowledgeBaseError(problems)
-    return texts
 
 
 def load_texts(texts: ReadOnly[str, str], root: str, registry: Registry) -> Knowledge:
@@ -111,21 +77,28 @@ class _Assembly:
         self._mappings: dict[str, list[Node]] = {}
 
     def build(self) -> Knowledge | None:
-        for name, text in self._texts.items():
-            self._file(name, text)
+        """The knowledge base; None, with problems added, where something is wrong.
+
+        Stage by stage: what builds on a file that cannot be read, or on a name that is not declared well, would only
+        echo the first problem.
+        """
         problems = self._problems
-        if self._mappings.get("names") is None:
-            problems.append(
-                Problem(
-                    "no-vocabulary", "no file has 'names:'", Place(self._root), "vocabulary.yaml declares every name"
-                )
-            )
+        broken = [self._file(name, text) for name, text in self._texts.items()]
+        if not all(broken):
             return None
-        documents = read_documents(next(iter(self._mappings.get("documents", [])), None), problems)
+        if self._mappings.get("names") is None:
+            place = Place("vocabulary.yaml", 1) if "vocabulary.yaml" in self._texts else Place(self._root)
+            problems.append(Problem("no-vocabulary", "no file has 'names:'", place, "it declares every name"))
+            return None
+        documents: dict[str, SourceDocument] = {}
+        for node in self._mappings.get("documents", []):
+            documents |= read_documents(node, problems)
         claims = read_claims(self._nodes("claims"), documents, problems)
         facts = FactReader({section: self._nodes(section) for section in _LISTS}, {*documents, *claims}, problems)
-        listed = self._value_lists()
-        vocabulary = read_names(self._mappings["names"], listed, problems)
+        vocabulary = read_names(self._mappings["names"], self._value_lists(), problems)
+        version = self._version()
+        if problems:
+            return None
         catalogue = self._catalogue(facts, vocabulary)
         sources = frozenset({*claims, *catalogue.references})
         reading = Reading(vocabulary, self._registry.functions, sources, problems)
@@ -135,17 +108,19 @@ class _Assembly:
             "method": self._choices(vocabulary, "method"),
             "sharding": self._choices(vocabulary, "sharding"),
         }
-        rules = read_rules([(topic, node) for topic, node in self._lists.get("rules", [])], options, reading)
+        tables, rows = read_tables(self._lists.get("tables", []), options, reading)
+        rules = self._with_rows(read_rules(self._lists.get("rules", []), options, reading), rows, tables)
         questions = read_questions(self._nodes("questions"), reading)
-        self._cross_check(vocabulary, values, rules)
-        cycles = value_cycles(values)
-        problems += cycles
+        if problems:
+            return None
+        problems += cross_check(vocabulary, values, rules, self._registry.provided)
+        problems += value_cycles(values)
         strata, order_problems = stratify(rules, values)
         problems += order_problems
         if problems:
             return None
-        return Knowledge(
-            version=self._version(),
+        knowledge = Knowledge(
+            version=version,
             hash=self._hash(),
             root=self._root,
             documents=MappingProxyType(documents),
@@ -156,7 +131,21 @@ class _Assembly:
             rules=tuple(rules),
             catalogue=catalogue,
             strata=strata,
+            tables=tuple(tables),
+            cited=frozenset(facts.cited),
         )
+        return replace(knowledge, cases=tuple(read_cases(self._lists.get("cases", []), knowledge, problems)))
+
+    @staticmethod
+    def _with_rows(rules: list[Rule], rows: list[Rule], tables: list[Table]) -> list[Rule]:
+        """The rules and the rows of tables; overriding a table means all of its rows."""
+        of_table = {table.id: tuple(row.rule for row in table.rows if row.effects) for table in tables}
+        return [
+            replace(rule, overrides=tuple(name for other in rule.overrides for name in of_table.get(other, (other,))))
+            if any(other in of_table for other in rule.overrides)
+            else rule
+            for rule in (*rules, *rows)
+        ]
 
     def _catalogue(self, facts: FactReader, vocabulary: ReadOnly[str, NameSpec]) -> Catalogue:
         accelerators = facts.accelerators({name: spec for name, spec in vocabulary.items() if spec.entity == "gpu"})
@@ -172,19 +161,17 @@ class _Assembly:
             coefficients=read_coefficients(facts),
         )
 
-    def _file(self, name: str, text: str) -> None:
+    def _file(self, name: str, text: str) -> bool:
+        """Sort the file's sections; whether it could be read at all."""
+        before = len(self._problems)
         node = parse(text, name, self._problems)
         if node is None:
-            return
+            return len(self._problems) == before
         if not isinstance(node, Mapping):
-            problem(
-                self._problems,
-                node,
-                "wrong-type",
-                "a knowledge base file is a mapping",
-                f"sections: {', '.join(sorted(_LISTS | _MAPPINGS))}",
-            )
-            return
+            help_text = f"it begins with a section: {', '.join(sorted(_LISTS | _MAPPINGS))}"
+            message = f"a knowledge base file is a mapping, not {kind_of(node)}"
+            problem(self._problems, node, "wrong-type", message, help_text)
+            return False
         for section, inner in node.items.items():
             if section in _MAPPINGS:
                 self._mappings.setdefault(section, []).append(inner)
@@ -200,7 +187,9 @@ class _Assembly:
                 topic = name.rpartition("/")[2].partition(".")[0]
                 self._lists.setdefault(section, []).extend((topic, item) for item in inner.items)
             elif not (isinstance(inner, Scalar) and inner.value is None):
-                problem(self._problems, inner, "wrong-type", f"'{section}' must be a list")
+                message = f"'{section}' must be a list, not {kind_of(inner)}"
+                problem(self._problems, inner, "wrong-type", message, "begin each item with '- '")
+        return True
 
     def _nodes(self, section: str) -> list[Node]:
         return [node for _, node in self._lists.get(section, [])]
@@ -234,46 +223,5 @@ class _Assembly:
             digest.update(f"{name}\0{len(text)}\0{text}".encode())
         return digest.hexdigest()[:16]
 
-    def _cross_check(
-        self, vocabulary: ReadOnly[str, NameSpec], values: ReadOnly[str, object], rules: list[Rule]
-    ) -> None:
-        concluded = frozenset(concluded_names(rules))
-        for spec in vocabulary.values():
-            given = (
-                spec.answer is not None
-                or spec.entity in ("gpu", "measured")
-                or spec.name in values
-                or spec.name in concluded
-            )
-            if not given and spec.name not in self._registry.provided:
-                self._problems.append(
-                    Problem(
-                        "no-value",
-                        f"nothing gives '{spec.name}' a value",
-                        spec.place,
-                        "give it an answer key, a value in values.yaml or a rule that concludes it",
-                    )
-                )
-        for rule in rules:
-            for name in negated_names(rule.condition):
-                if name.name in concluded and vocabulary[name.name].otherwise is None:
-                    self._problems.append(
-                        Problem(
-                            "open-negation",
-                            f"rule '{rule.id}' negates '{name.name}', which may stay unknown",
-                            rule.place,
-                            f"give '{name.name}' an 'otherwise:' in vocabulary.yaml",
-                        )
-                    )
-        seen: dict[str, Rule] = {}
-        for rule in rules:
-            if rule.title in seen:
-                self._problems.append(
-                    Problem(
-                        "duplicate-title", f"rules '{rule.id}' and '{seen[rule.title].id}' share a title", rule.place
-                    )
-                )
-            seen[rule.title] = rule
 
-
-__all__ = ["Registry", "default_root", "load_texts", "names", "read_texts"]
+__all__ = ["Registry", "default_root", "load_texts", "read_texts"]

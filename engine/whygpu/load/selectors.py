@@ -14,6 +14,7 @@ from whygpu.language.tree import All, Any, Compare, Constant, Expression, Name, 
 from whygpu.load.cells import read_cell
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.fields import kind_of, problem
+from whygpu.load.words import catalogue_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +101,7 @@ class SelectorReader:
         """Whether some accelerator has each word written for a text such as gpu.family; a typo would select nothing."""
         if spec.entity != "gpu" or spec.kind != "text":
             return True
-        known = self._knowledge.catalogue.words(spec.name)
+        known = catalogue_words(self._knowledge.catalogue, spec.name) or frozenset()
         for item in node.items if isinstance(node, Sequence) else [node]:
             text = item.text if isinstance(item, Scalar) else ""
             if text[:1] not in ("!", "=") and text not in known:
@@ -113,6 +114,7 @@ class SelectorReader:
         problem(self._problems, node, code, message, help_text)
 
 
-def one_card(tree: Expression) -> Expression:
-    """The condition, for plans of a single card."""
-    return All((tree, Compare("==", Name("plan.count"), Constant(1.0))))
+def one_card(card: Expression, number_format: str) -> Expression:
+    """The condition, for a single card and one number format."""
+    count = Compare("==", Name("plan.count"), Constant(1.0))
+    return All((card, count, Compare("==", Name("plan.format"), Constant(number_format))))

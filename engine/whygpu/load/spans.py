@@ -23,7 +23,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def positions(lines: Sequence[str], line: int, column: int, value: str, start: int, end: int) -> tuple[int, int, int]:
-    """Line, column and end column of ``value[start:end]``, a scalar that begins at ``line`` and ``column`` (all 1-based).
+    """Line, column and end column of ``value[start:end]``, for a scalar that begins at ``line``, ``column`` (1-based).
 
     The end column is that of the first line where the part spans several.
     """

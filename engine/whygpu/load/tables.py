@@ -1,8 +1,8 @@
 """Reads ``kb/tables``: each row of a table becomes an ordinary rule, ``table/row``.
 
-The hit policy says what holds where several rows match. ``unique``: it does not happen (rows that overlap and differ are
-a problem here). ``first``: the topmost row counts, so each row makes an exception of those above it. ``any``: rows may
-overlap where they agree. ``collect``: all of them count.
+The hit policy says what holds where several rows match. ``unique``: it does not happen (rows that overlap and differ
+are a problem here). ``first``: the topmost row counts, so each row makes an exception of those above it. ``any``: rows
+may overlap where they agree. ``collect``: all of them count.
 """
 
 from __future__ import annotations

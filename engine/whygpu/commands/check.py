@@ -1,0 +1,127 @@
+"""``whygpu check``: everything that is wrong with a knowledge base, or with one file of it, where and how to mend it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from whygpu.lint.review import Review, Target
+
+OK, PROBLEMS, NO_SUCH_FILE = 0, 1, 2
+POLL_SECONDS = 0.3
+DESCRIPTION = (
+    "Loads a knowledge base, checks types, sources and tables, runs the tests beside the rules and the worked cases, "
+    "and looks for what is suspect. Exit status: 0 clean, 1 problems, 2 no such file. Warnings do not fail."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.description = DESCRIPTION
+    parser.add_argument(
+        "path",
+        nargs="?",
+        metavar="FILE|DIR",
+        help="a knowledge base's folder, or one file, seen in the knowledge base it lies in or else the default one",
+    )
+    parser.add_argument("--watch", action="store_true", help="check again whenever a file changes, until Ctrl-C")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check once, or for as long as somebody watches."""
+    from whygpu.lint.review import NotThereError, Target  # noqa: PLC0415  --help needs no numpy
+
+    try:
+        target = Target.of(options.path)
+    except NotThereError as error:
+        print(f"whygpu check: {error}", file=sys.stderr)
+        return NO_SUCH_FILE
+    return _watch(target, options.format) if options.watch else _once(target, options.format)
+
+
+def _once(target: Target, form: str) -> int:
+    from whygpu.lint.review import review  # noqa: PLC0415
+
+    found = review(target)
+    if form == "json":
+        _print_json(found, target)
+    else:
+        _print_text(found, target)
+    sys.stdout.flush()
+    return OK if found.clean else PROBLEMS
+
+
+def _watch(target: Target, form: str) -> int:
+    """Poll the files' times of change; Ctrl-C is how one stops, and no failure."""
+    from whygpu.errors import InputError  # noqa: PLC0415
+
+    seen: dict[Path, tuple[int, int]] | None = None
+    try:
+        while True:
+            now = _stamps(target)
+            if now != seen:
+                seen = now
+                try:
+                    _once(target, form)
+                except InputError as error:  # the folder is gone for a moment: say so and go on
+                    print(error, file=sys.stderr)
+                if form == "text":
+                    print("watching; Ctrl-C ends", flush=True)
+            time.sleep(POLL_SECONDS)
+    except KeyboardInterrupt:
+        return OK
+
+
+def _stamps(target: Target) -> dict[Path, tuple[int, int]]:
+    found: dict[Path, tuple[int, int]] = {}
+    for path in target.paths:
+        try:
+            status = path.stat()
+        except OSError:  # deleted between listing and looking
+            continue
+        found[path] = (status.st_mtime_ns, status.st_size)
+    return found
+
+
+def _print_json(found: Review, target: Target) -> None:
+    from whygpu.render.problems import problems_data  # noqa: PLC0415
+
+    data = {
+        "clean": found.clean and not found.problems,
+        "knowledge_base": str(target.root),
+        "errors": found.errors,
+        "warnings": found.warnings,
+        "elsewhere": len(found.elsewhere),
+        "summary": found.summary,
+        "problems": problems_data(found.problems),
+    }
+    json.dump(data, sys.stdout, indent=1, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def _print_text(found: Review, target: Target) -> None:
+    from whygpu.render.problems import problems_text  # noqa: PLC0415
+    from whygpu.render.style import Style  # noqa: PLC0415
+
+    style = Style.of(sys.stdout)
+    if found.problems:
+        print(problems_text(found.problems, style), end="\n\n")
+    counts = [
+        f"{number} {noun}{'' if number == 1 else 's'}"
+        for number, noun in ((found.errors, "problem"), (found.warnings, "warning"))
+        if number
+    ]
+    if not found.summary:
+        counts.append("tests and cases did not run")
+    print(", ".join([*counts, found.summary] if found.summary else counts) if counts else f"clean: {found.summary}")
+    broken = [item for item in found.elsewhere if item.severity == "error"]
+    if broken:
+        first = broken[0].place
+        print(f"{len(broken)} more in other files, the first at {first}: check the folder {target.root} to see them")

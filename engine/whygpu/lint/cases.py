@@ -1,0 +1,204 @@
+"""Runs the worked cases: consults on each case's answers and compares what comes of it with what is expected."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu import cases as c
+from whygpu.chain.environment import plain
+from whygpu.errors import AnswerError, Problem
+from whygpu.explain.conclude import conclude
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.advice import Advice, Plan
+    from whygpu.api import KnowledgeBase
+    from whygpu.chain.engines import EngineName, Mask
+    from whygpu.consult import Consultation
+    from whygpu.knowledge import Knowledge
+
+_SHOWN = 3
+
+
+def check_cases(
+    kb: KnowledgeBase, engine: EngineName = "durable", cases: tuple[c.Case, ...] | None = None
+) -> Iterator[Problem]:
+    """A problem for each expectation that is not met; ``cases``: only these."""
+    for case in kb.knowledge.cases if cases is None else cases:
+        yield from check_case(kb, case, engine)
+
+
+def check_case(kb: KnowledgeBase, case: c.Case, engine: EngineName) -> Iterator[Problem]:
+    """A problem for each expectation of one case that is not met."""
+    today = date.fromisoformat(case.on) if case.on is not None else None
+    try:
+        consultation = kb.consult(case.answers, engine=engine, today=today)
+    except AnswerError as error:
+        yield from error.problems
+        return
+    judge = _Judge(consultation, conclude(consultation))
+    for expected in case.expected:
+        found = judge.contradiction(expected.outcome)
+        if found is not None:
+            yield Problem(
+                "case-failed",
+                f"case '{case.id}' expects {expected.text}; {found}",
+                expected.place,
+                _says(kb.knowledge, case),
+            )
+
+
+def _says(knowledge: Knowledge, case: c.Case) -> str:
+    """What the sources of a case say."""
+    texts = (
+        f"{source}: {knowledge.claims[source].says}" if source in knowledge.claims else source
+        for source in case.sources
+    )
+    return " / ".join(texts)
+
+
+class _Judge:
+    """Compares one consultation with what is expected of it."""
+
+    def __init__(self, consultation: Consultation, advice: Advice) -> None:
+        self._consultation, self._advice = consultation, advice
+
+    def contradiction(self, outcome: c.Outcome) -> str | None:
+        """What was found instead; None where the expectation is met."""
+        advice = self._advice
+        match outcome:
+            case c.Ends(statuses=statuses):
+                return None if advice.status in statuses else f"it ends {advice.status}: {self._best()}"
+            case c.Recommends(selector=selector, quantity=quantity):
+                return self._recommends(selector, quantity)
+            case c.AmongFirst(selector=selector, first=first, expected=expected):
+                ranks = [plan.rank for plan in self._plans(selector) if plan.rank is not None]
+                if any(rank <= first for rank in ranks) == expected:
+                    return None
+                return f"the best of these is ranked {min(ranks)}; first: {self._best()}" if ranks else self._best()
+            case c.Ahead(this=this, other=other):
+                return self._ahead(this, other)
+            case c.Possible(selector=selector, expected=expected):
+                mask = self._mask(selector) & self._consultation.alive
+                if bool(mask.any()) == expected:
+                    return None
+                return "every such plan is out" if expected else f"left: {self._named(mask)}"
+            case c.Fits(selector=selector, expected=expected):
+                mask = self._mask(selector) & ~self._verdict_no()
+                if bool(mask.any()) == expected:
+                    return None
+                return "no such plan holds it" if expected else f"it fits: {self._named(mask)}"
+            case c.Rejected(selector=selector, rules=rules):
+                return self._rejected(selector, rules)
+            case c.Says(what=what, ids=ids, expected=expected):
+                return self._listed(ids, self._said(what), expected, what)
+            case c.Fires(rules=rules, expected=expected):
+                fired = {rule.id for rule in self._consultation.fired} | set(self._consultation.fired_plans)
+                return self._listed(rules, fired, expected, "rules that fire")
+            case c.Takes(name=name, value=value):
+                found = plain(self._consultation.session.value(name))
+                return None if found == value else f"{name} is {'unknown' if found is None else found}"
+            case c.Assumes(key=key, value=value):
+                return self._assumes(key, value)
+            case c.Open(questions=questions):
+                return self._listed(questions, {item.question for item in advice.open}, True, "open questions")
+            case c.Conflicts(criteria=criteria):
+                return self._listed(criteria, {item.criterion for item in advice.conflicts}, True, "conflicts")
+
+    @staticmethod
+    def _listed(wanted: tuple[str, ...], found: set[str], expected: bool, what: str) -> str | None:
+        wrong = [item for item in wanted if (item in found) != expected]
+        if not wrong:
+            return None
+        if expected:
+            return f"{', '.join(wrong)} is not among the {what} ({', '.join(sorted(found)) or 'none'})"
+        return f"{', '.join(wrong)} is among the {what}"
+
+    def _said(self, what: str) -> set[str]:
+        advice = self._advice
+        match what:
+            case "warnings":
+                return {item.id for item in advice.warnings}
+            case "techniques":
+                best = advice.recommendation
+                return set(best.techniques) if best is not None else set()
+        return {item.id for item in (*advice.advice, *advice.techniques)}
+
+    def _assumes(self, key: str, value: float | bool | str | None) -> str | None:
+        found = next((item for item in self._advice.assumed if item.answer == key), None)
+        if found is None:
+            return f"'{key}' is not assumed"
+        return None if value is None or found.value == value else f"'{key}' is assumed as {found.value}"
+
+    def _recommends(self, selector: c.Selector, quantity: str) -> str | None:
+        best = [plan for plan in self._advice.plans if plan.rank == 1]
+        mask = self._mask(selector)
+        chosen = [plan for plan in best if mask[plan.index]]
+        met = {"some": bool(chosen), "all": bool(best) and len(chosen) == len(best), "none": not chosen}[quantity]
+        return None if met else self._best()
+
+    def _ahead(self, this: c.Selector, other: c.Selector) -> str | None:
+        ranks = [min((plan.rank or 0 for plan in self._plans(item)), default=None) for item in (this, other)]
+        if ranks[0] is None:
+            return "no plan of the first kind is ranked"
+        if ranks[1] is None or ranks[0] < ranks[1]:
+            return None
+        return f"their ranks are {ranks[0]} and {ranks[1]}"
+
+    def _rejected(self, selector: c.Selector, rules: tuple[str, ...]) -> str | None:
+        mask = self._mask(selector)
+        if not mask.any():
+            return "there is no such plan"
+        left = mask & self._consultation.alive
+        if left.any():
+            return f"left: {self._named(left)}"
+        fired = self._consultation.fired_plans
+        missing = [rule for rule in rules if rule not in fired or not (fired[rule] & mask).any()]
+        if not missing:
+            return None
+        others = [rule for rule, where in fired.items() if (where & mask).any() and self._rejects(rule)]
+        return f"{', '.join(missing)} puts none of them out; what does: {', '.join(others)}"
+
+    def _rejects(self, rule: str) -> bool:
+        return self._consultation.knowledge.rule_by_id[rule].rejects
+
+    def _plans(self, selector: c.Selector) -> list[Plan]:
+        mask = self._mask(selector)
+        return [plan for plan in self._advice.plans if plan.rank is not None and mask[plan.index]]
+
+    def _mask(self, selector: c.Selector) -> Mask:
+        plans = self._consultation.plans
+        if plans is None:
+            return np.zeros(0, dtype=np.bool_)
+        truth = plans.evaluator.truth(selector.condition)
+        return np.broadcast_to(np.asarray(truth.true, dtype=np.bool_), (plans.size,))
+
+    def _verdict_no(self) -> Mask:
+        plans = self._consultation.plans
+        if plans is None:
+            return np.zeros(0, dtype=np.bool_)
+        value = plans.value("plan.verdict")
+        return np.broadcast_to(np.asarray(getattr(value, "word", "") == "no"), (plans.size,))
+
+    def _named(self, mask: Mask) -> str:
+        plans = self._consultation.plans
+        if plans is None:
+            return "nothing"
+        indices = np.flatnonzero(mask)
+        shown = (
+            f"{plain(plans.at('plan.count', int(index))):g}x {plain(plans.at('gpu.name', int(index)))} "
+            f"{plain(plans.at('plan.format', int(index)))}"
+            for index in indices[:_SHOWN]
+        )
+        return ", ".join(shown) + (f" and {len(indices) - _SHOWN} more" if len(indices) > _SHOWN else "")
+
+    def _best(self) -> str:
+        best = [plan for plan in self._advice.plans if plan.rank == 1]
+        if not best:
+            return "nothing is recommended"
+        shown = ", ".join(f"{plan.label} {plan.format}" for plan in best[:_SHOWN])
+        return f"recommended: {shown}" + (f" and {len(best) - _SHOWN} more" if len(best) > _SHOWN else "")

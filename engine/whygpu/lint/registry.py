@@ -1,0 +1,54 @@
+"""The lint checks by code: what loading lets through and an author should still look at. All of them are warnings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whygpu.errors import Problem
+from whygpu.lint import facts, rules, tables, use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from whygpu.errors import Place
+    from whygpu.knowledge import Knowledge
+
+Finding = tuple["Place", str, str]
+"""Where, what is suspect, and what may be done about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing to look for."""
+
+    code: str
+    meaning: str
+    find: Callable[[Knowledge], Iterable[Finding]]
+
+
+CHECKS = (
+    Check("no-test", "a rule that no test makes fire", rules.untested),
+    Check("unsatisfiable", "conditions that can never hold together", rules.unsatisfiable),
+    Check("duplicate-condition", "a condition written twice in one rule", rules.repeated),
+    Check("implied-condition", "a condition that another one of the rule already implies", rules.implied),
+    Check("idle-override", "an override of a rule that never fires together with it", rules.idle_overrides),
+    Check("rewards-more-cards", "a preference for plans because they need several cards", rules.rewards_more_cards),
+    Check("unbounded-count", "a preference for a card, however many of it are needed", rules.unbounded_count),
+    Check("no-such-value", "a comparison with a word that nothing in the catalogues has", rules.no_such_value),
+    Check("table-gap", "values that no row of a table covers", tables.gaps),
+    Check("table-redundant", "a row of a table that another one already says", tables.redundant),
+    Check("table-shadowed", "a row of a first-hit table that can never be reached", tables.shadowed),
+    Check("unread-conclusion", "a name that is concluded and never read", use.unread_conclusions),
+    Check("unread-value", "a value that is computed and never read", use.unread_values),
+    Check("unused-name", "a name that nothing uses", use.unused_names),
+    Check("unused-source", "a reference that nothing cites", use.unused_sources),
+    Check("bad-model", "a model whose figures do not go together", facts.bad_models),
+)
+
+
+def lint(knowledge: Knowledge) -> Iterator[Problem]:
+    """Every warning about a knowledge base that loads."""
+    for item in CHECKS:
+        for place, message, help_text in item.find(knowledge):
+            yield Problem(item.code, message, place, help_text, severity="warning")

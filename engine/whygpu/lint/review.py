@@ -1,0 +1,198 @@
+"""Reviews a knowledge base, or one file in the context of one: loading, inline tests, cases, lint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whygpu.api import REGISTRY, KnowledgeBase
+from whygpu.errors import EngineUnavailableError, KnowledgeBaseError, Problem
+from whygpu.lint.cases import check_cases
+from whygpu.lint.registry import lint
+from whygpu.lint.tests import check_tests
+from whygpu.load.files import SUFFIXES, default_root, read_text, read_texts, yaml_files
+from whygpu.load.knowledge import load_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from whygpu.chain.engines import EngineName
+    from whygpu.knowledge import Knowledge
+
+
+class NotThereError(Exception):
+    """There is no such file or folder, or it is not one of YAML."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is reviewed. ``file``: the one file that counts, and the name it has (or gets) in the knowledge base."""
+
+    root: Path
+    file: tuple[Path, str] | None = None
+
+    @classmethod
+    def of(cls, path: str | None) -> Target:
+        """A folder is a whole knowledge base; a file is seen in the one it lies in, else in the default one.
+
+        Raises NotThereError.
+        """
+        if path is None:
+            return cls(default_root())
+        given = Path(path)
+        if given.is_dir():
+            return cls(given)
+        if not given.is_file():
+            raise NotThereError(f"there is no file or folder '{path}'")
+        if given.suffix not in SUFFIXES:
+            raise NotThereError(f"'{path}' is not a YAML file (.yaml)")
+        for folder in given.resolve().parents:
+            if (folder / "vocabulary.yaml").is_file():
+                return cls(folder, (given, given.resolve().relative_to(folder).as_posix()))
+        return cls(default_root(), (given, _name_in(default_root(), given.resolve())))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files it depends on, for watching."""
+        found = yaml_files(self.root) if self.root.is_dir() else []
+        return (*found, *((self.file[0],) if self.file is not None else ()))
+
+    def texts(self) -> Mapping[str, str]:
+        """Every file's text; raises KnowledgeBaseError."""
+        if self.file is None:
+            return read_texts(self.root)
+        path, name = self.file
+        own = read_text(path, name)
+        if isinstance(own, Problem):
+            raise KnowledgeBaseError([own])
+        return {**read_texts(self.root), name: own}
+
+    def shown(self, problem: Problem) -> Problem:
+        """The problem with its file as a path that can be opened from here."""
+        place = problem.place
+        if self.file is not None and place.file == self.file[1]:
+            return replace(problem, place=replace(place, file=str(self.file[0])))
+        if Path(place.file).is_absolute() or not (self.root / place.file).exists():
+            return problem
+        return replace(problem, place=replace(place, file=str(_short(self.root / place.file))))
+
+
+def _name_in(root: Path, path: Path) -> str:
+    """The file of the knowledge base that a file elsewhere stands for: the same folder and name, else a new one."""
+    tail = "/".join(path.parts[-2:])
+    return tail if (root / tail).is_file() else path.name
+
+
+def _short(path: Path) -> Path:
+    try:
+        return path.relative_to(Path.cwd())
+    except ValueError:
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What was found. ``elsewhere``: problems of other files than the one asked about."""
+
+    problems: tuple[Problem, ...]
+    elsewhere: tuple[Problem, ...]
+    summary: str
+
+    @property
+    def errors(self) -> int:
+        """How many problems are more than warnings."""
+        return sum(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def warnings(self) -> int:
+        """How many are only warnings."""
+        return len(self.problems) - self.errors
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is no error, and everything could be looked at."""
+        return not self.errors and bool(self.summary)
+
+
+def review(target: Target) -> Review:
+    """Look at everything; raises NotThereError where the folder is not a knowledge base."""
+    summary = ""
+    problems: list[Problem] = []
+    try:
+        knowledge = load_texts(target.texts(), str(target.root), REGISTRY)
+    except KnowledgeBaseError as error:
+        if any(problem.code in ("no-folder", "not-a-knowledge-base") for problem in error.problems):
+            raise
+        problems += error.problems
+    else:
+        problems += _findings(knowledge, target)
+        summary = _summary(knowledge, target)
+    problems.sort(key=lambda item: (item.place.file, item.place.line, item.place.column))
+    name = target.file[1] if target.file is not None else None
+    own = [problem for problem in problems if name is None or problem.place.file == name]
+    others = [problem for problem in problems if name is not None and problem.place.file != name]
+    return Review(tuple(map(target.shown, own)), tuple(map(target.shown, others)), summary)
+
+
+def _findings(knowledge: Knowledge, target: Target) -> Iterator[Problem]:
+    """Tests, cases and lint; of a single file, only its own tests and cases."""
+    name = target.file[1] if target.file is not None else None
+    rules = [rule for rule in knowledge.rules if name is None or rule.place.file == name]
+    cases = tuple(case for case in knowledge.cases if name is None or case.place.file == name)
+    yield from (_with_snippet(item, target) for item in check_tests(knowledge, rules))
+    kb = KnowledgeBase(knowledge)
+    yield from (_with_snippet(item, target) for item in check_cases(kb, _engine(kb), cases))
+    yield from (_with_snippet(item, target) for item in lint(knowledge) if name is None or item.place.file == name)
+
+
+def _engine(kb: KnowledgeBase) -> EngineName:
+    try:
+        kb.chain("durable")
+    except EngineUnavailableError:
+        return "evaluator"
+    return "durable"
+
+
+def _with_snippet(problem: Problem, target: Target) -> Problem:
+    """The problem with the line it stands on, which what is found after loading no longer has."""
+    if problem.snippet is not None or not problem.place.line:
+        return problem
+    file = target.file
+    path = file[0] if file is not None and problem.place.file == file[1] else target.root / problem.place.file
+    lines = _lines(path)
+    number = problem.place.line
+    return replace(problem, snippet=lines[number - 1] if number <= len(lines) else None)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _summary(knowledge: Knowledge, target: Target) -> str:
+    if target.file is not None:
+        name = target.file[1]
+        rules = [rule for rule in knowledge.rules if rule.place.file == name]
+        tests = sum(len(rule.tests) for rule in rules)
+        cases = sum(case.place.file == name for case in knowledge.cases)
+        return f"{_count(len(rules), 'rule')}, {_count(tests, 'test')}, {_count(cases, 'case')}"
+    tests = sum(len(rule.tests) for rule in knowledge.rules)
+    catalogue = knowledge.catalogue
+    parts = (
+        (len(knowledge.rules), "rule"),
+        (tests, "test"),
+        (len(knowledge.cases), "case"),
+        (len(knowledge.vocabulary), "name"),
+        (len(knowledge.claims), "claim"),
+        (len(catalogue.accelerators), "accelerator"),
+        (len(catalogue.offerings), "offering"),
+        (len(catalogue.models), "model"),
+    )
+    return ", ".join(_count(number, noun) for number, noun in parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

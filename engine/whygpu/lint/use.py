@@ -1,0 +1,76 @@
+"""Looks for what is written down and never used: names, conclusions, values, sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.knowledge import Advise, Require, Warn
+from whygpu.language.tree import names
+from whygpu.load.conditions import expression_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.errors import Place
+    from whygpu.knowledge import Knowledge
+
+    Finding = tuple[Place, str, str]
+
+_ENGINE_READS = frozenset({"workload.native_format"})
+"""Concluded names that plans are enumerated by."""
+
+
+def _read_names(knowledge: Knowledge) -> set[str]:
+    """Every name that a condition, an expression or a text reads."""
+    trees = [rule.condition for rule in knowledge.rules]
+    trees += [value.expression for value in knowledge.values.values()]
+    texts = [rule.because for rule in knowledge.rules]
+    for rule in knowledge.rules:
+        trees += [effect.condition.tree for effect in rule.effects if isinstance(effect, Require)]
+        texts += [effect.text for effect in rule.effects if isinstance(effect, Advise | Warn) and effect.text]
+    for question in knowledge.questions:
+        trees.append(expression_of(question.when))
+        for assumption in question.assumptions:
+            trees += [expression_of(assumption.when), assumption.value]
+            texts.append(assumption.because)
+    found = {name.name for tree in trees for name in names(tree)}
+    return found | {name for text in texts for name in text.names}
+
+
+def unread_conclusions(knowledge: Knowledge) -> Iterator[Finding]:
+    """Names that rules conclude and nothing reads."""
+    for name in sorted(knowledge.concluded - _read_names(knowledge) - _ENGINE_READS):
+        place = knowledge.vocabulary[name].place
+        yield place, f"'{name}' is concluded and never read", "use it in a condition, or advise instead of concluding"
+
+
+def unread_values(knowledge: Knowledge) -> Iterator[Finding]:
+    """Derived values that nothing reads."""
+    for name in sorted(set(knowledge.values) - _read_names(knowledge)):
+        yield (
+            knowledge.values[name].place,
+            f"'{name}' is computed and never read",
+            "use it in a condition, or remove it",
+        )
+
+
+def unused_names(knowledge: Knowledge) -> Iterator[Finding]:
+    """Declared names that nothing reads, and that neither answers, catalogues nor plans fill."""
+    read = _read_names(knowledge)
+    for spec in knowledge.vocabulary.values():
+        if spec.entity == "measured" and spec.answer is None and spec.name not in read:
+            yield spec.place, f"nothing uses '{spec.name}'", "use it in a condition, or remove it"
+
+
+def unused_sources(knowledge: Knowledge) -> Iterator[Finding]:
+    """References that no fact, rule or question cites. Claims are another matter: coverage counts those."""
+    cited = set(knowledge.cited)
+    for rule in knowledge.rules:
+        cited |= set(rule.sources)
+    for question in knowledge.questions:
+        cited |= set(question.sources)
+    for case in knowledge.cases:
+        cited |= set(case.sources)
+    for reference in knowledge.catalogue.references.values():
+        if reference.id not in cited:
+            yield reference.place, f"nothing cites the reference '{reference.id}'", "cite it, or remove it"
