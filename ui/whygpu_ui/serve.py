@@ -114,7 +114,7 @@ def _refused(port: int, error: Exception) -> str:
 
 
 def _announce_and_warm(knowledge_base: KnowledgeBase, port: int) -> None:
-    """Print the address once it answers; then load what the first answer page needs, while the first question is read."""
+    """Print the address once it answers; then load what the first answer page needs."""
     while not _answers(port):
         sleep(0.02)
     print(f"whygpu: http://{ADDRESS}:{port} (Ctrl+C stops it)", flush=True)
