@@ -191,7 +191,7 @@ class Infeasible:
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """Lifting this one constraint brings ``plan`` back."""
+    """Lifting this one constraint (or, where no single one suffices, these joined by "and") brings ``plan`` back."""
 
     constraint: str
     text: str

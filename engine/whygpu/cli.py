@@ -48,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ui = commands.add_parser("ui", help="the wizard in a browser")
     ui.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
     ui.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
+    ui.add_argument(
+        "--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules"
+    )
     options = parser.parse_args(arguments)
     match options.command:
         case "explain":
@@ -156,7 +159,7 @@ def _answers(options: argparse.Namespace) -> Node:
 def _ui(options: argparse.Namespace) -> int:
     from whygpu_ui.serve import serve  # noqa: PLC0415  streamlit is slow to import
 
-    return serve(options.kb, options.port)
+    return serve(options.kb, options.port, options.engine)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ for both.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from whygpu.chain.strata import Stratum
     from whygpu.knowledge import Assumption, Knowledge, Question, Rule, Template
 
+# What could turn a name into a link, an image or code where texts are rendered as Markdown
+_MARKUP = re.compile(r"([\\`*\[\]<>!|])")
 _LATENCIES = {"token_ms": "ms", "ttft_ms": "ms"}
 _THROUGHPUTS = {
     "train_tokens_per_s": "tokens/s",
@@ -91,6 +94,8 @@ class Consultation:
     ranking: Ranking | None = None
     doubts: tuple[str, ...] = ()
     """What intake was not sure of in the model."""
+    applicable: list[Question] = field(default_factory=list)
+    """Questions that apply, answered or not, in the order they are asked."""
     irrelevant: list[Question] = field(default_factory=list)
     """Questions answered though they do not apply."""
 
@@ -144,6 +149,8 @@ class _Run:
         for question in self._knowledge.questions:
             answered = question.id in answers.values or question.id in answers.places
             applies = self._holds(question.when)
+            if applies:
+                self._result.applicable.append(question)
             if answered and not applies:
                 self._result.irrelevant.append(question)
             if not answered and applies:
@@ -464,5 +471,7 @@ def fill_template(
                 if isinstance(environment, PlanEnvironment) and index is not None
                 else environment.value(name)
             )
-            found.append(show_value(value, knowledge.vocabulary[name]))
+            spec = knowledge.vocabulary[name]
+            text = show_value(value, spec)
+            found.append(_MARKUP.sub(r"\\\1", text) if spec.kind == "text" else text)
     return "".join(found).strip()

@@ -186,6 +186,10 @@ class Warn:
 Effect = Conclude | Consider | Exclude | Require | Verdict | Advise | Warn
 
 
+ABSENT = "absent"
+"""What a test gives for a number that the hardware is known to lack."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleTest:
     """A rule's own test: given these values it fires, stays silent or cannot be decided."""

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from tests.engines.programs import Program
 
-PROGRAMS = 2_000
+CHUNK = 500
+FIRSTS = (1, 501, 1_001, 1_501)
+"""The seeds of 2,000 programs, in parts that run beside one another."""
 
 CONSTRUCTS = (
     *(f"Compare {op}" for op in ("==", "!=", "<", "<=", ">", ">=")),
@@ -47,10 +49,10 @@ class Survey:
 
 
 @cache
-def survey() -> Survey:
-    """Judge 2,000 programs, once for all tests."""
+def survey(first: int) -> Survey:
+    """Judge a part of the programs, once for all tests."""
     found = Survey()
-    for seed in range(1, PROGRAMS + 1):
+    for seed in range(first, first + CHUNK):
         given = program(seed)
         outcome = judge(given, found.tally)
         for rule in given.knowledge.rules:
@@ -102,32 +104,27 @@ def _outcomes(outcome: Outcome) -> Iterator[str]:
     yield from (f"concluded {type(value).__name__}" for value in values)
 
 
-def test_engines_and_reference_agree() -> None:
-    assert survey().tally.disagreements == []
-    assert survey().tally.programs == PROGRAMS
-
-
-def test_rules_fire_neither_seldom_nor_always() -> None:
-    tally = survey().tally
+@pytest.mark.parametrize("first", FIRSTS)
+def test_engines_and_reference_agree(first: int) -> None:
+    tally = survey(first).tally
+    assert tally.disagreements == []
+    assert tally.programs == CHUNK
+    assert tally.instances > 25_000
     assert 0.2 < tally.share_fired < 0.8
-    assert tally.instances > 100_000
-
-
-def test_the_loader_refuses_few_draws() -> None:
-    assert survey().tally.refused < 0.05 * PROGRAMS
+    assert tally.refused < 0.05 * CHUNK
 
 
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_rules_with_each_construct_fire(construct: str) -> None:
-    assert survey().fired[construct] >= 20
+    assert survey(FIRSTS[0]).fired[construct] >= 10
 
 
 def test_programs_are_deep_and_end_in_every_way() -> None:
-    found = survey()
-    assert sum(count for depth, count in found.depths.items() if depth >= 5) > PROGRAMS / 4
+    found = survey(FIRSTS[0])
+    assert sum(count for depth, count in found.depths.items() if depth >= 5) > CHUNK / 4
     wanted = {"a rule defeated", "no plan left", "some plans left"}
     wanted |= {f"concluded {kind}" for kind in ("float", "bool", "str", "NoneType")}
-    assert {what for what, count in found.outcomes.items() if count >= 50} >= wanted
+    assert {what for what, count in found.outcomes.items() if count >= 20} >= wanted
 
 
 def test_the_order_of_rules_and_names_changes_nothing() -> None:

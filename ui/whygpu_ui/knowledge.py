@@ -12,16 +12,18 @@ import streamlit as st
 import whygpu
 from whygpu.errors import AnswerError
 from whygpu.explain.conclude import conclude
-from whygpu.load.conditions import expression_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu import Advice, KnowledgeBase, Problem
-    from whygpu.consult import Consultation
+    from whygpu.chain.engines import EngineName
 
 ROOT_VARIABLE = "WHYGPU_UI_KB"
 """The folder of the knowledge base to serve; unset for the one that comes with whygpu."""
+
+ENGINE_VARIABLE = "WHYGPU_UI_ENGINE"
+"""Which engine fires the rules: durable, unless it says evaluator."""
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
@@ -54,14 +56,9 @@ def find(knowledge_base: KnowledgeBase, answers: Mapping[str, Any]) -> Finding:
 @st.cache_resource(show_spinner=False, max_entries=64, ttl=3600)  # prices age by the day, so nothing is kept for long
 def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> Finding:  # noqa: ARG001  the hash is part of the key
     try:
-        consultation = _knowledge_base.consult(json.loads(answers))
+        engine: EngineName = "evaluator" if os.environ.get(ENGINE_VARIABLE) == "evaluator" else "durable"
+        consultation = _knowledge_base.consult(json.loads(answers), engine=engine)
     except AnswerError as error:
         everything = tuple(question.id for question in _knowledge_base.knowledge.questions)
         return Finding(None, error.problems, everything)
-    return Finding(conclude(consultation), (), _applicable(consultation))
-
-
-def _applicable(consultation: Consultation) -> tuple[str, ...]:
-    judge = consultation.session.evaluator
-    questions = consultation.knowledge.questions
-    return tuple(item.id for item in questions if judge.truth(expression_of(item.when)).true)
+    return Finding(conclude(consultation), (), tuple(question.id for question in consultation.applicable))

@@ -38,7 +38,7 @@ _HEADERS = (
 )
 
 
-def serve(kb: str | None, port: int) -> int:
+def serve(kb: str | None, port: int, engine: str = "durable") -> int:
     """Serve the wizard on 127.0.0.1 until interrupted; returns the exit status.
 
     Raises KnowledgeBaseError (every problem) or EngineUnavailableError before anything listens. Port 0 takes a free
@@ -47,12 +47,13 @@ def serve(kb: str | None, port: int) -> int:
     import streamlit as st  # noqa: PLC0415  slow, and needed only here
     from starlette.middleware import Middleware  # noqa: PLC0415  comes with streamlit
 
-    from whygpu_ui.knowledge import ROOT_VARIABLE, served  # noqa: PLC0415  imports streamlit
+    from whygpu_ui.knowledge import ENGINE_VARIABLE, ROOT_VARIABLE, served  # noqa: PLC0415  imports streamlit
 
     if kb is not None:
         os.environ[ROOT_VARIABLE] = str(Path(kb).resolve())
+    os.environ[ENGINE_VARIABLE] = engine
     knowledge_base = served()
-    knowledge_base.chain("durable")
+    knowledge_base.chain("evaluator" if engine == "evaluator" else "durable")
     try:
         port = _free(port)
     except (OSError, OverflowError) as error:

@@ -141,7 +141,9 @@ class ModelShape:
 
     @property
     def attention_layers(self) -> int:
-        """Layers of the decoder that attend; the others keep a fixed state."""
+        """Layers of the decoder that attend; the others keep a fixed state, or are a feed-forward alone."""
+        if self.kv_groups:
+            return sum(group.layers for group in self.kv_groups if not group.fixed_tokens)
         return self.layers - self.state_layers
 
     @property

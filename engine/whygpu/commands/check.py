@@ -1,4 +1,4 @@
-"""``whygpu check``: everything that is wrong with a knowledge base, or with one file of it, where and how to mend it."""
+"""``whygpu check``: what is wrong with a knowledge base or one file of it, where, and how to mend it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,6 @@ from whygpu.explain.conditions import Judge
 from whygpu.explain.record import Recorder
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
 from whygpu.language.tree import names
-from whygpu.load.conditions import expression_of
 from whygpu.quantity import GIB, MIB
 
 if TYPE_CHECKING:
@@ -258,16 +257,20 @@ class Conclusion:
         if self._groups or field_ is None or not len(field_):
             return None if self._groups else Infeasible((), ())
         masks = self._rejecting()
-        alone = np.sum(list(masks.values()), axis=0) == 1
-        relaxations: list[Relaxation] = []
-        for rule, mask in masks.items():
-            freed = np.flatnonzero(mask & alone)
-            if freed.size and self._c.costs is not None:
-                objective = self._c.costs.objective[freed]
-                nearest = int(freed[int(np.argmin(np.where(np.isfinite(objective), objective, np.inf)))])
-                text = next((reason.text for reason in self._reasons(nearest)), "")
-                relaxations.append(Relaxation(rule, text, self._ids[nearest]))
-        return Infeasible(smallest_cover(masks), tuple(relaxations))
+        return Infeasible(smallest_cover(masks), tuple(self._relaxations(masks)))
+
+    def _relaxations(self, masks: Mapping[str, Mask]) -> Iterator[Relaxation]:
+        """The fewest rules (one, where one suffices) without which a plan would be left, and the best such plan."""
+        counts = np.sum(list(masks.values()), axis=0)
+        nearest: dict[tuple[str, ...], int] = {}
+        objective = self._c.costs.objective if self._c.costs is not None else counts
+        for index in np.flatnonzero(counts == counts.min()).tolist():
+            rules = tuple(rule for rule, mask in masks.items() if mask[index])
+            if rules not in nearest or _finite_cost(objective[index]) < _finite_cost(objective[nearest[rules]]):
+                nearest[rules] = index
+        for rules, index in nearest.items():
+            text = " ".join(reason.text for reason in self._reasons(index))
+            yield Relaxation(" and ".join(rules), text, self._ids[index])
 
     # items
 
@@ -347,10 +350,8 @@ class Conclusion:
 
     def _open(self) -> Iterator[OpenQuestion]:
         answered = self._c.answers.places
-        for question in self._knowledge.questions:
+        for question in self._c.applicable:
             if question.id in answered or not question.name:
-                continue
-            if not self._c.session.evaluator.truth(expression_of(question.when)).true:
                 continue
             assumed = any(item.question.id == question.id for item in self._c.assumed)
             why = "a value was assumed" if assumed else "nothing is limited by it so far"
@@ -376,6 +377,10 @@ def smallest_cover(masks: Mapping[str, Mask]) -> tuple[str, ...]:
             if (np.any([masks[name] for name in chosen], axis=0) == whole).all():
                 return chosen
     return tuple(names)
+
+
+def _finite_cost(value: float) -> float:
+    return value if math.isfinite(value) else math.inf
 
 
 def _finite(value: float) -> float:

@@ -204,11 +204,26 @@ FAMILIES: Mapping[str, Family] = {
 
 # Model types that are built like another one, for the language model alone.
 ALIKE: Mapping[str, str] = {
-    "qwen2_vl_text": "qwen2", "qwen2_vl": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen2_5_vl": "qwen2", "qwen3_vl_text": "qwen3",
-    "qwen3_vl_moe_text": "qwen3_moe", "mimo": "qwen2", "mistral3_text": "mistral", "pixtral_text": "mistral", "internvl_text": "qwen2",
-    "kimi_k25": "kimi_k2", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text", "gemma3": "gemma3_text", "gemma4": "gemma4_text",
-    "llama4": "llama4_text", "deepseek_vl_v2": "deepseek_v2", "step3p7": "qwen3_moe",
-}  # fmt: skip
+    "deepseek_vl_v2": "deepseek_v2",
+    "gemma3": "gemma3_text",
+    "gemma4": "gemma4_text",
+    "internvl_text": "qwen2",
+    "kimi_k25": "kimi_k2",
+    "llama4": "llama4_text",
+    "mimo": "qwen2",
+    "mistral3_text": "mistral",
+    "pixtral_text": "mistral",
+    "qwen2_5_vl": "qwen2",
+    "qwen2_5_vl_text": "qwen2",
+    "qwen2_vl": "qwen2",
+    "qwen2_vl_text": "qwen2",
+    "qwen3_5": "qwen3_5_text",
+    "qwen3_5_moe": "qwen3_5_moe_text",
+    "qwen3_vl_moe_text": "qwen3_moe",
+    "qwen3_vl_text": "qwen3",
+    "step3p7": "qwen3_moe",
+}
+
 
 NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 """Keys under which a multimodal configuration keeps that of its language model."""

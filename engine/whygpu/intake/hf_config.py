@@ -54,11 +54,11 @@ def from_hf_config(
     if has_errors(outer.problems):
         return None, outer.problems
     described = describe(reader, family)
+    family = _as_configured(reader, family)
     if has_errors(outer.problems):
         return None, outer.problems
-    family = _as_configured(reader, family)
     _say_what_is_left_out(outer, reader)
-    return _shape(reader, described, family, name, (parameters, active_parameters)), outer.problems
+    return _shape(described, family, name, (parameters, active_parameters)), outer.problems
 
 
 def _name(reader: Reader) -> str:
@@ -117,8 +117,11 @@ def _as_configured(reader: Reader, family: Family) -> Family:
     bias = reader.flag(family.qkv_bias, "attention_bias", "qkv_bias")
     projection = reader.text("feed_forward_proj")
     gated = projection.startswith("gated") if projection else reader.flag(family.gated, "is_gated_act")
+    # Falcon's later architecture has a norm for each of attention and feed-forward.
+    norms = 2 if reader.flag(False, "new_decoder_architecture") else family.norms
     return replace(
         family,
+        norms=norms,
         gated=gated,
         qkv_bias=bias,
         out_bias=family.out_bias or (bias and not family.qkv_bias),
@@ -135,7 +138,7 @@ def _say_what_is_left_out(outer: Reader, reader: Reader) -> None:
             outer.complain(key, "is not counted: the figures are those of the language model", "", "warning")
 
 
-def _shape(reader: Reader, described: Described, family: Family, name: str, given: tuple[int, int]) -> ModelShape:
+def _shape(described: Described, family: Family, name: str, given: tuple[int, int]) -> ModelShape:
     sizes, pattern, latent, experts = (
         described.sizes,
         described.pattern,

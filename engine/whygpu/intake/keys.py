@@ -25,5 +25,8 @@ EXPERT_FFN = ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden
 SHARED_EXPERTS = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts")
 DENSE_LAYERS = ("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index")
 SHARED_FFN = (
-    "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size",
-)  # fmt: skip
+    "shared_expert_intermediate_size",
+    "moe_shared_expert_intermediate_size",
+    "share_expert_dim",
+    "shared_intermediate_size",
+)

@@ -61,8 +61,11 @@ def repeated(knowledge: Knowledge) -> Iterator[Finding]:
 
 
 def implied(knowledge: Knowledge) -> Iterator[Finding]:
-    """A condition that holds wherever another condition of the same rule does."""
+    """A condition that holds wherever another condition of the same rule does; cells of tables may narrow their when."""
+    rows = {row.rule for table in knowledge.tables for row in table.rows}
     for rule in knowledge.rules:
+        if rule.id in rows:
+            continue
         tested = [
             (condition, found)
             for condition in rule.when.parts

@@ -14,6 +14,8 @@ from whygpu.chain.durable import DurableEngine
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
 from whygpu.chain.strata import Strata, Stratum
 from whygpu.errors import EngineUnavailableError, Problem
+from whygpu.knowledge import ABSENT
+from whygpu.language import values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,10 +57,9 @@ def _given(knowledge: Knowledge, given: Mapping[str, float | bool | str]) -> tup
     session = SessionEnvironment(knowledge)
     plans = PlanEnvironment(knowledge, session, 1)
     for name, value in given.items():
-        if knowledge.vocabulary[name].scope == "session":
-            session.set(name, known_value(value))
-        else:
-            plans.set(name, known_value(value))
+        spec = knowledge.vocabulary[name]
+        lacks = spec.kind == "number" and value == ABSENT
+        (session if spec.scope == "session" else plans).set(name, values.ABSENT if lacks else known_value(value))
     return session, plans
 
 

@@ -1,4 +1,4 @@
-"""Reads models, formats and coefficients: plain data for the checks, with every source in it looked up."""
+"""Reads models, formats and coefficients: plain data for the checks, every field typed, every source looked up."""
 
 from __future__ import annotations
 
@@ -10,58 +10,116 @@ from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.setup import Format
 from whygpu.errors import did_you_mean
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
-from whygpu.load.fields import problem
+from whygpu.load.fields import Fields, problem
+from whygpu.load.schemas import (
+    CASE,
+    COEFFICIENT,
+    CONDITIONS,
+    MODEL,
+    NUMBER,
+    PARTS,
+    TEXT,
+    TEXTS,
+    Kind,
+    check_fields,
+    format_schema,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Mapping as ReadOnly
+
     from whygpu.load.facts import FactReader
+
+_ROW = MappingProxyType({**MODEL, "like": TEXT})
+_PARTS = MappingProxyType(dict.fromkeys(PARTS, NUMBER))
+_CONDITIONS = MappingProxyType(dict.fromkeys(CONDITIONS, TEXTS))
 
 
 def read_models(reader: FactReader) -> dict[str, Entry]:
     """The model presets; intake makes a shape of one when it is asked for."""
-    return dict(_read(reader, "models", "model"))
+    return _read(reader, "models", "model", MODEL)
 
 
-def read_formats(reader: FactReader) -> dict[str, Format]:
-    """The number formats."""
+def read_formats(reader: FactReader, rates: Iterable[str]) -> dict[str, Format]:
+    """The number formats. ``rates``: the accelerators' rates, without ``gpu.``."""
     found: dict[str, Format] = {}
-    for entry in _read(reader, "formats", "format").values():
+    entries = _read(reader, "formats", "format", format_schema(rates))
+    for entry in entries.values():
+        node = reader.node_of("formats", entry.id)
+        parts = node.items.get("parts")
+        if parts is not None and _mapping(parts, f"'parts' of format '{entry.id}'", reader) is not None:
+            check_fields(parts, _PARTS, f"'parts' of format '{entry.id}'", reader.problems)  # type: ignore[arg-type]
+        instead = node.items.get("instead")
+        if instead is not None and entry.data.get("instead") not in entries:
+            near = did_you_mean(str(entry.data.get("instead")), entries)
+            message = f"format '{entry.id}' is replaced by '{entry.data.get('instead')}', which does not exist"
+            problem(reader.problems, instead, "bad-choice", message, near)
         try:
             found[entry.id] = Format.of(entry.data)
-        except (KeyError, TypeError, ValueError) as error:
-            _malformed(reader, entry, error)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            _malformed(reader, node, entry, error)
     return found
 
 
 def read_coefficients(reader: FactReader) -> Coefficients:
     """The coefficients of the checks, and the tables beside them."""
     good: list[Entry] = []
-    for entry in _read(reader, "coefficients", "coefficient").values():
+    for entry in _read(reader, "coefficients", "coefficient", COEFFICIENT).values():
+        node = reader.node_of("coefficients", entry.id)
+        before = len(reader.problems)
+        what = f"coefficient '{entry.id}'"
+        for row in _rows(node, "by", what, CASE, reader):
+            when = row.items.get("when")
+            if when is None:
+                problem(reader.problems, row, "missing-key", f"a case of {what} has no 'when'", "add 'when: {...}'")
+            elif _mapping(when, f"'when' of {what}", reader) is not None:
+                check_fields(when, _CONDITIONS, f"'when' of {what}", reader.problems)  # type: ignore[arg-type]
+        _rows(node, "rows", what, _ROW, reader)
+        if len(reader.problems) > before:
+            continue
         try:
             Coefficients.of([entry.data])
-        except (KeyError, TypeError, ValueError) as error:
-            _malformed(reader, entry, error)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            _malformed(reader, node, entry, error)
         else:
             good.append(entry)
     return Coefficients.of(entry.data for entry in good)
 
 
-def _malformed(reader: FactReader, entry: Entry, error: Exception) -> None:
+def _mapping(node: Node, what: str, reader: FactReader) -> Mapping | None:
+    fields = Fields.of(node, what, reader.problems)
+    return None if fields is None else fields.node
+
+
+def _rows(node: Mapping, key: str, what: str, schema: ReadOnly[str, Kind | None], reader: FactReader) -> list[Mapping]:
+    """The mappings listed under ``key``, each checked against the schema."""
+    rows: list[Mapping] = []
+    for item in Fields(node, what, reader.problems).mappings(key, f"'{key}' of {what}"):
+        check_fields(item.node, schema, f"'{key}' of {what}", reader.problems)
+        rows.append(item.node)
+    return rows
+
+
+def _malformed(reader: FactReader, node: Node, entry: Entry, error: Exception) -> None:
     what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-    node = reader.node_of(entry.id)
     problem(reader.problems, node, "malformed-fact", f"'{entry.id}': {what}", "compare with its neighbours")
 
 
-def _read(reader: FactReader, section: str, what: str) -> dict[str, Entry]:
+def _read(reader: FactReader, section: str, what: str, schema: ReadOnly[str, Kind | None]) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for fields, identifier in reader.entries(section, what):
-        if not reader.sources(fields, required=False) and not _all_sourced(fields.node):
+        before = len(reader.problems)
+        check_fields(fields.node, schema, fields.what, reader.problems)
+        if "source" not in fields and not _all_sourced(fields.node):
             problem(reader.problems, fields.node, "no-source", f"{fields.what} has no source", "add 'source: ...'")
         cited: list[str] = []
         data = _plain(fields.node, reader, cited)
-        name = fields.text("name") or identifier
+        if len(reader.problems) > before:
+            continue
         found[identifier] = Entry(
             identifier,
-            name,
+            fields.text("name") or identifier,
             fields.texts("aliases"),
             MappingProxyType(data),
             tuple(dict.fromkeys(cited)),
@@ -85,21 +143,7 @@ def _plain(node: Node, reader: FactReader, cited: list[str]) -> Any:
         return [_plain(item, reader, cited) for item in node.items]
     source = node.items.get("source")
     if source is not None:
-        _cite(source, reader, cited)
+        cited += [reader.cite(item) for item in (source.items if isinstance(source, Sequence) else [source])]
     if "is" in node.items:
         return _plain(node.items["is"], reader, cited)
     return {key: _plain(item, reader, cited) for key, item in node.items.items()}
-
-
-def _cite(node: Node, reader: FactReader, cited: list[str]) -> None:
-    for item in node.items if isinstance(node, Sequence) else [node]:
-        name = item.text if isinstance(item, Scalar) else ""
-        if not reader.is_source(name):
-            problem(
-                reader.problems,
-                item,
-                "unknown-source",
-                f"there is no reference '{name}'",
-                did_you_mean(name, reader.references) or "add it to kb/facts/references",
-            )
-        cited.append(name)

@@ -27,7 +27,7 @@ class FactReader:
         self._sections = sections
         self.problems = problems
         self._documents = documents
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[tuple[str, str], Mapping] = {}
         self.cited: set[str] = set()
         """Every source that a fact names."""
         self.references: dict[str, Reference] = {}
@@ -37,9 +37,9 @@ class FactReader:
         """Whether the name is a reference, a document or a claim."""
         return name in self.references or name in self._documents
 
-    def node_of(self, identifier: str) -> Node:
+    def node_of(self, section: str, identifier: str) -> Mapping:
         """The node of an entry that was read."""
-        return self._nodes[identifier]
+        return self._nodes[section, identifier]
 
     def entries(self, section: str, what: str) -> Iterator[tuple[Fields, str]]:
         """Each item of a section with its id, ids checked to be unique."""
@@ -59,7 +59,8 @@ class FactReader:
                     "rename or remove one",
                 )
                 continue
-            seen[identifier] = self._nodes[identifier] = node
+            seen[identifier] = node
+            self._nodes[section, identifier] = fields.node
             yield fields, identifier
 
     def _read_references(self) -> dict[str, Reference]:

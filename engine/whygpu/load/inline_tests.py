@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge import Expectation, RuleTest
+from whygpu.knowledge import ABSENT, Expectation, RuleTest
+from whygpu.load.document import Scalar
 from whygpu.load.fields import Fields, problem
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def read_given(item: Fields, reading: Reading) -> Mapping[str, float | bool | st
                 f"{item.what} gives '{name}', which is not a name",
                 did_you_mean(name, reading.vocabulary),
             )
+        elif spec is not None and spec.kind == "number" and isinstance(value, Scalar) and value.text == ABSENT:
+            given[name] = ABSENT
         elif spec is not None and value is not None:
             plain = reading.value_of(value, spec, item.what)
             if plain is not None:

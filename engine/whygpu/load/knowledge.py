@@ -149,6 +149,7 @@ class _Assembly:
 
     def _catalogue(self, facts: FactReader, vocabulary: ReadOnly[str, NameSpec]) -> Catalogue:
         accelerators = facts.accelerators({name: spec for name, spec in vocabulary.items() if spec.entity == "gpu"})
+        rates = [name.removeprefix("gpu.") for name in vocabulary if name.endswith(("_tflops", "_tops"))]
         providers = read_providers(facts)
         return Catalogue(
             references=MappingProxyType(facts.references),
@@ -157,7 +158,7 @@ class _Assembly:
             offerings=tuple(read_offerings(facts, accelerators, providers)),
             purchases=tuple(read_purchases(facts, accelerators)),
             models=MappingProxyType(read_models(facts)),
-            formats=MappingProxyType(read_formats(facts)),
+            formats=MappingProxyType(read_formats(facts, rates)),
             coefficients=read_coefficients(facts),
         )
 

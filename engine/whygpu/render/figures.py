@@ -29,7 +29,7 @@ def show_plain(value: float | bool | str | None, unit: str | None, name: str = "
         return "yes" if value else "no"
     if isinstance(value, float):
         return show_year(value) if name.endswith(".released") else show(value, unit)
-    return value.upper() if name in _FORMATS else value
+    return value.upper() if name in _FORMATS and value != "auto" else value
 
 
 def show_year(value: float) -> str:

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import TextIO
 
-_MARKDOWN = re.compile(r"\*\*([^*]+)\*\*|`([^`]+)`|(?<![\w*])\*([^*\s][^*]*)\*|\[([^\]]+)\]\([^)]+\)")
+_MARKDOWN = re.compile(
+    r"\\([\\`*\[\]<>!|])"  # an escaped mark is the mark itself
+    r"|\*\*([^*]+)\*\*|`([^`]+)`|(?<![\w*])\*([^*\s][^*]*)\*|\[([^\]]+)\]\([^)]+\)"
+)
 
 
 @dataclass(frozen=True, slots=True)

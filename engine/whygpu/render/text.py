@@ -125,7 +125,7 @@ class TextRenderer:
             for rule in advice.infeasible.conflict:
                 yield from self._wrap(f"{titles.get(rule, rule)} ({rule})", "    ", "  - ")
         if advice.infeasible.relaxations:
-            yield "Any one of these, lifted, would bring a plan back:"
+            yield "Lifting any one of these would bring a plan back:"
             for item in advice.infeasible.relaxations:
                 yield from self._wrap(f"{item.constraint}: {item.text} -> {item.plan}", "    ", "  - ")
 
