@@ -75,11 +75,15 @@ class Evaluator:
                 truth = v.TRUE
                 for part in parts:
                     truth = truth & self.truth(part)
+                    if truth.false is True:  # false for every plan alike: the rest cannot change it
+                        break
                 return truth
             case Any(parts=parts):
                 truth = v.FALSE
                 for part in parts:
                     truth = truth | self.truth(part)
+                    if truth.true is True:
+                        break
                 return truth
             case Not(part=part):
                 return ~self.truth(part)

@@ -20,6 +20,23 @@ NEGATED: dict[CompareOp, CompareOp] = {"==": "!=", "!=": "==", "<": ">=", "<=": 
 MIRRORED: dict[CompareOp, CompareOp] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
+class _Node:
+    """A base that remembers the hash of a tree: evaluators look each node up many times."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
+def _remembered_hash(node: _Node) -> int:
+    try:
+        return node._hash
+    except AttributeError:
+        names_compared = type(node).__match_args__[:-1]  # type: ignore[attr-defined]  # of a dataclass; the last is ``at``
+        value = hash((type(node).__name__, *(getattr(node, name) for name in names_compared)))
+        object.__setattr__(node, "_hash", value)
+        return value
+
+
 @dataclass(frozen=True, slots=True)
 class Constant:
     """A number (always a float), a flag or a text."""
@@ -37,73 +54,81 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(_Node):
     """``left op right`` over numbers."""
 
     op: ArithmeticOp
     left: Expression
     right: Expression
     at: Span = field(default=(0, 0), compare=False)
+    __hash__ = _remembered_hash
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(_Node):
     """A named numeric check, or ``min`` and ``max``."""
 
     function: str
     arguments: tuple[Expression, ...]
     at: Span = field(default=(0, 0), compare=False)
+    __hash__ = _remembered_hash
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(_Node):
     """``left op right``; true or false only where both sides are known well enough."""
 
     op: CompareOp
     left: Expression
     right: Expression
     at: Span = field(default=(0, 0), compare=False)
+    __hash__ = _remembered_hash
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(_Node):
     """``left in [options]``."""
 
     left: Expression
     options: tuple[Constant, ...]
     at: Span = field(default=(0, 0), compare=False)
+    __hash__ = _remembered_hash
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Known(_Node):
     """``known(name)``: whether the name has a value, answered, assumed or concluded."""
 
     name: Name
     at: Span = field(default=(0, 0), compare=False)
+    __hash__ = _remembered_hash
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class All(_Node):
     """Every part holds (``and``; an empty one is true)."""
 
     parts: tuple[Expression, ...]
     at: Span = field(default=(0, 0), compare=False)
+    __hash__ = _remembered_hash
 
 
 @dataclass(frozen=True, slots=True)
-class Any:
+class Any(_Node):
     """Some part holds (``or``; an empty one is false)."""
 
     parts: tuple[Expression, ...]
     at: Span = field(default=(0, 0), compare=False)
+    __hash__ = _remembered_hash
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(_Node):
     """The part does not hold."""
 
     part: Expression
     at: Span = field(default=(0, 0), compare=False)
+    __hash__ = _remembered_hash
 
 
 Expression = Constant | Name | Arithmetic | Call | Compare | OneOf | Known | All | Any | Not
