@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whygpu.commands import catalogue as catalogue_command
 from whygpu.commands import check as check_command
 from whygpu.errors import EngineError, InputError
 
@@ -45,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _explain_options(explain)
     check = commands.add_parser("check", help="check a knowledge base or a file of it, run its tests and cases")
     check_command.add_options(check)
+    catalogue = commands.add_parser("catalogue", help="list what is known of accelerators, prices and models")
+    catalogue_command.add_options(catalogue)
     ui = commands.add_parser("ui", help="the wizard in a browser")
     ui.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
     ui.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
@@ -57,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(lambda: _explain(options, explain), options.format)
         case "check":
             return _run(lambda: check_command.run(options), options.format)
+        case "catalogue":
+            return _run(lambda: catalogue_command.run(options), options.format)
         case _:
             return _run(lambda: _ui(options))
 

@@ -61,9 +61,11 @@ def value_cycles(values: Mapping[str, DerivedValue]) -> list[Problem]:
     for value in values.values():
         graph.add_node(value.name)
         graph.add_edges_from((value.name, inner.name) for inner in names(value.expression) if inner.name in values)
+    cycles = (tuple(cycle) for cycle in nx.simple_cycles(graph))
+    turned = sorted(cycle[(at := cycle.index(min(cycle))) :] + cycle[:at] for cycle in cycles)
     return [
         Problem("circular", f"derived values in a circle: {' -> '.join(cycle)} -> {cycle[0]}", values[cycle[0]].place)
-        for cycle in nx.simple_cycles(graph)
+        for cycle in turned
     ]
 
 
@@ -127,7 +129,7 @@ def _circles(graph: nx.DiGraph[str], by_id: Mapping[str, Rule]) -> Iterator[Prob
     for group in nx.strongly_connected_components(graph):
         first = min(group)
         if len(group) > 1 or graph.has_edge(first, first):
-            circle = " -> ".join([*(edge[0] for edge in nx.find_cycle(graph.subgraph(group))), ""]).removesuffix(" -> ")
+            circle = " -> ".join([*(edge[0] for edge in nx.find_cycle(graph.subgraph(group), first)), ""]).removesuffix(" -> ")
             place: Place = by_id[first].place
             yield Problem(
                 "circular", f"rules in a circle: {circle}: each needs what the next concludes or overrides", place

@@ -67,11 +67,13 @@ def step_tokens(shape: ModelShape, setup: Setup) -> float:
 
 
 def in_flight_layers(shape: ModelShape, setup: Setup, split: Split) -> float:
-    """Layers whose activations a stage holds: its own, for as many micro-batches as are under way (1F1B, at most the
-    stages).
+    """Layers whose activations a stage holds: its own, for as many micro-batches as are under way (1F1B).
+
+    At most as many micro-batches as stages, and no more than all layers: the first stage can be given the fewer layers.
     """
     layers = shape.layers + shape.encoder_layers
-    return layers * stage_share(layers, split.pipeline) * min(split.pipeline, max(setup.gradient_accumulation, 1))
+    under_way = min(split.pipeline, max(setup.gradient_accumulation, 1))
+    return min(layers * stage_share(layers, split.pipeline) * under_way, layers)
 
 
 def checkpoint_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
@@ -128,8 +130,8 @@ def _whole(shape: ModelShape, setup: Setup, split: Split, coefficients: Coeffici
 
 
 def sample_bytes(shape: ModelShape, setup: Setup) -> float:
-    """Bytes kept of one sample, scaled with the area of the image and the width of the numbers; checkpoints keep a
-    layer's share.
+    """Bytes kept of one sample, scaled with the area of the image and the width of the numbers; checkpoints keep
+    about 2 sqrt(layers) of them (Chen et al. 2016, arXiv:1604.06174).
     """
     share = 1.0 if setup.training_precision in FULL_WIDTH else shape.activation_16bit_share or 0.5
     kept = shape.activation_bytes_per_sample * setup.pixel_scale(shape) * share

@@ -44,7 +44,7 @@ class States:
 
 def states_of(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> States:
     return States(
-        trained=shape.parameters
+        trained=shape.trained_parameters
         if setup.method == "full"
         else adapter_parameters(shape, setup.lora_rank, setup.lora_targets),
         share=stage_share(shape.layers, split.pipeline) / split.tensor,
@@ -105,9 +105,15 @@ def _per_parameter(each: Coefficient, parameters: float) -> Range:
 
 def _weights(shape: ModelShape, setup: Setup, split: Split, states: States, frozen: Range) -> Range:
     held = _per_parameter(states.weight, states.trained * states.share / states.weight_ranks)
-    if setup.method != "full":
-        held = held + frozen.times(1 / states.weight_ranks)
+    share = frozen_share(shape, setup)
+    if share:
+        held = held + frozen.times(share / states.weight_ranks)
     return held + gathered_bytes(shape, setup, split, states) if states.weight_ranks > 1 else held
+
+
+def frozen_share(shape: ModelShape, setup: Setup) -> float:
+    """Share of the model that is held but not trained: all of it under adapters, the rest of a pipeline otherwise."""
+    return 1.0 if setup.method != "full" else 1 - shape.trained_parameters / shape.parameters
 
 
 def gathered_bytes(shape: ModelShape, setup: Setup, split: Split, states: States) -> Range:

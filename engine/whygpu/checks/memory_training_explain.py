@@ -5,7 +5,7 @@ from __future__ import annotations
 from whygpu.checks.activations import activations, reckon_activations
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory_parts import MemoryParts, coefficient_term, reckon_overhead
-from whygpu.checks.memory_training import States, end_bytes, layer_bytes, states_of, training_context
+from whygpu.checks.memory_training import States, end_bytes, frozen_share, layer_bytes, states_of, training_context
 from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.setup import Setup, Split
 from whygpu.checks.shape import ModelShape
@@ -71,11 +71,13 @@ def _reckon_weights(
         Term("ranks", states.weight_ranks, "ranks"),
     ]
     formula = "trained * share * weight_bytes / ranks"
-    if setup.method != "full":
-        frozen = held_weights(shape, setup.format, split, coefficients, training_context(shape, setup, split))
-        meaning = f"the base model in {setup.format.name}"
-        terms.append(Term("frozen", frozen.likely, "bytes", setup.format.source, meaning))
-        formula = f"frozen / ranks + {formula}"
+    share = frozen_share(shape, setup)
+    if share:
+        whole_model = held_weights(shape, setup.format, split, coefficients, training_context(shape, setup, split))
+        meaning = f"the model in {setup.format.name}"
+        terms.append(Term("model", whole_model.likely, "bytes", setup.format.source, meaning))
+        terms.append(Term("frozen", share, "share", (), "of it that is not trained"))
+        formula = f"model * frozen / ranks + {formula}"
     if states.weight_ranks > 1 or setup.offload == "all":
         terms += [
             Term("layer", layer_bytes(shape, setup, split), "bytes", shape.source),

@@ -74,7 +74,8 @@ class ModelShape:
     `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step
     for diffusion). `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
     `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
-    most (the largest neighbouring tensors, FP32). `assumed` names the fields that were derived or assumed, not given.
+    most (the largest neighbouring tensors, FP32). `trained_parameters` are those a full fine-tuning trains, where
+    that is not all (the denoiser of a pipeline). `assumed` names the fields that were derived or assumed, not given.
     """
 
     name: str
@@ -112,6 +113,7 @@ class ModelShape:
     activation_16bit_share: float = 0.0
     peak_bytes_per_sample: float = 0.0
     steps: int = 0
+    trained_parameters: int = 0
     task: str = ""
     components: tuple[Component, ...] = ()
     kv_groups: tuple[KvGroup, ...] = ()
@@ -124,6 +126,8 @@ class ModelShape:
         """Fill in what follows from the rest, so that checks need not derive it again: cache groups and parts."""
         if not self.active_parameters:
             object.__setattr__(self, "active_parameters", self.parameters)
+        if not self.trained_parameters:
+            object.__setattr__(self, "trained_parameters", self.parameters)
         if not self.kv_groups and self.kind in GENERATIVE:
             object.__setattr__(self, "kv_groups", cache_groups(self))
         if not self.parts:

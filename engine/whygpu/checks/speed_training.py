@@ -75,7 +75,9 @@ def work(columns: Columns) -> TrainingWork:
     cards = columns.tensor * columns.pipeline
     compute = np.maximum(flops / (cards * device.flops_s * mfu), launch) / (1 - bubble)
     trained = float(
-        shape.parameters if setup.method == "full" else adapter_parameters(shape, setup.lora_rank, setup.lora_targets)
+        shape.trained_parameters
+        if setup.method == "full"
+        else adapter_parameters(shape, setup.lora_rank, setup.lora_targets)
     )
     update = (
         _update_bytes(columns, trained)

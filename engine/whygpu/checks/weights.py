@@ -17,27 +17,27 @@ def held_weights(
 ) -> Range:
     """Bytes on the fullest card.
 
-    Tensor parallelism divides the layers, and the two ends except for the share that the runtime copies to every
-    rank; a pipeline stage has its layers and one end at most.
+    Tensor parallelism divides all, except for the share of the two ends that the runtime copies to every rank. Of
+    pipeline stages the fullest has its whole layers, and no less than an even share: a stage with an end is given
+    fewer layers.
     """
     slack = coefficients.pick("weight-slack", context)
     if split.tensor * split.pipeline == 1:
         return scaled(slack, number_format.weight_bytes(shape))
     copied = coefficients.pick("copied-ends", context)
-    inside, end = _inside_and_end(shape, number_format, split)
-    low, likely, high = (inside + end * _end_share(split, share) for share in (copied.low, copied.likely, copied.high))
+    ends = end_sizes(shape, number_format)
+    inside = (number_format.weight_bytes(shape) - sum(ends)) / split.tensor
+    fullest = inside * stage_share(shape.layers, split.pipeline)
+    low, likely, high = (
+        max(fullest, (inside + sum(ends) * held) / split.pipeline, max(ends, default=0.0) * held)
+        for held in (_held(split, share) for share in (copied.low, copied.likely, copied.high))
+    )
     return Range(low * slack.low, likely * slack.likely, high * slack.high)
 
 
-def _end_share(split: Split, copied: float) -> float:
+def _held(split: Split, copied: float) -> float:
+    """Share of the ends that one tensor rank holds."""
     return copied + (1 - copied) / split.tensor
-
-
-def _inside_and_end(shape: ModelShape, number_format: Format, split: Split) -> tuple[float, float]:
-    """Bytes of one rank's layers, and those of the ends that stand on one stage."""
-    ends = end_sizes(shape, number_format)
-    inside = (number_format.weight_bytes(shape) - sum(ends)) * stage_share(shape.layers, split.pipeline) / split.tensor
-    return inside, sum(ends) if split.pipeline <= 1 else max(ends, default=0.0)
 
 
 def end_sizes(shape: ModelShape, number_format: Format) -> list[float]:
@@ -65,9 +65,10 @@ def reckon_weights(
     terms = [Term("parameters", shape.parameters, "parameters", shape.source), bits, coefficient_term("slack", slack)]
     if split.tensor * split.pipeline == 1:
         return Reckoning("weights", "parameters * bits / 8 * slack", tuple(terms), value, "bytes")
+    inside = "(parameters * bits / 8 - ends) / tensor"
     return Reckoning(
         "weights",
-        "((parameters * bits / 8 - ends) * stage / tensor + end * held) * slack",
+        f"max({inside} * stage, ({inside} + ends * held) / stages, end * held) * slack",
         (*terms, *_split_terms(shape, number_format, split, coefficients.pick("copied-ends", context))),
         value,
         "bytes",
@@ -78,12 +79,11 @@ def _split_terms(shape: ModelShape, number_format: Format, split: Split, copied:
     ends = end_sizes(shape, number_format)
     return (
         Term("ends", sum(ends), "bytes", (), "token table and head"),
+        Term("end", max(ends, default=0.0), "bytes", (), "the larger of the two"),
+        Term("held", _held(split, copied.likely), "share", copied.source, "of them that a tensor rank holds"),
         Term("stage", stage_share(shape.layers, split.pipeline), "share", (), "layers of the fullest pipeline stage"),
+        Term("stages", split.pipeline, "stages"),
         Term("tensor", split.tensor, "cards"),
-        Term(
-            "end", _inside_and_end(shape, number_format, split)[1], "bytes", (), "of the two, what stands on one stage"
-        ),
-        Term("held", _end_share(split, copied.likely), "share", copied.source, "of it that each rank holds"),
     )
 
 

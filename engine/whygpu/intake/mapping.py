@@ -42,6 +42,7 @@ WHOLE_NUMBERS: Mapping[str, str] = {
     "positions": "tokens",
     "image_size": "pixels",
     "steps": "steps",
+    "trained_parameters": "parameters",
 }
 NUMBERS: Mapping[str, str] = {
     "flops_per_sample": "flops",
@@ -207,7 +208,9 @@ def _fill_typical(values: dict[str, Any], kind: str, fill: Any, sizes: SizeTable
     fill("hidden_size", values["heads"] * values["head_dim"] or typical.hidden_size)
     fill("head_dim", typical.head_dim)
     fill("heads", max(values["hidden_size"] // max(values["head_dim"], 1), 1))
-    fill("ffn_size", 4 * values["hidden_size"])
+    # A model whose layers all have experts has no dense feed-forward beside them.
+    if not values["expert_ffn_size"]:
+        fill("ffn_size", 4 * values["hidden_size"])
     if kind in GENERATIVE:
         fill("vocab_size", typical.vocab_size)
 

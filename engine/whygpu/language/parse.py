@@ -93,7 +93,10 @@ def parse(text: str, where: Scalar, problems: list[Problem]) -> Expression | Non
     except SyntaxError as error:
         message = f"not an expression: {error.msg}"
         help_text = "compare with '==', a single '=' assigns" if _SINGLE_EQUALS.search(flat) else None
-        problems.append(_problem(where, "syntax", message, max((error.offset or 1) - 1, 0) + shift, help_text))
+        at = (error.offset or 0) - 1
+        if not 0 <= at < len(flat):  # it ends too early
+            at, help_text = len(flat), "something is missing at the end"
+        problems.append(_problem(where, "syntax", message, at + shift, help_text))
     except (ValueError, RecursionError, MemoryError):
         problems.append(_problem(where, "syntax", "not an expression: too deeply nested or with odd characters", 0))
     return None

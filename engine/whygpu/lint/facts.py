@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.errors import AnswerError
+from whygpu.catalogue import fold
+from whygpu.errors import AnswerError, did_you_mean
+from whygpu.language.tree import Constant
 from whygpu.models import shape_of
 
 if TYPE_CHECKING:
@@ -24,3 +26,19 @@ def bad_models(knowledge: Knowledge) -> Iterator[Finding]:
         except AnswerError as error:
             for item in error.problems:
                 yield item.place, f"model '{entry.id}': {item.message}", item.help or "compare with its neighbours"
+        except (ValueError, TypeError) as error:  # the table of typical shapes, which every model is completed from
+            yield entry.place, f"no model can be read: {error}", "mend it in kb/facts/coefficients.yaml"
+            return
+
+
+def missing_models(knowledge: Knowledge) -> Iterator[Finding]:
+    """Models that a question assumes and no preset is: whoever leaves the question open would get an error."""
+    names = knowledge.catalogue.model_names
+    for question in knowledge.questions:
+        if question.id != "model":
+            continue
+        for assumption in question.assumptions:
+            word = assumption.value.value if isinstance(assumption.value, Constant) else None
+            if isinstance(word, str) and fold(word) not in names:
+                near = did_you_mean(word, knowledge.catalogue.models) or "add it to kb/facts/models"
+                yield question.place, f"question 'model' assumes '{word}', which is no preset", near

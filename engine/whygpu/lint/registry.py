@@ -1,4 +1,7 @@
-"""The lint checks by code: what loading lets through and an author should still look at. All of them are warnings."""
+"""The lint checks by code: what loading lets through and an author should still look at.
+
+Most are warnings; what would make answers wrong is an error.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
-from whygpu.lint import facts, rules, tables, use
+from whygpu.lint import accelerators, facts, prices, rules, tables, use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from whygpu.errors import Place
+    from whygpu.errors import Place, Severity
     from whygpu.knowledge import Knowledge
 
 Finding = tuple["Place", str, str]
@@ -25,6 +28,7 @@ class Check:
     code: str
     meaning: str
     find: Callable[[Knowledge], Iterable[Finding]]
+    severity: Severity = "warning"
 
 
 CHECKS = (
@@ -43,12 +47,21 @@ CHECKS = (
     Check("unread-value", "a value that is computed and never read", use.unread_values),
     Check("unused-name", "a name that nothing uses", use.unused_names),
     Check("unused-source", "a reference that nothing cites", use.unused_sources),
+    Check("no-such-model", "a model assumed for an open question that no preset is", facts.missing_models),
     Check("bad-model", "a model whose figures do not go together", facts.bad_models),
+    Check("high-rate", "a rate too high for its neighbours: sparse for dense?", accelerators.high_rates, "error"),
+    Check("high-bandwidth", "a bandwidth too high for its neighbours: bits?", accelerators.high_bandwidths, "error"),
+    Check("high-link", "a link too fast for its neighbours: bits for bytes?", accelerators.high_links, "error"),
+    Check("odd-memory", "usable memory that does not go with the marketed", accelerators.odd_memory, "error"),
+    Check("shared-alias", "a name that cards of two families claim", accelerators.shared_aliases, "error"),
+    Check("far-price", "a price far from what others ask for the same card", prices.far_prices),
+    Check("stale-price", "prices that are old or undated", prices.stale_prices),
+    Check("no-price", "accelerators whose price nobody says", prices.unpriced),
 )
 
 
 def lint(knowledge: Knowledge) -> Iterator[Problem]:
-    """Every warning about a knowledge base that loads."""
+    """Every finding about a knowledge base that loads."""
     for item in CHECKS:
         for place, message, help_text in item.find(knowledge):
-            yield Problem(item.code, message, place, help_text, severity="warning")
+            yield Problem(item.code, message, place, help_text, severity=item.severity)

@@ -61,7 +61,7 @@ def repeated(knowledge: Knowledge) -> Iterator[Finding]:
 
 
 def implied(knowledge: Knowledge) -> Iterator[Finding]:
-    """A condition that holds wherever another condition of the same rule does; cells of tables may narrow their when."""
+    """A condition that holds wherever another one of the rule does; cells of tables may narrow their ``when``."""
     rows = {row.rule for table in knowledge.tables for row in table.rows}
     for rule in knowledge.rules:
         if rule.id in rows:

@@ -116,7 +116,7 @@ class _Reader:
         expected = not key.startswith("no") and key not in ("impossible", "does_not_fit", "silent")
         match key:
             case "status":
-                yield from self._listed(node, STATUSES, c.Ends)
+                yield from self._listed(node, "status", STATUSES, c.Ends)
             case "recommended" | "only_recommended" | "not_recommended":
                 selector = self._selectors.read(node)
                 if selector is not None:
@@ -150,18 +150,21 @@ class _Reader:
             case "warnings":
                 ids = [effect.id for rule in rules for effect in rule.effects if isinstance(effect, Warn)]
             case "fires" | "silent":
-                yield from self._listed(node, self._knowledge.rule_by_id, lambda names: c.Fires(names, expected))
+                yield from self._listed(
+                    node, "rule", self._knowledge.rule_by_id, lambda names: c.Fires(names, expected)
+                )
                 return
             case "open":
-                yield from self._listed(node, [question.id for question in self._knowledge.questions], c.Open)
+                questions = [question.id for question in self._knowledge.questions]
+                yield from self._listed(node, "question", questions, c.Open)
                 return
             case _:
-                yield from self._listed(node, CRITERIA, c.Conflicts)
+                yield from self._listed(node, "criterion", CRITERIA, c.Conflicts)
                 return
-        yield from self._listed(node, ids, lambda names: c.Says(what, names, expected))
+        yield from self._listed(node, what.removesuffix("s"), ids, lambda names: c.Says(what, names, expected))
 
     def _listed(
-        self, node: Node, known: Iterable[str], make: Callable[[tuple[str, ...]], c.Outcome]
+        self, node: Node, noun: str, known: Iterable[str], make: Callable[[tuple[str, ...]], c.Outcome]
     ) -> Iterator[tuple[c.Outcome, Node]]:
         """A list of known words (or one) as one outcome."""
         names = list(known)
@@ -172,7 +175,7 @@ class _Reader:
                 found.append(text)
             else:
                 near = did_you_mean(text, names) or f"known: {', '.join(sorted(set(names))[:20])}"
-                self._add(item, "bad-choice", f"{self._what}: there is no {kind_of(item)} here", near)
+                self._add(item, "bad-choice", f"{self._what}: there is no {noun} '{text[:60]}'", near)
                 return
         if found:
             yield make(tuple(found)), node
@@ -222,7 +225,10 @@ class _Reader:
         known = [rule.id for rule in self._knowledge.rules if rule.rejects]
         for _, where, inner in self._mapping(node, "rejected: {t4: the-need-must-fit}"):
             card = self._selectors.accelerator(where)
-            rules = [outcome for outcome, _ in self._listed(inner, known, lambda names: c.Fires(names, True))]
+            rules = [
+                outcome
+                for outcome, _ in self._listed(inner, "rejecting rule", known, lambda names: c.Fires(names, True))
+            ]
             for outcome in rules:
                 if card is not None and isinstance(outcome, c.Fires):
                     yield c.Rejected(c.Selector(*card), outcome.rules), node
@@ -243,7 +249,7 @@ class _Reader:
         specs = self._knowledge.name_by_answer
         if not isinstance(node, Mapping):
             for item in node.items if isinstance(node, Sequence) else [node]:
-                for outcome, _ in self._listed(item, specs, c.Open):
+                for outcome, _ in self._listed(item, "answer", specs, c.Open):
                     if isinstance(outcome, c.Open):
                         yield c.Assumes(outcome.questions[0], None), item
             return

@@ -26,7 +26,7 @@ from whygpu.load.schemas import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.load.facts import FactReader
@@ -44,17 +44,14 @@ def read_models(reader: FactReader) -> dict[str, Entry]:
 def read_formats(reader: FactReader, rates: Iterable[str]) -> dict[str, Format]:
     """The number formats. ``rates``: the accelerators' rates, without ``gpu.``."""
     found: dict[str, Format] = {}
-    entries = _read(reader, "formats", "format", format_schema(rates))
+    entries = _read(reader, "formats", "format", format_schema(rates), _check_parts)
     for entry in entries.values():
         node = reader.node_of("formats", entry.id)
-        parts = node.items.get("parts")
-        if parts is not None and _mapping(parts, f"'parts' of format '{entry.id}'", reader) is not None:
-            check_fields(parts, _PARTS, f"'parts' of format '{entry.id}'", reader.problems)  # type: ignore[arg-type]
-        instead = node.items.get("instead")
-        if instead is not None and entry.data.get("instead") not in entries:
-            near = did_you_mean(str(entry.data.get("instead")), entries)
-            message = f"format '{entry.id}' is replaced by '{entry.data.get('instead')}', which does not exist"
-            problem(reader.problems, instead, "bad-choice", message, near)
+        instead = entry.data.get("instead")
+        if instead is not None and instead not in entries:
+            near = did_you_mean(str(instead), entries)
+            message = f"format '{entry.id}' is replaced by '{instead}', which does not exist"
+            problem(reader.problems, node.items["instead"], "bad-choice", message, near)
         try:
             found[entry.id] = Format.of(entry.data)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -62,43 +59,34 @@ def read_formats(reader: FactReader, rates: Iterable[str]) -> dict[str, Format]:
     return found
 
 
+def _check_parts(fields: Fields) -> None:
+    parts = fields.get("parts")
+    inner = None if parts is None else Fields.of(parts, f"'parts' of {fields.what}", fields.problems)
+    if inner is not None:
+        check_fields(inner.node, _PARTS, inner.what, fields.problems)
+
+
 def read_coefficients(reader: FactReader) -> Coefficients:
     """The coefficients of the checks, and the tables beside them."""
     good: list[Entry] = []
-    for entry in _read(reader, "coefficients", "coefficient", COEFFICIENT).values():
-        node = reader.node_of("coefficients", entry.id)
-        before = len(reader.problems)
-        what = f"coefficient '{entry.id}'"
-        for row in _rows(node, "by", what, CASE, reader):
-            when = row.items.get("when")
-            if when is None:
-                problem(reader.problems, row, "missing-key", f"a case of {what} has no 'when'", "add 'when: {...}'")
-            elif _mapping(when, f"'when' of {what}", reader) is not None:
-                check_fields(when, _CONDITIONS, f"'when' of {what}", reader.problems)  # type: ignore[arg-type]
-        _rows(node, "rows", what, _ROW, reader)
-        if len(reader.problems) > before:
-            continue
+    for entry in _read(reader, "coefficients", "coefficient", COEFFICIENT, _check_rows).values():
         try:
             Coefficients.of([entry.data])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            _malformed(reader, node, entry, error)
+            _malformed(reader, reader.node_of("coefficients", entry.id), entry, error)
         else:
             good.append(entry)
     return Coefficients.of(entry.data for entry in good)
 
 
-def _mapping(node: Node, what: str, reader: FactReader) -> Mapping | None:
-    fields = Fields.of(node, what, reader.problems)
-    return None if fields is None else fields.node
-
-
-def _rows(node: Mapping, key: str, what: str, schema: ReadOnly[str, Kind | None], reader: FactReader) -> list[Mapping]:
-    """The mappings listed under ``key``, each checked against the schema."""
-    rows: list[Mapping] = []
-    for item in Fields(node, what, reader.problems).mappings(key, f"'{key}' of {what}"):
-        check_fields(item.node, schema, f"'{key}' of {what}", reader.problems)
-        rows.append(item.node)
-    return rows
+def _check_rows(fields: Fields) -> None:
+    for key, schema in (("by", CASE), ("rows", _ROW)):
+        for row in fields.mappings(key, f"'{key}' of {fields.what}"):
+            check_fields(row.node, schema, row.what, fields.problems)
+            when = row.get("when", required=key == "by")
+            inner = None if when is None else Fields.of(when, f"'when' of {fields.what}", fields.problems)
+            if inner is not None:
+                check_fields(inner.node, _CONDITIONS, inner.what, fields.problems)
 
 
 def _malformed(reader: FactReader, node: Node, entry: Entry, error: Exception) -> None:
@@ -106,11 +94,19 @@ def _malformed(reader: FactReader, node: Node, entry: Entry, error: Exception) -
     problem(reader.problems, node, "malformed-fact", f"'{entry.id}': {what}", "compare with its neighbours")
 
 
-def _read(reader: FactReader, section: str, what: str, schema: ReadOnly[str, Kind | None]) -> dict[str, Entry]:
+def _read(
+    reader: FactReader,
+    section: str,
+    what: str,
+    schema: ReadOnly[str, Kind | None],
+    check_inside: Callable[[Fields], None] | None = None,
+) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for fields, identifier in reader.entries(section, what):
         before = len(reader.problems)
         check_fields(fields.node, schema, fields.what, reader.problems)
+        if check_inside is not None:
+            check_inside(fields)
         if "source" not in fields and not _all_sourced(fields.node):
             problem(reader.problems, fields.node, "no-source", f"{fields.what} has no source", "add 'source: ...'")
         cited: list[str] = []

@@ -35,6 +35,15 @@ def kind_of(node: Node) -> str:
     return f"the text '{node.text[:40]}'"
 
 
+def mend_key(node: Mapping, key: str, known: Iterable[str]) -> str:
+    """How to mend a key that nothing knows."""
+    value = node.items[key]
+    if " " in key and isinstance(value, Scalar) and not value.text:  # {because: this, and that}
+        return "inside { } a text with a comma in it needs quotes"
+    names = sorted(set(known))
+    return did_you_mean(key, names) or f"known here: {', '.join(names)}"
+
+
 class Fields:
     """The fields of one mapping; call ``done`` at the end so that unknown ones are reported."""
 
@@ -190,5 +199,5 @@ class Fields:
                     node,
                     "unknown-key",
                     f"{self.what} has no field '{key}'",
-                    did_you_mean(key, self._asked) or f"known here: {', '.join(sorted(set(self._asked)))}",
+                    mend_key(self.node, key, self._asked),
                 )

@@ -14,7 +14,7 @@ from whygpu.knowledge import Knowledge
 from whygpu.load.cases import read_cases
 from whygpu.load.conditions import Reading
 from whygpu.load.crosscheck import cross_check
-from whygpu.load.document import Mapping, Node, Scalar, Sequence, parse
+from whygpu.load.document import Document, Mapping, Node, Scalar, Sequence, parse
 from whygpu.load.entries import read_coefficients, read_formats, read_models
 from whygpu.load.facts import FactReader
 from whygpu.load.fields import Fields, kind_of, problem
@@ -57,8 +57,16 @@ def load_texts(texts: ReadOnly[str, str], root: str, registry: Registry) -> Know
     problems: list[Problem] = []
     knowledge = _Assembly(texts, root, registry, problems).build()
     if knowledge is None or problems:
-        raise KnowledgeBaseError(problems)
+        raise KnowledgeBaseError([_with_snippet(problem, texts) for problem in problems])
     return knowledge
+
+
+def _with_snippet(problem: Problem, texts: ReadOnly[str, str]) -> Problem:
+    """The problem with the line it stands on; what was found across rules has only the place."""
+    text = texts.get(problem.place.file)
+    if problem.snippet is not None or text is None:
+        return problem
+    return replace(problem, snippet=Document(problem.place.file, text).line(problem.place.line) or None)
 
 
 class Registry:

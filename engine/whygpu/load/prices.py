@@ -63,9 +63,17 @@ def read_offerings(
         fields.texts("claims")
         fields.done()
         if usd is not None and usd <= 0:
-            problem(reader.problems, fields.node, "bad-price", f"{fields.what} costs {usd:g}", "a price is above zero")
+            problem(
+                reader.problems,
+                fields.node.items["usd_per_hour"],
+                "bad-price",
+                f"{fields.what} costs {usd:g}",
+                "a price is above zero",
+            )
         elif count is not None and (count < 1 or count != int(count)):
-            problem(reader.problems, fields.node, "bad-count", f"{fields.what} has {count:g} accelerators")
+            problem(
+                reader.problems, fields.node.items["count"], "bad-count", f"{fields.what} has {count:g} accelerators"
+            )
         elif provider and accelerator and count and usd and kind:
             yield Offering(
                 identifier,

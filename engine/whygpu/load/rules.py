@@ -169,11 +169,12 @@ class Assembly:
         elif isinstance(effect, Conclude) and (self._reading.vocabulary[effect.name].scope == "plan") != (
             scope == "plan"
         ):
-            own = self._reading.vocabulary[effect.name].scope
+            per = {"session": "consultation"}
+            own = per.get(self._reading.vocabulary[effect.name].scope, "plan")
             self._add(
                 item.node,
                 "wrong-scope",
-                f"rule '{self._id}' is judged per {scope}, but {effect.name} has one value per {own}",
+                f"rule '{self._id}' is judged per {per.get(scope, scope)}, but {effect.name} has one value per {own}",
                 "conclude a plan. name where a condition speaks of gpu. or plan., another name elsewhere",
             )
 

@@ -12,7 +12,8 @@ from whygpu.intake.limits import LIMITS
 from whygpu.intake.mapping import NUMBERS, WHOLE_NUMBERS
 from whygpu.intake.preset import DESCRIPTIVE
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
-from whygpu.load.fields import kind_of, problem
+from whygpu.load.fields import kind_of, mend_key, problem
+from whygpu.quantity import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -160,17 +161,26 @@ def check_fields(node: Mapping, schema: ReadOnly[str, Kind | None], what: str, p
     """A problem for each field that the schema does not have, or whose value is of another kind."""
     for key, inner in node.items.items():
         if key not in schema:
-            near = did_you_mean(key, schema) or f"known here: {', '.join(sorted(schema))}"
-            problem(problems, node.keys[key], "unknown-key", f"{what} has no field '{key}'", near)
+            message = f"{what} has no field '{key}'"
+            problem(problems, node.keys[key], "unknown-key", message, mend_key(node, key, schema))
             continue
         kind = schema[key]
         if kind is None or (isinstance(inner, Scalar) and inner.value is None):
             continue
         for value in _values(inner, kind, f"'{key}' of {what}", problems):
             if not (isinstance(value, Scalar) and kind.accepts(value.value)):
-                near = did_you_mean(value.text, kind.words) if isinstance(value, Scalar) and kind.words else None
                 message = f"'{key}' of {what} must be {kind.noun}, not {kind_of(value)}"
-                problem(problems, value, "wrong-type", message, near)
+                problem(problems, value, "wrong-type", message, _mend(value, kind))
+
+
+def _mend(value: Node, kind: Kind) -> str | None:
+    """What was probably meant: a word that is near, or a number without its suffix."""
+    if not isinstance(value, Scalar):
+        return None
+    if kind.words:
+        return did_you_mean(value.text, kind.words)
+    number = parse_number(value.text) if "number" in kind.noun else None
+    return None if number is None or not kind.accepts(number) else f"write {number:.12g}"
 
 
 def _values(node: Node, kind: Kind, what: str, problems: list[Problem]) -> Iterator[Node]:
@@ -178,8 +188,8 @@ def _values(node: Node, kind: Kind, what: str, problems: list[Problem]) -> Itera
     if isinstance(node, Mapping) and "is" in node.items:
         for key in node.items:
             if key not in _FIGURE:
-                mend = did_you_mean(key, _FIGURE) or f"known here: {', '.join(sorted(_FIGURE))}"
-                problem(problems, node.keys[key], "unknown-key", f"{what} has no field '{key}'", mend)
+                message = f"{what} has no field '{key}'"
+                problem(problems, node.keys[key], "unknown-key", message, mend_key(node, key, _FIGURE))
         node = node.items["is"]
     if kind.many and isinstance(node, Sequence):
         yield from node.items

@@ -29,7 +29,7 @@ def positions(lines: Sequence[str], line: int, column: int, value: str, start: i
     """
     first = _visible(value[:start])
     count = max(_visible(value[start:end]), 1)
-    spots = list(_spots(lines, line, column, first + count))
+    spots = list(_spots(lines, line, column, min(first + count, _visible(value))))
     if first >= len(spots):  # beyond the last character: just after it
         at_line, at_column = spots[-1] if spots else (line, column)
         return at_line, at_column + (1 if spots else 0), at_column + (2 if spots else 1)

@@ -177,7 +177,7 @@ class _TableReader:
             self._add(
                 node,
                 "wrong-count",
-                f"'{key}' of {fields.what} has {len(items)} cells for {count} columns",
+                f"'{key}' of {fields.what} has {len(items)} of {count} cells",
                 f"one cell each for: {expected}; '-' leaves one open",
             )
             return []
@@ -207,7 +207,7 @@ class _TableReader:
     def _check_overlaps(self, rows: list[_Row], hit: str) -> None:
         if hit not in ("unique", "any"):
             return
-        for first, second in combinations(rows, 2):
+        for first, second in combinations((row for row in rows if row.placed), 2):
             if first.effects != second.effects and first.meets(second):
                 self._add(
                     second.node,

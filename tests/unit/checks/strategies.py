@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-
 from tests.unit.checks.conftest import Facts
+
 from whygpu.checks.setup import Setup, Split
 from whygpu.checks.shape import ModelShape
 

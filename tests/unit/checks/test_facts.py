@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
-
 from tests.unit.checks.conftest import FACTS, Facts, read
+
 from whygpu import intake
 from whygpu.checks import memory
 from whygpu.checks.setup import Setup, Split

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.unit.checks.conftest import Facts
+
 from whygpu.checks import memory
 from whygpu.checks.setup import Setup, Split
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.unit.checks.conftest import Facts
+
 from whygpu.checks import memory
 from whygpu.checks.adapters import adapter_parameters
 from whygpu.checks.memory_training import gathered_bytes, states_of, training_context
@@ -17,9 +17,14 @@ GIB = 2**30
     ("sharding", "ranks", "gigabytes"),
     [
         # Rajbhandari et al. 2020 (arXiv:1910.02054), table 1: model states of 7.5 billion parameters, GB
-        ("none", 1, 120), ("zero1", 4, 52.5), ("zero1", 64, 31.4), ("zero2", 16, 21.6), ("zero2", 64, 16.6), ("zero3", 64, 1.88),
+        ("none", 1, 120),
+        ("zero1", 4, 52.5),
+        ("zero1", 64, 31.4),
+        ("zero2", 16, 21.6),
+        ("zero2", 64, 16.6),
+        ("zero3", 64, 1.88),
     ],
-)  # fmt: skip
+)
 def test_model_states_under_zero(facts: Facts, sharding: str, ranks: int, gigabytes: float) -> None:
     setup = Setup(facts.formats["fp16"], phase="training", training_precision="mixed-fp16")
     split = Split(data=ranks, sharding=sharding)
@@ -38,10 +43,15 @@ def test_model_states_under_zero(facts: Facts, sharding: str, ranks: int, gigaby
 @pytest.mark.parametrize(
     ("precision", "optimizer", "bytes_per_parameter"),
     [
-        ("mixed-bf16", "adamw", 18), ("fp32", "adamw", 16), ("bf16", "adamw", 8), ("fp32", "sgd", 8),
-        ("fp32", "sgd-momentum", 12), ("fp32", "lion", 12), ("mixed-bf16", "adamw-8bit", 12.03),
+        ("mixed-bf16", "adamw", 18),
+        ("fp32", "adamw", 16),
+        ("bf16", "adamw", 8),
+        ("fp32", "sgd", 8),
+        ("fp32", "sgd-momentum", 12),
+        ("fp32", "lion", 12),
+        ("mixed-bf16", "adamw-8bit", 12.03),
     ],
-)  # fmt: skip
+)
 def test_states_per_parameter(facts: Facts, precision: str, optimizer: str, bytes_per_parameter: float) -> None:
     setup = Setup(facts.formats["bf16"], phase="training", training_precision=precision, optimizer=optimizer)
     shape = facts.shape("llama-3.1-8b")
@@ -71,7 +81,8 @@ def test_low_rank_training_keeps_no_states_of_the_base(facts: Facts) -> None:
 @pytest.mark.parametrize(
     ("model", "checkpointing", "cross_entropy", "gib"),
     [
-        # pytorch/torchtune@bd2a0fc README, optimization flags: Llama-3.2-3B, batch 2 of 4096 packed tokens, BF16, peak active
+        # pytorch/torchtune@bd2a0fc README, optimization flags: Llama-3.2-3B, batch 2 of 4096 packed tokens, BF16, peak
+        # active
         ("llama-3.2-3b", "full", "chunked", 24.9),
         ("llama-3.2-3b", "off", "chunked", 42.9),
         ("llama-3.2-3b", "off", "plain", 51.0),
@@ -81,16 +92,22 @@ def test_full_fine_tuning_with_torchtune(
     facts: Facts, model: str, checkpointing: str, cross_entropy: str, gib: float
 ) -> None:
     setup = Setup(
-        facts.formats["bf16"], phase="fine-tuning", training_precision="bf16", batch_size=2, sequence_tokens=4096,
-        gradient_checkpointing=checkpointing, cross_entropy=cross_entropy,
-    )  # fmt: skip
+        facts.formats["bf16"],
+        phase="fine-tuning",
+        training_precision="bf16",
+        batch_size=2,
+        sequence_tokens=4096,
+        gradient_checkpointing=checkpointing,
+        cross_entropy=cross_entropy,
+    )
     done = memory.estimate(facts.shape(model), setup, Split(), facts.coefficients)
     assert (done.total - done.overhead) / GIB == pytest.approx(gib, rel=0.15)
     assert done.low <= gib * GIB + done.overhead <= done.high
 
 
 def test_activations_of_a_plain_transformer(facts: Facts) -> None:
-    # Korthikanti et al. 2022, section 4.1, without its 2 s b h of dropout masks: 32 s b h + 5 a s^2 b a layer for f = 4 h
+    # Korthikanti et al. 2022, section 4.1, without its 2 s b h of dropout masks: 32 s b h + 5 a s^2 b a layer for f = 4
+    # h
     setup = Setup(facts.formats["fp16"], phase="training", batch_size=4, sequence_tokens=1024, attention="eager")
     shape = facts.shape("gpt2")
     done = memory.estimate(shape, setup, Split(), facts.coefficients)
@@ -102,9 +119,12 @@ def test_activations_of_a_plain_transformer(facts: Facts) -> None:
     ("model", "precision", "mib"),
     [
         # counted with saved-tensor hooks on the built modules, per image of 224 pixels
-        ("resnet-50", "fp32", 82), ("resnet-50", "mixed-fp16", 42), ("efficientnet-b0", "fp32", 84), ("convnext-b", "fp32", 221),
+        ("resnet-50", "fp32", 82),
+        ("resnet-50", "mixed-fp16", 42),
+        ("efficientnet-b0", "fp32", 84),
+        ("convnext-b", "fp32", 221),
     ],
-)  # fmt: skip
+)
 def test_activations_of_an_image(facts: Facts, model: str, precision: str, mib: float) -> None:
     setup = Setup(facts.formats["fp16"], phase="training", training_precision=precision, batch_size=8)
     done = memory.estimate(facts.shape(model), setup, Split(), facts.coefficients)

@@ -6,9 +6,9 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.unit.checks.formulas import value_of
 from tests.unit.checks.strategies import FACTS, works
+
 from whygpu.checks import memory, speed
 from whygpu.checks.memory import PART_NAMES
 from whygpu.checks.reckoning import Reckoning
@@ -17,10 +17,17 @@ from whygpu.checks.shape import ModelShape
 
 Work = tuple[ModelShape, Setup, Split]
 CARDS = Device.of(
-    [3.2e11, 1.008e12, 3.35e12], [65e12, 165e12, 989e12], link_bytes_s=[0, 0, 4.5e11], link_cards=[0, 0, 8],
+    [3.2e11, 1.008e12, 3.35e12],
+    [65e12, 165e12, 989e12],
+    link_bytes_s=[0, 0, 4.5e11],
+    link_cards=[0, 0, 8],
     pcie_bytes_s=[1.6e10, 3.2e10, 6.4e10],
-    kinds=[CardKind("turing", "data-centre"), CardKind("ada", "consumer"), CardKind("hopper", "data-centre", memory="hbm3")],
-)  # fmt: skip
+    kinds=[
+        CardKind("turing", "data-centre"),
+        CardKind("ada", "consumer"),
+        CardKind("hopper", "data-centre", memory="hbm3"),
+    ],
+)
 
 
 def assert_holds(reckoning: Reckoning) -> None:

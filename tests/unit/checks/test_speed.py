@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.unit.checks.conftest import Facts
 from tests.unit.checks.strategies import FACTS, works
+
 from whygpu.checks import speed
 from whygpu.checks.setup import CardKind, Device, Setup, Split, pcie_bytes_s
 from whygpu.checks.shape import ModelShape

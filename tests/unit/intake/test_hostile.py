@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.unit.intake.test_hf_config import CONFIGS
+
 from whygpu.checks.coefficients import Coefficients
 from whygpu.intake import IntakeProblem, SizeTable, from_hf_config, from_mapping, read
 from whygpu.intake.mapping import NUMBERS, OTHERS, WHOLE_NUMBERS

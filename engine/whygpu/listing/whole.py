@@ -1,0 +1,157 @@
+"""One entry whole: every value with who says so, what others say, and where it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whygpu.catalogue import Accelerator, Entry, Figure, Offering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from whygpu.catalogue import Plain, Purchase
+    from whygpu.errors import Place
+    from whygpu.knowledge import Knowledge
+    from whygpu.listing.rows import Section
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a value was read. ``where``: an address, or what a claim of a document says."""
+
+    id: str
+    title: str
+    where: str | None
+    as_of: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One named figure of the entry, and its unit."""
+
+    name: str
+    unit: str | None
+    figure: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """One entry of a catalogue; of an accelerator with what it costs to rent and to buy."""
+
+    section: Section
+    id: str
+    name: str
+    aliases: tuple[str, ...]
+    place: Place
+    facts: tuple[Fact, ...]
+    sources: tuple[Source, ...]
+    offerings: tuple[Offering, ...] = ()
+    purchases: tuple[Purchase, ...] = ()
+
+
+def whole(knowledge: Knowledge, section: Section, identifier: str) -> Whole:
+    """The entry with this id; raises KeyError where there is none."""
+    catalogue = knowledge.catalogue
+    match section:
+        case "accelerators":
+            return _accelerator(knowledge, catalogue.accelerators[identifier])
+        case "models":
+            return _model(knowledge, catalogue.models[identifier])
+        case _:
+            return _offering(knowledge, {item.id: item for item in catalogue.offerings}[identifier])
+
+
+def sources_of(knowledge: Knowledge, ids: Iterable[str]) -> tuple[Source, ...]:
+    """Each source once, in order: a reference, a document, or a claim of one."""
+    return tuple(_source(knowledge, identifier) for identifier in dict.fromkeys(ids))
+
+
+def _source(knowledge: Knowledge, identifier: str) -> Source:
+    reference = knowledge.catalogue.references.get(identifier)
+    if reference is not None:
+        return Source(identifier, reference.title, reference.where, reference.as_of)
+    claim = knowledge.claims.get(identifier)
+    document = knowledge.documents[claim.document if claim is not None else identifier]
+    return Source(identifier, document.title, claim.says if claim is not None else None, document.date)
+
+
+def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
+    catalogue = knowledge.catalogue
+    facts = [_plain_fact("family", card.family, (), card.place), _plain_fact("vendor", card.vendor, (), card.place)]
+    for name, figure in card.figures.items():
+        facts.append(Fact(name, knowledge.vocabulary[f"gpu.{name}"].unit, figure))
+    offerings = sorted(
+        catalogue.offerings_by_accelerator.get(card.id, ()),
+        key=lambda item: (item.suspect is not None, item.price_kind, item.usd_per_hour / item.count, item.id),
+    )
+    purchases = tuple(item for item in catalogue.purchases if item.accelerator == card.id)
+    cited = [source for fact in facts for source in _cited(fact.figure)]
+    cited += [source for item in (*offerings, *purchases) for source in item.source]
+    return Whole(
+        "accelerators",
+        card.id,
+        card.name,
+        card.aliases,
+        card.place,
+        tuple(facts),
+        sources_of(knowledge, cited),
+        tuple(offerings),
+        purchases,
+    )
+
+
+def _model(knowledge: Knowledge, entry: Entry) -> Whole:
+    hidden = ("id", "name", "aliases", "source")
+    facts = tuple(
+        _plain_fact(name, _shown(value), entry.sources, entry.place)
+        for name, value in entry.data.items()
+        if name not in hidden and value is not None
+    )
+    sources = sources_of(knowledge, entry.sources)
+    return Whole("models", entry.id, entry.name, entry.aliases, entry.place, facts, sources)
+
+
+def _shown(value: object) -> Plain:
+    """A value of a preset; what has parts of its own (the networks of a pipeline) as one text."""
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain_text(inner)}" for key, inner in value.items())
+    return "; ".join(_plain_text(_shown(item)) for item in value) if isinstance(value, list) else str(value)
+
+
+def _plain_text(value: object) -> str:
+    return f"{value:,.15g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _offering(knowledge: Knowledge, item: Offering) -> Whole:
+    values: Mapping[str, Plain | None] = {
+        "accelerator": item.accelerator,
+        "count": float(item.count),
+        "usd_per_hour": item.usd_per_hour,
+        "price_kind": item.price_kind,
+        "provider": knowledge.catalogue.providers[item.provider].name,
+        "provider_class": knowledge.catalogue.providers[item.provider].provider_class,
+        "region": item.region,
+        "instance": item.instance,
+        "as_of": item.as_of,
+        "suspect": item.suspect,
+        "note": item.note,
+    }
+    facts = tuple(
+        _plain_fact(name, value, item.source, item.place) for name, value in values.items() if value is not None
+    )
+    return Whole("offerings", item.id, item.id, (), item.place, facts, sources_of(knowledge, item.source))
+
+
+def _plain_fact(name: str, value: Plain, sources: tuple[str, ...], place: Place) -> Fact:
+    return Fact(name, None, Figure(value, sources, place))
+
+
+def _cited(figure: Figure) -> Iterable[str]:
+    yield from figure.sources
+    for _, sources in figure.others:
+        yield from sources

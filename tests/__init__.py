@@ -1,0 +1,1 @@
+"""The tests; a package, so that no other of this name can stand in its place."""
