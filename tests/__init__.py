@@ -1,1 +1,1 @@
-"""The tests; a package, so that no other of this name can stand in its place."""
+"""whygpu's tests; a package, so that no other distribution's top-level 'tests' hides it."""

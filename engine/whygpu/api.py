@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whygpu.answers import Answers, check, node_of
-from whygpu.chain.durable import DurableEngine
+from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
 from whygpu.consult import Consultation, consult
+from whygpu.errors import EngineError, KnowledgeBaseError, Place, Problem
 from whygpu.explain.conclude import conclude
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.knowledge import Registry, default_root, load_texts, read_texts
@@ -34,8 +35,13 @@ class KnowledgeBase:
         self.knowledge = knowledge
 
     @cached_property
+    def program(self) -> Program:
+        """The rules as durable-rules takes them; raises EngineError where they are beyond what it can bear."""
+        return Program(self.knowledge, self.knowledge.strata)
+
+    @cached_property
     def _durable(self) -> DurableEngine:
-        return DurableEngine(self.knowledge)
+        return DurableEngine(self.knowledge, self.program)
 
     def chain(self, engine: EngineName) -> Chain:
         """A new chain on an engine; raises EngineUnavailableError where durable-rules is not installed."""
@@ -73,4 +79,11 @@ class KnowledgeBase:
 def load(path: str | Path | None = None) -> KnowledgeBase:
     """Load a knowledge base from a folder, by default the one that comes with whygpu; raises KnowledgeBaseError."""
     root = default_root() if path is None else Path(path)
-    return KnowledgeBase(load_texts(read_texts(root), str(root), REGISTRY))
+    kb = KnowledgeBase(load_texts(read_texts(root), str(root), REGISTRY))
+    try:
+        _ = kb.program
+    except EngineError as error:
+        raise KnowledgeBaseError(
+            [Problem("engine-limit", str(error), Place(str(root)), "split or merge rules")]
+        ) from error
+    return kb

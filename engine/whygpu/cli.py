@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.commands import catalogue as catalogue_command
 from whygpu.commands import check as check_command
+from whygpu.commands import importers
 from whygpu.errors import EngineError, InputError
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check_command.add_options(check)
     catalogue = commands.add_parser("catalogue", help="list what is known of accelerators, prices and models")
     catalogue_command.add_options(catalogue)
+    importers.add_model_options(commands.add_parser("import-model", help="a config.json as a model of the catalogue"))
+    importers.add_prices_options(commands.add_parser("import-prices", help="a CSV of prices as offerings"))
     ui = commands.add_parser("ui", help="the wizard in a browser")
     ui.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
     ui.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
@@ -62,6 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(lambda: check_command.run(options), options.format)
         case "catalogue":
             return _run(lambda: catalogue_command.run(options), options.format)
+        case "import-model":
+            return _run(lambda: importers.run_model(options))
+        case "import-prices":
+            return _run(lambda: importers.run_prices(options))
         case _:
             return _run(lambda: _ui(options))
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
+from whygpu.chain.strata import used_names
 from whygpu.errors import AnswerError, Place, Problem
 from whygpu.knowledge import Conclude, Consider, Verdict
 from whygpu.language import values as v
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from whygpu.answers import Answers
     from whygpu.chain.engines import Chain, Mask
     from whygpu.chain.strata import Stratum
-    from whygpu.knowledge import Assumption, Knowledge, Question, Rule, Template
+    from whygpu.knowledge import Assumption, DerivedValue, Knowledge, Question, Rule, Template
 
 # What could turn a name into a link, an image or code where texts are rendered as Markdown
 _MARKUP = re.compile(r"([\\`*\[\]<>!|])")
@@ -393,20 +394,28 @@ class _Run:
             plans.set("plan.objective", v.column(result.costs.objective))
 
     def _field_values(self, plans: PlanEnvironment) -> None:
+        """Values over the plans that are left; one that uses another comes after it."""
+        waiting = {value.name: value for value in self._knowledge.values.values() if value.aggregate is not None}
+        while waiting:
+            ready = [
+                value
+                for value in waiting.values()
+                if not (used_names([value.expression], self._knowledge.values) & waiting.keys())
+            ]
+            for value in ready:
+                self._field_value(value, plans)
+                del waiting[value.name]
+
+    def _field_value(self, value: DerivedValue, plans: PlanEnvironment) -> None:
         alive = self._result.alive
-        for value in self._knowledge.values.values():
-            if value.aggregate is None:
-                continue
-            found = plans.evaluator.value(value.expression)
-            if isinstance(found, v.Truth):
-                plans.set(value.name, v.number(float(np.sum(np.broadcast_to(found.true, alive.shape) & alive))))
-                continue
-            if not isinstance(found, v.Number):
-                continue
-            numbers = np.where(np.isfinite(found.low) & alive, found.low, np.nan)
-            if np.isfinite(numbers).any():
-                pick = np.nanmin if value.aggregate == "min" else np.nanmax
-                plans.set(value.name, v.number(float(pick(numbers))))
+        found = plans.evaluator.value(value.expression)
+        if isinstance(found, v.Truth):
+            plans.set(value.name, v.number(float(np.sum(np.broadcast_to(found.true, alive.shape) & alive))))
+        elif isinstance(found, v.Number):
+            known = alive & (found.low == found.high) & found.present & np.isfinite(found.low)
+            if known.any():
+                pick = np.min if value.aggregate == "min" else np.max
+                plans.set(value.name, v.number(float(pick(np.broadcast_to(found.low, alive.shape)[known]))))
 
     def _rank(self) -> None:
         result = self._result

@@ -251,8 +251,18 @@ def dumps(value: object) -> str:
 class DurableEngine:
     """A compiled rule set and its pool of sessions; shared by threads, one consultation a session at a time."""
 
-    def __init__(self, knowledge: Knowledge, *, share: bool = True, without: frozenset[str] = frozenset()) -> None:
-        """``share``: plans alike in every test share a fact; off only to test that it changes nothing."""
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        program: Program | None = None,
+        *,
+        share: bool = True,
+        without: frozenset[str] = frozenset(),
+    ) -> None:
+        """``program``: the rules as compiled before; ``share``: plans alike in every test share a fact.
+
+        Raises EngineUnavailableError where durable-rules is not installed.
+        """
         try:
             import durable_rules_engine  # noqa: PLC0415  the evaluator must run where this cannot be built
         except ImportError as error:
@@ -260,7 +270,7 @@ class DurableEngine:
                 "durable-rules is not installed (it needs a C compiler); use --engine evaluator"
             ) from error
         self._library = durable_rules_engine
-        self.program = Program(knowledge, knowledge.strata, without)
+        self.program = program or Program(knowledge, knowledge.strata, without)
         self.share = share
         try:
             self._handle: int = durable_rules_engine.create_ruleset(

@@ -48,15 +48,19 @@ class SessionEnvironment:
         self._knowledge = knowledge
         self._checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]] = {}
         self._facts: dict[str, v.Value] = {}
+        self._checked: dict[tuple[float | bool | str | None, ...], v.Value] = {}
         self.evaluator = Evaluator(self)
 
     def provide(self, checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]]) -> None:
         """Supply the numeric checks, once the work to be sized is known."""
         self._checks = checks
+        self._checked.clear()
+        self.evaluator.forget()
 
     def set(self, name: str, value: v.Value) -> None:
-        """Give a name its value."""
+        """Give a name its value; what was found before may have rested on not knowing it."""
         self._facts[name] = value
+        self.evaluator.forget()
 
     def value(self, name: str) -> v.Value:
         """The name's value; unknown where nothing has set it."""
@@ -64,7 +68,7 @@ class SessionEnvironment:
         if found is None:
             derived = self._knowledge.values.get(name)
             if derived is not None and derived.aggregate is None:
-                found = self._facts[name] = self.evaluator.value(derived.expression)
+                found = self.evaluator.value(derived.expression)
             else:
                 found = unknown_of(self._knowledge.vocabulary[name])
         return found
@@ -72,7 +76,12 @@ class SessionEnvironment:
     def call(self, function: str, arguments: Sequence[v.Value]) -> v.Value:
         """The value of a numeric check; unknown where an argument is."""
         check = self._checks.get(function)
-        return v.NO_NUMBER if check is None else check(arguments)
+        if check is None:
+            return v.NO_NUMBER
+        key = (function, *map(plain, arguments))
+        if key not in self._checked:
+            self._checked[key] = check(arguments)
+        return self._checked[key]
 
 
 class PlanEnvironment:
@@ -88,8 +97,9 @@ class PlanEnvironment:
         self.evaluator = Evaluator(self)
 
     def set(self, name: str, value: v.Value) -> None:
-        """Give a name its column (or one value for all plans)."""
+        """Give a name its column (or one value for all plans), and forget what rested on not knowing it."""
         self._columns[name] = value
+        self.evaluator.forget()
 
     def supply(self, name: str, column: Callable[[], v.Value]) -> None:
         """Give a name a column that is made when it is first asked for."""
@@ -106,7 +116,7 @@ class PlanEnvironment:
                 return self._session.value(name)
             derived = self._knowledge.values.get(name)
             if derived is not None and derived.aggregate is None:
-                found = self._columns[name] = self.evaluator.value(derived.expression)
+                found = self.evaluator.value(derived.expression)
             else:
                 found = unknown_of(spec)
         return found

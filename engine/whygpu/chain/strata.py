@@ -88,6 +88,17 @@ def stratify(rules: Iterable[Rule], values: Mapping[str, DerivedValue]) -> tuple
         graph.add_edges_from((rule.id, other) for other in rule.overrides if other in by_id)
     stage = {rule.id: _stage(rule) for rule in rules}
     problems += _circles(graph, by_id)
+    for rule in rules:
+        fields = sorted(name for name in used_names([rule.condition], values) if name.startswith("field."))
+        if fields and stage[rule.id] < 2:
+            problems.append(
+                Problem(
+                    "wrong-stage",
+                    f"rule '{rule.id}' depends on {fields[0]}, which is known only after the hard rules",
+                    rule.place,
+                    "let it prefer or avoid instead",
+                )
+            )
     for early, late in graph.edges:
         if stage[early] > stage[late]:
             problems.append(
@@ -129,7 +140,9 @@ def _circles(graph: nx.DiGraph[str], by_id: Mapping[str, Rule]) -> Iterator[Prob
     for group in nx.strongly_connected_components(graph):
         first = min(group)
         if len(group) > 1 or graph.has_edge(first, first):
-            circle = " -> ".join([*(edge[0] for edge in nx.find_cycle(graph.subgraph(group), first)), ""]).removesuffix(" -> ")
+            circle = " -> ".join([*(edge[0] for edge in nx.find_cycle(graph.subgraph(group), first)), ""]).removesuffix(
+                " -> "
+            )
             place: Place = by_id[first].place
             yield Problem(
                 "circular", f"rules in a circle: {circle}: each needs what the next concludes or overrides", place

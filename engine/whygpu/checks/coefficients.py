@@ -4,9 +4,14 @@ source.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MOST_ROWS = 4096
 
 Context = Mapping[str, str]
 """What a coefficient may depend on, as words: runtime, format, method, optimizer, generation, class, ..."""
@@ -45,7 +50,7 @@ class Coefficients:
     An entry with `rows` instead of figures is a table, which `table` gives as it is.
     """
 
-    __slots__ = ("_cases", "_keys", "_memo", "_plain", "_tables")
+    __slots__ = ("_cases", "_keys", "_memo", "_plain", "_rows", "_tables")
 
     def __init__(
         self,
@@ -63,6 +68,7 @@ class Coefficients:
             name: tuple(sorted({key for row in rows for key, _ in row.when})) for name, rows in self._cases.items()
         }
         self._memo: dict[tuple[str | None, ...], Coefficient] = {}
+        self._rows: dict[tuple[object, ...], tuple[object, NDArray[np.float64]]] = {}
 
     @classmethod
     def of(cls, entries: Iterable[Mapping[str, Any]]) -> Coefficients:
@@ -110,6 +116,26 @@ class Coefficients:
             found = next((row.figure for row in self._cases[name] if row.matches(context)), self._plain[name])
             self._memo[seen] = found
         return found
+
+    def rows(self, name: str, contexts: Sequence[Context], cards: object) -> NDArray[np.float64]:
+        """The figure for each context as columns of low, likely and high; one column where all are alike.
+
+        `contexts` differ in the words of the `cards` only, so that what was picked for the same cards and the same other words
+        is not picked again. Raises KeyError where no coefficient has the name.
+        """
+        keys = self._keys.get(name, ())
+        seen = (name, id(cards), *[contexts[0].get(key) for key in keys])
+        known = self._rows.get(seen)
+        if known is not None and known[0] is cards:
+            return known[1]
+        picked = [self.pick(name, context) for context in contexts]
+        if all(figure is picked[0] for figure in picked):
+            picked = picked[:1]
+        rows = np.array([[c.low for c in picked], [c.likely for c in picked], [c.high for c in picked]])
+        if len(self._rows) >= _MOST_ROWS:
+            self._rows.clear()
+        self._rows[seen] = (cards, rows)  # the cards are kept, so that their identity stays theirs
+        return rows
 
 
 def _refuse_ties(name: str, cases: tuple[Case, ...]) -> None:

@@ -89,10 +89,9 @@ class Columns:
 
     def more_is_better(self, name: str) -> FloatArray:
         """A coefficient as rows worst, likely, best, where a greater figure is the faster one."""
-        picked = [self.coefficients.pick(name, context) for context in self.contexts]
-        return np.array([[c.low for c in picked], [c.likely for c in picked], [c.high for c in picked]])[
-            :, self.device.kind
-        ]
+        kinds = self.device.kinds
+        rows: FloatArray = self.coefficients.rows(name, self.contexts, kinds)
+        return rows[:, self.device.kind] if rows.shape[1] > 1 else np.broadcast_to(rows, (3, self.device.size))
 
     def less_is_better(self, name: str) -> FloatArray:
         """A coefficient as rows worst, likely, best, where a lesser figure is the faster one."""

@@ -1,4 +1,4 @@
-"""``whygpu catalogue``: lists, searches, filters and sorts what is known, and shows one entry whole with its sources."""
+"""``whygpu catalogue``: lists, searches, filters and sorts what is known; shows one entry whole with its sources."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     knowledge = whygpu.load(options.kb).knowledge
     _refuse_idle_filters(options)
     found = lists.find(knowledge, lists.listing(knowledge, options.section), options.words)
-    if options.words and len(found.rows) == 1 and options.format != "csv" and not options.columns and not options.where:
+    if len(found.rows) == 1 and _wants_whole(options):
         _print_whole(knowledge, options.section, found.rows[0].id, options.format)
         return OK
     if options.section == "offerings":
@@ -76,6 +76,12 @@ def run(options: argparse.Namespace) -> int:
         found = found.of(found.rows[: options.limit])
     _print_listing(knowledge, found, columns, options.format)
     return OK
+
+
+def _wants_whole(options: argparse.Namespace) -> bool:
+    """Whether words name the entry and nothing asks for a table of it."""
+    asks_table = options.where or options.columns or any(getattr(options, name) for name in PRICE_FILTERS)
+    return bool(options.words) and options.format != "csv" and not asks_table
 
 
 def _refuse_idle_filters(options: argparse.Namespace) -> None:

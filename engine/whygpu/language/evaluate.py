@@ -22,7 +22,7 @@ class Environment(Protocol):
 
 
 class Evaluator:
-    """Evaluates expressions in one environment and remembers what it found; make a new one when a name changes."""
+    """Evaluates expressions in one environment and remembers what it found until it is told to forget."""
 
     __slots__ = ("_environment", "_found")
 
@@ -30,6 +30,11 @@ class Evaluator:
         """Start with nothing remembered."""
         self._environment = environment
         self._found: dict[Expression, v.Value] = {}
+
+    def forget(self) -> None:
+        """Forget what was found: a name has another value now."""
+        if self._found:
+            self._found = {}
 
     def truth(self, node: Expression) -> v.Truth:
         """Three-valued truth of a type-checked condition."""

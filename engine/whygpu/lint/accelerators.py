@@ -1,7 +1,7 @@
 """Looks for figures of accelerators that their neighbours make implausible, and for names that lead to two cards.
 
-What counts as too far from the neighbours is a fact too (``plausible-...`` in kb/facts/plausibility.yaml); a knowledge base
-without it is not looked at. A figure that says ``because`` has been judged.
+What counts as too far from the neighbours is a fact too (``plausible-...`` in kb/facts/plausibility.yaml); a knowledge
+base without it is not looked at. A figure that says ``because`` has been judged.
 """
 
 from __future__ import annotations
@@ -55,44 +55,6 @@ def _memory_kind(card: Accelerator) -> Hashable:
 
 def _link_kind(card: Accelerator) -> Hashable:
     return card.vendor, card.text("generation"), card.number("compute_capability"), card.text("link")
-
-
-_RATES = ("tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "fp4_tflops", "int8_tops", "int4_tops")
-
-
-@dataclass(frozen=True, slots=True)
-class _Measure:
-    """A figure, what it is divided by to be comparable, and which cards are its neighbours."""
-
-    figure: str
-    base: Callable[[Accelerator], float | None]
-    base_name: str
-    group: Callable[[Accelerator], Hashable]
-
-
-def _fp32(card: Accelerator) -> float | None:
-    return card.number("fp32_tflops")
-
-
-def _one(_: Accelerator) -> float | None:
-    return 1.0
-
-
-def _silicon(card: Accelerator) -> Hashable:
-    return card.vendor, card.text("generation"), card.number("compute_capability"), card.text("class")
-
-
-def _memory_kind(card: Accelerator) -> Hashable:
-    word = re.match("[a-z]*", card.text("memory_type") or "")
-    return card.vendor, card.text("class"), word.group() if word else ""
-
-
-def _link_kind(card: Accelerator) -> Hashable:
-    return card.vendor, card.text("generation"), card.number("compute_capability"), card.text("link")
-
-
-def _maker(card: Accelerator) -> Hashable:
-    return card.vendor, card.text("class")
 
 
 _RATES = tuple(_Measure(name, _fp32, "its FP32 rate", _silicon) for name in TENSOR_RATES)

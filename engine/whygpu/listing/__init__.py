@@ -3,7 +3,7 @@
 from whygpu.listing.condition import where
 from whygpu.listing.rows import SECTIONS, Listing, Row, Section, listing
 from whygpu.listing.select import column_of, find, keep_offerings, ordered
-from whygpu.listing.whole import Fact, Source, Whole, sources_of, whole
+from whygpu.listing.whole import Fact, Source, Whole, sources_of, whole, why_no_price
 
 __all__ = [
     "SECTIONS",
@@ -21,4 +21,5 @@ __all__ = [
     "sources_of",
     "where",
     "whole",
+    "why_no_price",
 ]

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whygpu.catalogue import Accelerator, Entry, Figure, Offering
+from whygpu.plans.price import PriceList
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu.catalogue import Plain, Purchase
+    from whygpu.catalogue import Catalogue, Plain, Purchase
     from whygpu.errors import Place
     from whygpu.knowledge import Knowledge
     from whygpu.listing.rows import Section
+    from whygpu.plans.price import Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,10 @@ class Whole:
     sources: tuple[Source, ...]
     offerings: tuple[Offering, ...] = ()
     purchases: tuple[Purchase, ...] = ()
+    price: Price | None = None
+    """What a plan with one of the accelerator pays, unless the answers restrict providers or kinds of price."""
+    unpriced: str | None = None
+    """Why it has no such price."""
 
 
 def whole(knowledge: Knowledge, section: Section, identifier: str) -> Whole:
@@ -86,8 +92,10 @@ def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
         key=lambda item: (item.suspect is not None, item.price_kind, item.usd_per_hour / item.count, item.id),
     )
     purchases = tuple(item for item in catalogue.purchases if item.accelerator == card.id)
+    price = PriceList(catalogue).price(card.id, 1, 1)
     cited = [source for fact in facts for source in _cited(fact.figure)]
-    cited += [source for item in (*offerings, *purchases) for source in item.source]
+    priced: list[Offering | Purchase] = [*offerings, *purchases]
+    cited += [source for item in priced for source in item.source]
     return Whole(
         "accelerators",
         card.id,
@@ -98,7 +106,24 @@ def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
         sources_of(knowledge, cited),
         tuple(offerings),
         purchases,
+        price,
+        why_no_price(catalogue, card.id) if price is None else None,
     )
+
+
+def why_no_price(catalogue: Catalogue, accelerator: str) -> str:
+    """Why a plan with the accelerator has no price under the usual restrictions (on demand, any provider)."""
+    offerings = catalogue.offerings_by_accelerator.get(accelerator, ())
+    bought = any(item.accelerator == accelerator for item in catalogue.purchases)
+    if not offerings:
+        return "nobody is known to rent it out" + (", it is known only what it costs to buy" if bought else "")
+    usable = [item for item in offerings if item.suspect is None]
+    if not usable:
+        return "every price of it is suspect"
+    kinds = sorted({item.price_kind for item in usable})
+    if "on-demand" not in kinds:
+        return f"its prices are {' and '.join(kinds)} only: allow them with 'price_kinds'"
+    return "it is rented only in machines of several"
 
 
 def _model(knowledge: Knowledge, entry: Entry) -> Whole:

@@ -193,7 +193,7 @@ class _Reader:
             if not isinstance(where.value, int) or isinstance(where.value, bool) or where.value < 1:
                 self._add(where, "wrong-type", f"{self._what}: '{key}' is not a rank", "among_first: {3: {...}}")
             elif selector is not None:
-                yield c.AmongFirst(selector, where.value, expected), inner
+                yield c.AmongFirst(selector, where.value, expected), node
 
     def _ahead(self, node: Node) -> Iterator[tuple[c.Outcome, Node]]:
         for item in node.items if isinstance(node, Sequence) else [node]:

@@ -98,6 +98,7 @@ class _Assembly:
             place = Place("vocabulary.yaml", 1) if "vocabulary.yaml" in self._texts else Place(self._root)
             problems.append(Problem("no-vocabulary", "no file has 'names:'", place, "it declares every name"))
             return None
+        before = len(problems)
         documents: dict[str, SourceDocument] = {}
         for node in self._mappings.get("documents", []):
             documents |= read_documents(node, problems)
@@ -105,7 +106,7 @@ class _Assembly:
         facts = FactReader({section: self._nodes(section) for section in _LISTS}, {*documents, *claims}, problems)
         vocabulary = read_names(self._mappings["names"], self._value_lists(), problems)
         version = self._version()
-        if problems:
+        if len(problems) > before:
             return None
         catalogue = self._catalogue(facts, vocabulary)
         sources = frozenset({*claims, *catalogue.references})

@@ -14,7 +14,7 @@ from whygpu.knowledge import (
     Question,
     SourceDocument,
 )
-from whygpu.language.tree import Constant
+from whygpu.language.tree import Constant, names
 from whygpu.load.document import Mapping, Node, Scalar
 from whygpu.load.facts import fits
 from whygpu.load.fields import Fields, problem
@@ -265,6 +265,16 @@ def _read_value(name: str, spec: NameSpec, node: Node, reading: Reading) -> Deri
             "wrong-scope",
             f"'{name}': field names, and only they, are aggregates over plans",
             "write {min: ...}, {max: ...} or {count: ...}",
+        )
+        return None
+    used = {reading.vocabulary[inner.name].scope for inner in names(expression)}
+    if spec.scope == "session" and used & {"plan", "field"}:
+        problem(
+            reading.problems,
+            node,
+            "wrong-scope",
+            f"'{name}' is computed once per consultation and cannot use names of plans",
+            "give it a name under plan. instead",
         )
         return None
     return DerivedValue(name, expression, " ".join(node.text.split()), aggregate, node.place)

@@ -189,6 +189,7 @@ def cards_of(knowledge: Knowledge) -> Cards:
             card.text("class") or "",
             card.text("software") or "",
             card.text("link") or "none",
+            card.text("memory_type") or "",
         )
         for card in cards
     ]

@@ -91,9 +91,16 @@ def _value(value: Plain | tuple[Plain, ...] | None, unit: str | None) -> str:
     if isinstance(value, float):
         if unit == "parameters":
             return show(value, unit)
-        text = f"{value:,.4f}".rstrip("0").rstrip(".") if abs(value) < 100 else f"{value:,.1f}".removesuffix(".0")
+        text = _number(value)
         return text if unit is None else f"{text} {unit}"
     return str(value)
+
+
+def _number(value: float) -> str:
+    """Two decimals or so; thousands are set apart from 10,000 on."""
+    if value == int(value):
+        return f"{int(value):,}" if abs(value) >= 10_000 else str(int(value))
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.2f}" if abs(value) >= 1 else f"{value:.4g}"
 
 
 def listing_data(found: Listing, columns: Sequence[str], sources: Iterable[Source]) -> dict[str, Any]:
@@ -174,13 +181,16 @@ def _fact_lines(fact: Fact, longest: int, width: int, style: Style) -> list[str]
 
 def _price_lines(entry: Whole, style: Style) -> list[str]:
     lines = ["", style.strong("Prices")]
+    if entry.price is not None:
+        of = f"median of {entry.price.providers} providers" if entry.price.providers > 1 else "one provider"
+        lines.append(f"  a plan with one pays {_usd(entry.price.usd_per_hour)}/hour ({of}: {entry.price.offering.id})")
+    elif entry.unpriced is not None:
+        lines.append(f"  a plan has no hourly price: {entry.unpriced}")
     lines += [f"  {_offering_line(item)}" for item in entry.offerings[:_MOST_PRICES]]
     if len(entry.offerings) > _MOST_PRICES:
         more = len(entry.offerings) - _MOST_PRICES
         lines.append(f"  and {more} more: whygpu catalogue offerings --accelerator {entry.id}")
     lines += [f"  {_purchase_line(item)}" for item in entry.purchases]
-    if not entry.offerings and not entry.purchases:
-        lines.append("  none known, to rent or to buy")
     return lines
 
 
@@ -217,6 +227,8 @@ def whole_data(entry: Whole) -> dict[str, Any]:
     if entry.section == "accelerators":
         found["offerings"] = [_price_data(item) for item in entry.offerings]
         found["purchases"] = [_price_data(item) for item in entry.purchases]
+        found["usd_per_hour"] = None if entry.price is None else entry.price.usd_per_hour
+        found["unpriced"] = entry.unpriced
     return {**found, "sources": _sources_data(entry.sources)}
 
 

@@ -1,0 +1,105 @@
+"""``whygpu import-model`` and ``whygpu import-prices``: files of others as entries of a knowledge base, offline."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from whygpu.imports import Entries, Target
+
+OK = 0
+MOST_PARAMETERS = 1e14
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``import-model``."""
+    parser.description = (
+        "A Hugging Face config.json as an entry of the catalogue of models, printed or put into a file."
+    )
+    parser.add_argument("path", metavar="CONFIG.json")
+    parser.add_argument("--id", required=True, metavar="ID", help="the id of the entry, such as our-7b")
+    parser.add_argument("--name", help="its name (by default what the configuration says)")
+    parser.add_argument("--task", help="its task, such as language, vision or embedding")
+    parser.add_argument("--alias", action="append", default=[], metavar="TEXT", help="another name; may be repeated")
+    parser.add_argument("--parameters", metavar="N", help="parameters, such as 6.7B, where they are not to be counted")
+    _common(parser)
+
+
+def add_prices_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``import-prices``."""
+    parser.description = (
+        "A CSV of prices as offerings, printed or put into a file. Columns: accelerator, usd_per_hour (for the whole "
+        "row), and where they apply count, price_kind, region, instance, as_of, note."
+    )
+    parser.add_argument("path", metavar="PRICES.csv")
+    parser.add_argument("--provider", required=True, metavar="ID", help="a provider of the catalogue")
+    parser.add_argument("--as-of", metavar="DATE", help="the day of rows that do not say theirs: 2026-11-21")
+    _common(parser)
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--source", required=True, action="append", metavar="REF", help="the id of a reference; may be repeated"
+    )
+    parser.add_argument("--out", metavar="FILE", help="put it into this file, whole or not at all (default: print it)")
+    parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one of whygpu)")
+
+
+def run_model(options: argparse.Namespace) -> int:
+    """Import a model; raises InputError."""
+    from whygpu.imports import Target, model_entry  # noqa: PLC0415  --help needs no numpy
+    from whygpu.quantity import parse_number  # noqa: PLC0415
+
+    target = Target.of(options.kb, options.out, "imported-model.yaml")
+    parameters = None if options.parameters is None else parse_number(options.parameters, "parameters")
+    bad_count = options.parameters is not None and not (parameters and 1 <= parameters <= MOST_PARAMETERS)
+    target.refuse_unknown(
+        sources=options.source,
+        new_model=options.id,
+        wrong={"--parameters": "write a number of parameters, such as 6.7B"} if bad_count else {},
+    )
+    entries, doubts = model_entry(
+        Path(options.path),
+        target.knowledge.catalogue,
+        identifier=options.id,
+        sources=tuple(options.source),
+        name=options.name,
+        task=options.task,
+        aliases=tuple(options.alias),
+        parameters=None if parameters is None else round(parameters),
+    )
+    _deliver(entries, target)
+    for doubt in doubts:
+        print(f"note: {doubt}", file=sys.stderr)
+    return OK
+
+
+def run_prices(options: argparse.Namespace) -> int:
+    """Import prices; raises InputError."""
+    from whygpu.imports import Target, price_entries  # noqa: PLC0415
+
+    target = Target.of(options.kb, options.out, "imported-prices.yaml")
+    target.refuse_unknown(sources=options.source, provider=options.provider)
+    entries = price_entries(
+        Path(options.path),
+        target.knowledge.catalogue,
+        provider=options.provider,
+        sources=tuple(options.source),
+        as_of=options.as_of,
+        today=date.today(),
+    )
+    _deliver(entries, target)
+    return OK
+
+
+def _deliver(entries: Entries, target: Target) -> None:
+    text = target.place(entries)
+    if target.out is None:
+        sys.stdout.write(text)
+        return
+    target.write(text)
+    print(f"{len(entries.items)} {'entry' if len(entries.items) == 1 else 'entries'} put into {target.out}")

@@ -1,0 +1,109 @@
+"""A Hugging Face config.json as an entry of kb/facts/models: what intake reads from it, written out and read back."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from whygpu import intake
+from whygpu.checks.shape import KvGroup, ModelShape
+from whygpu.errors import AnswerError, Place, Problem
+from whygpu.imports.entries import Entries, Value, block
+from whygpu.intake.mapping import NUMBERS, WHOLE_NUMBERS
+from whygpu.intake.sizes import SizeTable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whygpu.catalogue import Catalogue
+
+_FLAGS = ("gated_ffn", "tied_embeddings")
+_ASIDE = frozenset({"name", "id", "task", "source", "assumed"})
+"""Fields of a shape that are about the entry, not about the network."""
+SIZES_TABLE = "shape-by-parameters"
+
+
+def model_entry(
+    path: Path,
+    catalogue: Catalogue,
+    *,
+    identifier: str,
+    sources: tuple[str, ...],
+    name: str | None = None,
+    task: str | None = None,
+    aliases: tuple[str, ...] = (),
+    parameters: int | None = None,
+) -> tuple[Entries, tuple[str, ...]]:
+    """The entry, and what is doubtful about it. Raises AnswerError where the configuration cannot be used.
+
+    A shape that an entry cannot hold (layers that differ in their heads) is refused rather than written down wrong.
+    """
+    request: dict[str, object] = {"config": str(path)}
+    if name:
+        request["name"] = name
+    if parameters:
+        request["parameters"] = parameters
+    shape, found = intake.read(request, {}, catalogue.coefficients)
+    place = Place(str(path))
+    if shape is None:
+        problems = [
+            Problem("bad-model", f"{item.path} {item.message}".strip(), place, item.help or None)
+            for item in found
+            if item.severity == "error"
+        ]
+        raise AnswerError(problems or [Problem("bad-model", "the model cannot be understood", place)])
+    entry = _entry(shape, identifier, name or shape.name, task, aliases, sources)
+    _refuse_lossy(shape, entry, catalogue, place)
+    return Entries("models", (block(entry),)), tuple(str(item) for item in found)
+
+
+def _entry(
+    shape: ModelShape, identifier: str, name: str, task: str | None, aliases: tuple[str, ...], sources: tuple[str, ...]
+) -> dict[str, Value]:
+    entry: dict[str, Value] = {"id": identifier, "name": name}
+    if aliases:
+        entry["aliases"] = aliases
+    entry |= {"task": task or _task(shape), "kind": shape.kind}
+    for key in (*WHOLE_NUMBERS, *NUMBERS):
+        value = getattr(shape, key)
+        if value and not (key in ("active_parameters", "trained_parameters") and value == shape.parameters):
+            entry[key] = value
+    for flag in _FLAGS:
+        if flag == "tied_embeddings" or getattr(shape, flag) != (shape.kind in ("decoder", "state-space")):
+            entry[flag] = getattr(shape, flag)
+    return {**entry, "source": sources if len(sources) > 1 else sources[0]}
+
+
+def _task(shape: ModelShape) -> str:
+    return "vision" if shape.kind in ("cnn", "vit", "detector", "segmenter") else "language"
+
+
+def _refuse_lossy(shape: ModelShape, entry: dict[str, Value], catalogue: Catalogue, place: Place) -> None:
+    """Read the entry back: it has to give the shape that the configuration gave."""
+    sizes = SizeTable.of(catalogue.coefficients.table(SIZES_TABLE))
+    back, found = intake.from_preset(entry, sizes)
+    if back is None:
+        raise AnswerError([Problem("bad-model", str(item), place) for item in found])
+    apart = [
+        field.name
+        for field in fields(ModelShape)
+        if field.name not in _ASIDE and _comparable(shape, field.name) != _comparable(back, field.name)
+    ]
+    if apart:
+        shown = ", ".join(f"{name} ({_brief(shape, name)} against {_brief(back, name)})" for name in apart[:4])
+        message = f"an entry cannot hold this model as its configuration says it is: {shown} would differ"
+        mend = f"give the file itself as the model: --set model.config={place.file}"
+        raise AnswerError([Problem("not-expressible", message, place, mend)])
+
+
+def _comparable(shape: ModelShape, name: str) -> object:
+    value = getattr(shape, name)
+    if name == "kv_groups":  # their order says nothing
+        groups: tuple[KvGroup, ...] = value
+        return sorted(groups, key=str)
+    return value
+
+
+def _brief(shape: ModelShape, name: str) -> str:
+    text = str(getattr(shape, name))
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,224 @@
+"""A CSV of prices as offerings: each row checked against the catalogue, every bad one reported with its line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from whygpu.catalogue import PRICE_KINDS
+from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.imports.entries import Entries, Value, flow
+from whygpu.load.fields import DATE
+from whygpu.load.files import read_text
+from whygpu.quantity import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from whygpu.catalogue import Catalogue
+
+COLUMNS = ("accelerator", "count", "usd_per_hour", "price_kind", "region", "instance", "as_of", "note")
+REQUIRED = ("accelerator", "usd_per_hour")
+MOST_ROWS = 5_000
+MOST_CARDS = 100_000
+MOST_USD_PER_HOUR = 1e6
+_MOST_TEXT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One price as it will be written."""
+
+    accelerator: str
+    count: int
+    usd_per_hour: float
+    price_kind: str
+    region: str
+    instance: str
+    as_of: str
+    note: str
+
+    def stem(self, provider: str) -> str:
+        """What names it among the provider's other prices."""
+        parts = [provider, self.instance or self.accelerator]
+        parts += [f"x{self.count}"] if self.count > 1 else []
+        parts += [self.price_kind] if self.price_kind != "on-demand" else []
+        parts += [self.region, self.as_of]
+        return re.sub(r"[^a-z0-9.]+", "-", "-".join(part for part in parts if part).lower()).strip("-.")
+
+
+def price_entries(
+    path: Path,
+    catalogue: Catalogue,
+    *,
+    provider: str,
+    sources: tuple[str, ...],
+    as_of: str | None,
+    today: date,
+) -> Entries:
+    """The offerings of a CSV file; raises AnswerError with every bad row, and then gives none.
+
+    ``as_of``: the day of rows that do not say theirs.
+    """
+    text = read_text(path, str(path))
+    if isinstance(text, Problem):
+        raise AnswerError([text])
+    reader = _Reader(str(path), catalogue, as_of, today)
+    if as_of is not None:
+        reader.date(as_of, Place("--as-of"))
+    rows = list(reader.rows(text))
+    if not rows and not reader.problems:
+        reader.problems.append(Problem("no-rows", "there is no price in the file", Place(str(path), 1)))
+    seen = {item.id for item in catalogue.offerings}
+    items: list[str] = []
+    for row, place in rows:
+        identifier = row.stem(provider)
+        if identifier in seen:
+            message = f"the same price stands twice, or is known already: '{identifier}'"
+            mend = "tell them apart by instance, region or as_of, or drop one"
+            reader.problems.append(Problem("duplicate-price", message, place, mend))
+        seen.add(identifier)
+        items.append(flow(_fields(row, identifier, provider, sources)))
+    if reader.problems:
+        raise AnswerError(reader.problems)
+    return Entries("offerings", tuple(items))
+
+
+def _fields(row: _Row, identifier: str, provider: str, sources: tuple[str, ...]) -> dict[str, Value]:
+    fields: dict[str, Value] = {"id": identifier, "provider": provider}
+    if row.instance:
+        fields["instance"] = row.instance
+    fields |= {"accelerator": row.accelerator, "count": row.count}
+    if row.region:
+        fields["region"] = row.region
+    fields |= {"price_kind": row.price_kind, "usd_per_hour": row.usd_per_hour, "as_of": row.as_of}
+    fields["source"] = sources if len(sources) > 1 else sources[0]
+    return {**fields, "note": row.note} if row.note else fields
+
+
+class _Reader:
+    """Reads rows and keeps every problem."""
+
+    def __init__(self, name: str, catalogue: Catalogue, as_of: str | None, today: date) -> None:
+        self._name, self._catalogue, self._as_of, self._today = name, catalogue, as_of, today
+        self.problems: list[Problem] = []
+
+    def rows(self, text: str) -> Iterator[tuple[_Row, Place]]:
+        """The good rows, each with its place."""
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        try:
+            header = [cell.strip().lower() for cell in next(reader, [])]
+            if not self._header(header):
+                return
+            for number, cells in enumerate(reader, start=1):
+                if number > MOST_ROWS:
+                    self._complain("too-many-rows", f"more than {MOST_ROWS:,} rows", reader.line_num, "split the file")
+                    return
+                if any(cell.strip() for cell in cells):
+                    row = self._row(header, cells, reader.line_num)
+                    if row is not None:
+                        yield row, Place(self._name, reader.line_num)
+        except csv.Error as error:
+            self._complain("bad-csv", f"not a CSV file: {error}", reader.line_num, "separate by commas, quote texts")
+
+    def _header(self, header: list[str]) -> bool:
+        before = len(self.problems)
+        columns = ", ".join(COLUMNS)
+        for name in header:
+            if name not in COLUMNS:
+                mend = did_you_mean(name, COLUMNS) or f"columns: {columns}"
+                self._complain("unknown-column", f"there is no column '{name[:80]}'", 1, mend)
+        for name in REQUIRED:
+            if name not in header:
+                self._complain("missing-column", f"the first line has no column '{name}'", 1, f"columns: {columns}")
+        for name in dict.fromkeys(name for name in header if header.count(name) > 1):
+            self._complain("repeated-column", f"the column '{name[:80]}' stands twice", 1, "drop one of them")
+        return len(self.problems) == before
+
+    def _row(self, header: list[str], cells: list[str], line: int) -> _Row | None:
+        before = len(self.problems)
+        if len(cells) != len(header):
+            mend = "put a text that has a comma in double quotes"
+            self._complain("bad-row", f"{len(cells)} cells under {len(header)} columns", line, mend)
+            return None
+        given = {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
+        for name, cell in given.items():
+            if len(cell) > _MOST_TEXT:
+                self._complain("too-long", f"'{name}' has more than {_MOST_TEXT} characters", line, "shorten it")
+        row = _Row(
+            self._accelerator(given["accelerator"], line),
+            self._count(given.get("count", ""), line),
+            self._usd(given["usd_per_hour"], line),
+            self._kind(given.get("price_kind", ""), line),
+            given.get("region", ""),
+            given.get("instance", ""),
+            self._day(given.get("as_of", ""), line),
+            given.get("note", ""),
+        )
+        return row if len(self.problems) == before else None
+
+    def _complain(self, code: str, message: str, line: int, mend: str | None) -> None:
+        self.problems.append(Problem(code, message, Place(self._name, line), mend))
+
+    def _accelerator(self, text: str, line: int) -> str:
+        ids = self._catalogue.find_accelerators(text) if text else ()
+        if text in self._catalogue.accelerators:
+            return text
+        if len(ids) == 1:
+            return ids[0]
+        if ids:
+            self._complain("several-accelerators", f"'{text[:80]}' is more than one", line, f"one of: {', '.join(ids)}")
+            return ""
+        cards: Mapping[str, object] = self._catalogue.accelerators
+        mend = did_you_mean(text, cards) or "'whygpu catalogue accelerators' lists them"
+        self._complain("unknown-accelerator", f"there is no accelerator '{text[:80]}'", line, mend)
+        return ""
+
+    def _count(self, text: str, line: int) -> int:
+        if not text:
+            return 1
+        if text.isascii() and text.isdecimal() and len(text) < 9 and 0 < int(text) <= MOST_CARDS:
+            return int(text)
+        self._complain("bad-count", f"count is '{text[:40]}'", line, "a whole number of accelerators, such as 8")
+        return 1
+
+    def _usd(self, text: str, line: int) -> float:
+        value = parse_number(text, "USD")
+        if value is None or not 0 < value <= MOST_USD_PER_HOUR:
+            mend = "US dollars an hour for the whole row, such as 2.49"
+            self._complain("bad-price", f"usd_per_hour is '{text[:40]}'", line, mend)
+            return 0.0
+        return value
+
+    def _kind(self, text: str, line: int) -> str:
+        word = text.lower().replace("_", "-").replace(" ", "-") or "on-demand"
+        if word not in PRICE_KINDS:
+            mend = did_you_mean(word, PRICE_KINDS) or f"one of {', '.join(PRICE_KINDS)}"
+            self._complain("bad-choice", f"price_kind is '{text[:40]}'", line, mend)
+        return word
+
+    def _day(self, text: str, line: int) -> str:
+        if text:
+            self.date(text, Place(self._name, line))
+            return text
+        if self._as_of is None:
+            self._complain("no-date", "the row has no as_of", line, "fill the column, or give --as-of for all rows")
+        return self._as_of or ""
+
+    def date(self, text: str, place: Place) -> None:
+        """Complain of what is not a day, or is one to come."""
+        try:
+            day = date.fromisoformat(text) if DATE.match(text) else None
+        except ValueError:
+            day = None
+        if day is None:
+            self.problems.append(Problem("bad-date", f"as_of is '{text[:40]}'", place, "write it as 2026-11-21"))
+        elif day > self._today:
+            self.problems.append(
+                Problem("bad-date", f"as_of is {text}, which is still to come", place, "check the year")
+            )

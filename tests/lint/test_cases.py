@@ -1,0 +1,94 @@
+"""The worked cases of the knowledge base hold on both engines; one that does not is a problem with its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.load.small import small_texts
+
+import whygpu
+from whygpu.api import REGISTRY, KnowledgeBase
+from whygpu.chain.engines import EngineName
+from whygpu.lint.cases import check_case, check_cases
+from whygpu.load.knowledge import load_texts
+
+CASES = [case.id for case in whygpu.load().knowledge.cases]
+
+
+@pytest.mark.parametrize("engine", ["durable", "evaluator"])
+@pytest.mark.parametrize("name", CASES)
+def test_case_of_the_knowledge_base(kb: whygpu.KnowledgeBase, name: str, engine: EngineName) -> None:
+    case = next(case for case in kb.knowledge.cases if case.id == name)
+    assert [str(problem) for problem in check_case(kb, case, engine)] == []
+
+
+def test_every_case_cites_a_claim(kb: whygpu.KnowledgeBase) -> None:
+    assert len(kb.knowledge.cases) >= 25
+    for case in kb.knowledge.cases:
+        assert set(case.sources) & set(kb.knowledge.claims), case.id
+
+
+_HEAD = """cases:
+- id: one
+  title: One
+  answers: {phase: inference, model: llama-3.1-8b, concurrency: 1, accelerators: [T4, H100]}
+  source: [runpod-23]
+  expect:
+"""
+
+
+@pytest.mark.parametrize(
+    ("expected", "found"),
+    [
+        ("status: infeasible", "it ends recommended: recommended: 1x T4"),
+        ("recommended: {family: H100}", "recommended: 1x T4"),
+        ("only_recommended: {family: H100}", "recommended: 1x T4"),
+        ("not_recommended: {family: T4}", "recommended: 1x T4"),
+        ("among_first: {1: {family: H100}}", "the best of these is ranked 2; first: recommended: 1x T4"),
+        ("not_among_first: {1: {family: T4}}", "the best of these is ranked 1"),
+        ("ahead: {this: {family: H100}, of: {family: T4}}", "their ranks are 2 and 1"),
+        ("ahead: {this: {family: L4}, of: {family: T4}}", "no plan of the first kind is ranked"),
+        ("possible: {family: L4}", "every such plan is out"),
+        ("impossible: {family: T4}", "left: 2x T4 fp16, 1x T4 int8"),
+        ("fits: {t4: bf16}", "no such plan holds it"),
+        ("does_not_fit: {t4: awq-int4}", "it fits: 1x T4 awq-int4"),
+        ("rejected: {t4: the-need-must-fit}", "left: 2x T4 fp16"),
+        ("rejected: {l4: the-need-must-fit}", "there is no such plan"),
+        ("advice: [mixed-precision]", "mixed-precision is not among the advice"),
+        ("no_advice: [serving-stack]", "serving-stack is among the advice"),
+        ("techniques: [replicas]", "replicas is not among the techniques"),
+        ("warnings: [plain-fp16-underflow]", "plain-fp16-underflow is not among the warnings (none)"),
+        ("fires: [mixed-precision-training]", "mixed-precision-training is not among the rules that fire"),
+        ("silent: [half-precision-inference]", "half-precision-inference is among the rules that fire"),
+        ("values: {workload.phase: training}", "workload.phase is inference"),
+        ("assumed: phase", "'phase' is not assumed"),
+        ("assumed: {runtime: sglang}", "'runtime' is assumed as vllm"),
+        ("open: [phase]", "phase is not among the open questions"),
+        ("conflicts: [memory]", "memory is not among the conflicts"),
+    ],
+)
+def test_what_is_not_met_is_said(expected: str, found: str) -> None:
+    """Each kind of expectation can fail, and says what was found instead."""
+    knowledge = load_texts({**small_texts(), "cases/x.yaml": f"{_HEAD}    {expected}\n"}, "kb", REGISTRY)
+    (problem,) = check_cases(KnowledgeBase(knowledge), "evaluator")
+    assert problem.code == "case-failed"
+    assert f"case 'one' expects {expected}"[:60] in problem.message
+    assert found in problem.message
+    assert str(problem.place) == "cases/x.yaml:7:5"
+    assert problem.help is not None
+    assert problem.help.startswith("runpod-23: Low concurrency")
+
+
+def test_a_model_that_cannot_be_read_is_a_problem() -> None:
+    text = _HEAD.replace("model: llama-3.1-8b", "model: {kind: decodr, parameters: 8B}") + "    status: recommended\n"
+    knowledge = load_texts({**small_texts(), "cases/x.yaml": text}, "kb", REGISTRY)
+    found = list(check_cases(KnowledgeBase(knowledge), "evaluator"))
+    assert {problem.code for problem in found} == {"bad-model"}
+    assert all(problem.place.file == "cases/x.yaml" for problem in found)
+
+
+def test_cases_outlive_the_day_they_ask_on(kb: whygpu.KnowledgeBase) -> None:
+    """Expectations do not hang on today's date: the same cases in five years."""
+    for case in kb.knowledge.cases:
+        assert [str(problem) for problem in check_case(kb, replace(case, on="2031-01-01"), "evaluator")] == []

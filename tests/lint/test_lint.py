@@ -1,0 +1,167 @@
+"""Each lint code: what it finds, where, and what it lets pass."""
+
+from __future__ import annotations
+
+import pytest
+from tests.load.small import small_texts
+
+from whygpu.api import REGISTRY
+from whygpu.lint.registry import CHECKS, lint
+from whygpu.load.knowledge import load_texts
+
+RULE = """rules:
+- id: try-it
+  title: Try it
+  when: WHEN
+  then: [THEN]
+  because: x
+  source: [runpod-25]
+  tests:
+  - {given: {workload.phase: inference}, expect: fires}
+"""
+
+
+def _found(text: str, name: str = "rules/x.yaml") -> list[str]:
+    """``line:column code`` of each warning about the file."""
+    knowledge = load_texts({**small_texts(), name: text}, "kb", REGISTRY)
+    return [
+        f"{item.place.line}:{item.place.column} {item.code}"
+        for item in lint(knowledge)
+        if item.place.file == name and item.severity == "warning"
+    ]
+
+
+def _rule(when: str, then: str = "advise: try-it") -> str:
+    return RULE.replace("WHEN", when).replace("THEN", then)
+
+
+def test_codes_are_distinct() -> None:
+    assert len({check.code for check in CHECKS}) == len(CHECKS) >= 15
+
+
+@pytest.mark.parametrize(
+    ("when", "then", "expected"),
+    [
+        ("[workload.phase == 'inference']", "advise: x", []),
+        ("[workload.phase == 'inference', workload.phase == 'training']", "advise: x", ["2:3 unsatisfiable"]),
+        ("[workload.phase == 'inference', workload.phase != 'inference']", "advise: x", ["2:3 unsatisfiable"]),
+        ("[workload.concurrency > 4, workload.concurrency < 3]", "advise: x", ["2:3 unsatisfiable"]),
+        ("[workload.concurrency > 4, workload.concurrency < 5]", "advise: x", []),
+        ("[workload.trains, not workload.trains]", "advise: x", ["2:3 unsatisfiable"]),
+        ("[{any: [workload.phase == 'inference', workload.trains]}, not workload.trains]", "advise: x", []),
+        ("[workload.trains, workload.trains]", "advise: x", ["4:27 duplicate-condition"]),
+        ("[workload.concurrency > 4, workload.concurrency > 2]", "advise: x", ["4:36 implied-condition"]),
+        (
+            "[\"workload.phase in ['training', 'inference']\", workload.phase == 'inference']",
+            "advise: x",
+            ["4:10 implied-condition"],
+        ),
+        ("[known(workload.concurrency), workload.concurrency > 2]", "advise: x", []),
+        ("[plan.count > 1]", "prefer: cost", ["4:10 rewards-more-cards"]),
+        ("[plan.tensor >= 2]", "prefer: cost", ["4:10 rewards-more-cards"]),
+        ("[plan.count > 1]", "avoid: cost", []),
+        ("[plan.count > 1, field.smallest_count > 1]", "prefer: cost", []),
+        ("[plan.count == 1]", "prefer: cost", []),
+        ("[gpu.family == 'T4']", "prefer: cost", ["2:3 unbounded-count"]),
+        ("[\"gpu.family in ['T4', 'L4']\", plan.count == 1]", "prefer: cost", []),
+        ("[gpu.family == 'T4', plan.count <= 8]", "prefer: cost", []),
+        ("[gpu.family == 'T4', plan.count == field.smallest_count]", "prefer: cost", []),
+        ("[gpu.family == 'T4']", "avoid: cost", []),
+        ("[gpu.family == 'T44']", "avoid: cost", ["4:10 no-such-value"]),
+        ("[model.kind == 'decodr']", "advise: x", ["4:10 no-such-value"]),
+        ("[gpu.vendor != 'nobody']", "avoid: cost", ["4:10 no-such-value"]),
+    ],
+)
+def test_rules(when: str, then: str, expected: list[str]) -> None:
+    assert _found(_rule(when, then)) == expected
+
+
+def test_untested() -> None:
+    text = _rule("[workload.phase == 'inference']")
+    assert _found(text[: text.index("  tests:")]) == ["2:3 no-test"]
+    assert _found(text.replace("expect: fires", "expect: silent")) == ["2:3 no-test"]
+
+
+def test_idle_override() -> None:
+    text = _rule("[workload.phase == 'inference']").replace("  source:", "  overrides: [OTHER]\n  source:")
+    assert _found(text.replace("OTHER", "fp16-training")) == []
+    assert _found(text.replace("OTHER", "no-training-at-all").replace("rules:\n", "rules:\n" + _OTHER)) == [
+        "9:3 idle-override"
+    ]
+
+
+_OTHER = """- id: no-training-at-all
+  title: No training at all
+  when: [workload.phase == 'training']
+  then: [advise: none]
+  because: x
+  source: [runpod-25]
+  tests: [{given: {workload.phase: training}, expect: fires}]
+"""
+
+
+TABLE = """tables:
+- id: try-table
+  title: Try table
+  hit: HIT
+  columns: [COLUMNS]
+  then: [advise]
+  because: x
+  rows:
+ROWS
+  tests:
+  - {given: {workload.phase: inference}, expect: none}
+"""
+
+
+def _table(hit: str, columns: str, *rows: str) -> list[str]:
+    written = "\n".join(
+        f"  - {{id: r{number}, if: [{row}], then: a, source: runpod-25}}" for number, row in enumerate(rows)
+    )
+    text = TABLE.replace("HIT", hit).replace("COLUMNS", columns).replace("ROWS", written)
+    return [item for item in _found(text, "tables/x.yaml") if "table" in item]
+
+
+def test_tables() -> None:
+    size, phase = "workload.size_class", "workload.phase"
+    assert _table("unique", size, "small", "medium", "large") == []
+    assert _table("unique", size, "small", "medium") == ["2:3 table-gap"]
+    assert _table("first", size, "small", "'-'") == []
+    assert _table("first", size, "'-'", "small") == ["10:5 table-shadowed"]
+    assert _table("any", size, "'-'", "small") == ["10:5 table-redundant"]
+    assert _table("collect", size, "small") == []
+    assert _table("unique", "workload.trains", "true") == ["2:3 table-gap"]
+    assert _table("unique", "workload.concurrency", "'< 4'", "'>= 4'") == []
+    assert _table("unique", "workload.concurrency", "'< 4'", "'> 4'") == ["2:3 table-gap"]
+    assert _table("unique", "workload.concurrency", "'< 4'", "'>= 8'") == ["2:3 table-gap"]
+    assert _table("unique", "workload.concurrency", "'>= 4'") == ["2:3 table-gap"]
+    assert _table("unique", f"{size}, {phase}", "small, '-'", "'!= small', inference") == ["2:3 table-gap"]
+
+
+def test_what_nobody_reads() -> None:
+    text = """names:
+  need.unread: {type: number, meaning: x}
+  need.concluded: {type: flag, meaning: x}
+  measured.idle: {type: number, meaning: x}
+values:
+  need.unread: workload.concurrency * 2
+references:
+- {id: never-cited, title: x, as_of: 2026-01-01}
+"""
+    rule = _rule("[workload.phase == 'inference']", "conclude: {need.concluded: true}")
+    assert _found(text + rule) == [
+        "3:19 unread-conclusion",
+        "6:16 unread-value",
+        "4:18 unused-name",
+        "8:3 unused-source",
+    ]
+
+
+def test_models() -> None:
+    model = "{id: mine, name: Mine, kind: decoder, parameters: 1000, active_parameters: 2000, source: litgpt-config}"
+    assert _found(f"models:\n- {model}\n", "facts/x.yaml") == ["2:3 bad-model"]
+    texts = small_texts()
+    texts["questions.yaml"] = texts["questions.yaml"].replace("assume: llama-3.1-8b", "assume: llama-3.1-9b")
+    found = [item for item in lint(load_texts(texts, "kb", REGISTRY)) if item.code == "no-such-model"]
+    assert "'llama-3.1-9b', which is no preset" in " ".join(item.message for item in found)
+    assert all(item.place.file == "questions.yaml" for item in found)
