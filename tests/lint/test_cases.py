@@ -7,26 +7,28 @@ from dataclasses import replace
 import pytest
 from tests.load.small import small_texts
 
-import whygpu
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.chain.engines import EngineName
 from whygpu.lint.cases import check_case, check_cases
+from whygpu.load.files import default_root, read_texts
 from whygpu.load.knowledge import load_texts
 
-CASES = [case.id for case in whygpu.load().knowledge.cases]
+ROOT = default_root()
+KB = KnowledgeBase(load_texts(read_texts(ROOT), str(ROOT), REGISTRY))
+CASES = [case.id for case in KB.knowledge.cases]
 
 
 @pytest.mark.parametrize("engine", ["durable", "evaluator"])
 @pytest.mark.parametrize("name", CASES)
-def test_case_of_the_knowledge_base(kb: whygpu.KnowledgeBase, name: str, engine: EngineName) -> None:
-    case = next(case for case in kb.knowledge.cases if case.id == name)
-    assert [str(problem) for problem in check_case(kb, case, engine)] == []
+def test_case_of_the_knowledge_base(name: str, engine: EngineName) -> None:
+    case = next(case for case in KB.knowledge.cases if case.id == name)
+    assert [str(problem) for problem in check_case(KB, case, engine)] == []
 
 
-def test_every_case_cites_a_claim(kb: whygpu.KnowledgeBase) -> None:
-    assert len(kb.knowledge.cases) >= 25
-    for case in kb.knowledge.cases:
-        assert set(case.sources) & set(kb.knowledge.claims), case.id
+def test_every_case_cites_a_claim() -> None:
+    assert len(KB.knowledge.cases) >= 25
+    for case in KB.knowledge.cases:
+        assert set(case.sources) & set(KB.knowledge.claims), case.id
 
 
 _HEAD = """cases:
@@ -88,7 +90,7 @@ def test_a_model_that_cannot_be_read_is_a_problem() -> None:
     assert all(problem.place.file == "cases/x.yaml" for problem in found)
 
 
-def test_cases_outlive_the_day_they_ask_on(kb: whygpu.KnowledgeBase) -> None:
+def test_cases_outlive_the_day_they_ask_on() -> None:
     """Expectations do not hang on today's date: the same cases in five years."""
-    for case in kb.knowledge.cases:
-        assert [str(problem) for problem in check_case(kb, replace(case, on="2031-01-01"), "evaluator")] == []
+    for case in KB.knowledge.cases:
+        assert [str(problem) for problem in check_case(KB, replace(case, on="2031-01-01"), "evaluator")] == []

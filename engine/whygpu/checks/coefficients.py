@@ -4,7 +4,7 @@ source.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,18 +117,20 @@ class Coefficients:
             self._memo[seen] = found
         return found
 
-    def rows(self, name: str, contexts: Sequence[Context], cards: object) -> NDArray[np.float64]:
-        """The figure for each context as columns of low, likely and high; one column where all are alike.
+    def rows(
+        self, name: str, base: Context, cards: object, contexts: Callable[[], Sequence[Context]]
+    ) -> NDArray[np.float64]:
+        """The figure for each kind of card as columns of low, likely and high; one column where all are alike.
 
-        `contexts` differ in the words of the `cards` only, so that what was picked for the same cards and the same other words
-        is not picked again. Raises KeyError where no coefficient has the name.
+        `contexts` gives the words of each kind: those of `base` and the card's own. What was picked for the same cards
+        and the same other words is not picked again. Raises KeyError where no coefficient has the name.
         """
         keys = self._keys.get(name, ())
-        seen = (name, id(cards), *[contexts[0].get(key) for key in keys])
+        seen = (name, id(cards), *[base.get(key) for key in keys])
         known = self._rows.get(seen)
         if known is not None and known[0] is cards:
             return known[1]
-        picked = [self.pick(name, context) for context in contexts]
+        picked = [self.pick(name, context) for context in contexts()]
         if all(figure is picked[0] for figure in picked):
             picked = picked[:1]
         rows = np.array([[c.low for c in picked], [c.likely for c in picked], [c.high for c in picked]])

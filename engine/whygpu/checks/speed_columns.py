@@ -63,7 +63,12 @@ class Columns:
     nodes: FloatArray
     gathers: FloatArray
     coefficients: Coefficients
-    contexts: tuple[Mapping[str, str], ...]
+    base: Mapping[str, str]
+
+    @property
+    def contexts(self) -> tuple[Mapping[str, str], ...]:
+        """The words that coefficients may depend on, for each kind of card."""
+        return tuple({**self.base, **_words(kind)} for kind in self.device.kinds)
 
     @classmethod
     def of(
@@ -84,13 +89,12 @@ class Columns:
         )
         tensor, pipeline, data, nodes, gathers = (np.broadcast_to(column, (device.size,)) for column in table.T)
         base = setup.context(shape)
-        contexts = tuple({**base, **_words(kind)} for kind in device.kinds)
-        return cls(shape, setup, device, tensor, pipeline, data, nodes, gathers, coefficients, contexts)
+        return cls(shape, setup, device, tensor, pipeline, data, nodes, gathers, coefficients, base)
 
     def more_is_better(self, name: str) -> FloatArray:
         """A coefficient as rows worst, likely, best, where a greater figure is the faster one."""
         kinds = self.device.kinds
-        rows: FloatArray = self.coefficients.rows(name, self.contexts, kinds)
+        rows: FloatArray = self.coefficients.rows(name, self.base, kinds, lambda: self.contexts)
         return rows[:, self.device.kind] if rows.shape[1] > 1 else np.broadcast_to(rows, (3, self.device.size))
 
     def less_is_better(self, name: str) -> FloatArray:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     Finding = tuple[Place, str, str]
 
-_LEAST_NEIGHBOURS = 2  # the median of fewer is one opinion
 _SHOWN = 8
 
 
@@ -39,14 +38,14 @@ def far_prices(knowledge: Knowledge) -> Iterator[Finding]:
         asked = _asked(members)
         for offering in members:
             others = [price for provider, price in asked.items() if provider != offering.provider]
-            if len(others) < _LEAST_NEIGHBOURS or _has_cheaper(offering, members):
+            if not others or _has_cheaper(offering, members):
                 continue
             usual = median(others)
             if not band.low * usual <= _each(offering) <= band.high * usual:
                 yield (
                     offering.place,
                     f"offering '{offering.id}' is ${_each(offering):.3g} an hour for one '{card}'; the median of what "
-                    f"{len(others)} other {of_class} providers ask ({kind}) is ${usual:.3g}",
+                    f"others ask ({kind}, {of_class}) is ${usual:.3g}",
                     "'usd_per_hour' is for the whole row of 'count' cards; where it cannot be trusted, say why with "
                     "'suspect:', and it is shown but never used",
                 )

@@ -52,13 +52,24 @@ _LISTS = frozenset(
 _MAPPINGS = frozenset({"about", "documents", "names", "values"})
 
 
-def load_texts(texts: ReadOnly[str, str], root: str, registry: Registry) -> Knowledge:
-    """Build the knowledge base from file texts; raises KnowledgeBaseError with every problem."""
+def load_texts(texts: ReadOnly[str, str], root: str, registry: Registry, *, cases: bool = True) -> Knowledge:
+    """Build the knowledge base from file texts; raises KnowledgeBaseError with every problem.
+
+    Without ``cases`` the files of worked cases are not read (but hashed like all others): to give advice takes none.
+    """
     problems: list[Problem] = []
-    knowledge = _Assembly(texts, root, registry, problems).build()
+    read = texts if cases else {name: text for name, text in texts.items() if not name.startswith("cases/")}
+    knowledge = _Assembly(read, root, registry, problems).build(_hash(texts))
     if knowledge is None or problems:
         raise KnowledgeBaseError([_with_snippet(problem, texts) for problem in problems])
     return knowledge
+
+
+def _hash(texts: ReadOnly[str, str]) -> str:
+    digest = hashlib.sha256()
+    for name, text in sorted(texts.items()):
+        digest.update(f"{name}\0{len(text)}\0{text}".encode())
+    return digest.hexdigest()[:16]
 
 
 def _with_snippet(problem: Problem, texts: ReadOnly[str, str]) -> Problem:
@@ -84,8 +95,8 @@ class _Assembly:
         self._lists: dict[str, list[tuple[str, Node]]] = {}
         self._mappings: dict[str, list[Node]] = {}
 
-    def build(self) -> Knowledge | None:
-        """The knowledge base; None, with problems added, where something is wrong.
+    def build(self, digest: str) -> Knowledge | None:
+        """The knowledge base, whose files have the ``digest``; None, with problems added, where something is wrong.
 
         Stage by stage: what builds on a file that cannot be read, or on a name that is not declared well, would only
         echo the first problem.
@@ -130,7 +141,7 @@ class _Assembly:
             return None
         knowledge = Knowledge(
             version=version,
-            hash=self._hash(),
+            hash=digest,
             root=self._root,
             documents=MappingProxyType(documents),
             claims=MappingProxyType(claims),
@@ -226,12 +237,6 @@ class _Assembly:
             if version is not None:
                 return version
         return "unversioned"
-
-    def _hash(self) -> str:
-        digest = hashlib.sha256()
-        for name, text in sorted(self._texts.items()):
-            digest.update(f"{name}\0{len(text)}\0{text}".encode())
-        return digest.hexdigest()[:16]
 
 
 __all__ = ["Registry", "default_root", "load_texts", "read_texts"]

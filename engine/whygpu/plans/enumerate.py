@@ -209,7 +209,16 @@ def cards_of(knowledge: Knowledge) -> Cards:
 
 
 def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Targets) -> Field:
-    """Every plan on the ``allowed`` cards, spread until it meets the work, or as far as it may be."""
+    """Every plan on the ``allowed`` cards, spread until it meets the work, or as far as it may be.
+
+    The plans of the last few works are kept: answers about money, operation or priorities do not change them.
+    """
+    return _enumerated(work, allowed.tobytes(), options, targets)
+
+
+@lru_cache(maxsize=32)
+def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> Field:
+    allowed = np.frombuffer(allowed_bytes, dtype=np.bool_)
     cards = cards_of(work.knowledge)
     search = _Search(work, cards, options)
     for setup in _ways(work, options):
@@ -283,11 +292,17 @@ class _Search:
         least = np.full(len(usable), np.inf)
         held = np.zeros_like(members)
         floors: dict[tuple[int, int], float] = {}
+        tried: set[tuple[int, int, int]] = set()
         for split in self._splits:
+            if not setup.trains:
+                load = (split.tensor, split.pipeline, setup.requests_per_replica(split.data))
+                if load in tried:
+                    continue  # more replicas of one request each need no less than those before
+                tried.add(load)
             group = members & ~held & (split.tensor <= per_node) & (split.cards <= per_node * self._options.max_nodes)
             if not group.any():
                 continue
-            if not setup.trains:
+            if not setup.trains and split.data > 1:
                 shard = (split.tensor, split.pipeline)
                 if shard not in floors:
                     floors[shard] = self._floor(setup, split)
