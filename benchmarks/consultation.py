@@ -3,8 +3,9 @@
     python benchmarks/consultation.py [--rules 100 150 500 1000 2000] [--plans 300] [--repeat 30] [--kb DIR]
 
 The knowledge base's own rules are repeated under new ids until there are as many as asked; the catalogue is cut to as
-many accelerators as give about that many plans. Times are medians of warm runs, in milliseconds, of ``kb.advise`` up
-to the recommendation.
+many accelerators as give about that many plans. Times are medians in milliseconds of ``kb.advise`` up to the
+recommendation: first with another budget each time (the plans of the last works are kept, as in the wizard), then with
+another load each time, which sizes all plans anew. Stages are those of the first.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from typing import Any
 
 import whygpu
 from whygpu import consult as consult_module
+from whygpu.chain.engines import EngineName
 from whygpu.chain.strata import stratify
 
+ENGINES: tuple[EngineName, ...] = ("durable", "evaluator")
 ANSWERS = {"phase": "inference", "model": "llama-3.1-70b", "concurrency": 8}
 STAGES = {
     "_answer": "answers",
@@ -79,6 +82,16 @@ def timed_stages() -> dict[str, float]:
     return spent
 
 
+def advise_ms(kb: whygpu.KnowledgeBase, engine: EngineName, answers: list[dict[str, Any]]) -> float:
+    """Median milliseconds from each of the answers to its recommendation."""
+    times: list[float] = []
+    for item in answers:
+        start = time.perf_counter()
+        _ = kb.advise(item, engine=engine).recommendation
+        times.append(time.perf_counter() - start)
+    return 1e3 * statistics.median(times)
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -94,22 +107,32 @@ def main() -> int:
     spent = timed_stages()
     rows: list[dict[str, Any]] = []
     for rules in options.rules:
-        for engine in ("durable", "evaluator"):
+        for engine in ENGINES:
             base = enlarged(kb, rules, options.plans)
             start = time.perf_counter()
             plans = len(base.consult(ANSWERS, engine=engine).alive)
             first = time.perf_counter() - start
-            times: list[float] = []
             spent.clear()
-            for _ in range(options.repeat):
-                start = time.perf_counter()
-                _ = base.advise(ANSWERS, engine=engine).recommendation
-                times.append(time.perf_counter() - start)
+            budgets = [{**ANSWERS, "budget_per_hour": 20.0 + number} for number in range(options.repeat)]
+            median = advise_ms(base, engine, budgets)
             stages = {stage: 1e3 * seconds / options.repeat for stage, seconds in spent.items()}
-            median = 1e3 * statistics.median(times)
+            loads = [{**ANSWERS, "concurrency": 9 + number} for number in range(options.repeat)]
+            new_work = advise_ms(base, engine, loads)
             split = ", ".join(f"{stage} {value:.1f}" for stage, value in stages.items())
-            print(f"{rules:5} rules x {plans} plans, {engine:9} {median:7.1f} ms  ({split}; first {1e3 * first:.0f})")
-            rows.append({"rules": rules, "plans": plans, "engine": engine, "median_ms": median, "stages_ms": stages})
+            print(
+                f"{rules:5} rules x {plans} plans, {engine:9} {median:6.1f} ms, new work {new_work:6.1f} ms "
+                f"({split}; first {1e3 * first:.0f})"
+            )
+            rows.append(
+                {
+                    "rules": rules,
+                    "plans": plans,
+                    "engine": engine,
+                    "median_ms": median,
+                    "new_work_ms": new_work,
+                    "stages_ms": stages,
+                }
+            )
     command = [
         sys.executable,
         "-m",

@@ -8,9 +8,8 @@ which an engine fires rules.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
-
-import networkx as nx
 
 from whygpu.errors import Problem
 from whygpu.knowledge import Conclude, Rule
@@ -19,7 +18,8 @@ from whygpu.language.tree import Expression, names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from whygpu.errors import Place
+    import networkx as nx
+
     from whygpu.knowledge import DerivedValue
 
 
@@ -56,17 +56,37 @@ def used_names(trees: Iterable[Expression], values: Mapping[str, DerivedValue]) 
 
 
 def value_cycles(values: Mapping[str, DerivedValue]) -> list[Problem]:
-    """A problem for each circle of derived values."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    for value in values.values():
-        graph.add_node(value.name)
-        graph.add_edges_from((value.name, inner.name) for inner in names(value.expression) if inner.name in values)
-    cycles = (tuple(cycle) for cycle in nx.simple_cycles(graph))
-    turned = sorted(cycle[(at := cycle.index(min(cycle))) :] + cycle[:at] for cycle in cycles)
+    """A problem for each group of derived values that depend on one another in a circle."""
+    before = {
+        value.name: {inner.name for inner in names(value.expression) if inner.name in values}
+        for value in values.values()
+    }
     return [
         Problem("circular", f"derived values in a circle: {' -> '.join(cycle)} -> {cycle[0]}", values[cycle[0]].place)
-        for cycle in turned
+        for cycle in circles(before)
     ]
+
+
+def circles(before: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
+    """One circle of each group of nodes that reach one another, given what each comes after.
+
+    networkx finds them; it is imported only where there are any, because that takes as long as loading half the facts.
+    """
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError:
+        import networkx as nx  # noqa: PLC0415
+
+        graph: nx.DiGraph[str] = nx.DiGraph((late, early) for late, earlier in before.items() for early in earlier)
+        groups = [group for group in nx.strongly_connected_components(graph) if _is_circle(graph, group)]
+        found = (nx.find_cycle(graph.subgraph(group), min(group)) for group in groups)
+        return sorted(tuple(edge[0] for edge in edges) for edges in found)
+    return []
+
+
+def _is_circle(graph: nx.DiGraph[str], group: set[str]) -> bool:
+    first = min(group)
+    return len(group) > 1 or graph.has_edge(first, first)
 
 
 def stratify(rules: Iterable[Rule], values: Mapping[str, DerivedValue]) -> tuple[Strata, list[Problem]]:
@@ -78,45 +98,60 @@ def stratify(rules: Iterable[Rule], values: Mapping[str, DerivedValue]) -> tuple
         for effect in rule.effects:
             if isinstance(effect, Conclude):
                 concluders.setdefault(effect.name, []).append(rule.id)
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(by_id)
+    uses = {rule.id: used_names([rule.condition], values) for rule in rules}
+    before: dict[str, set[str]] = {
+        rule.id: {other for name in uses[rule.id] for other in concluders.get(name, ())} for rule in rules
+    }
     for rule in rules:
-        for name in used_names([rule.condition], values):
-            graph.add_edges_from((other, rule.id) for other in concluders.get(name, ()))
-    problems = [*_override_problems(rules, by_id)]
-    for rule in rules:
-        graph.add_edges_from((rule.id, other) for other in rule.overrides if other in by_id)
-    stage = {rule.id: _stage(rule) for rule in rules}
-    problems += _circles(graph, by_id)
-    for rule in rules:
-        fields = sorted(name for name in used_names([rule.condition], values) if name.startswith("field."))
-        if fields and stage[rule.id] < 2:
-            problems.append(
-                Problem(
-                    "wrong-stage",
-                    f"rule '{rule.id}' depends on {fields[0]}, which is known only after the hard rules",
-                    rule.place,
-                    "let it prefer or avoid instead",
-                )
-            )
-    for early, late in graph.edges:
-        if stage[early] > stage[late]:
-            problems.append(
-                Problem(
-                    "wrong-stage",
-                    f"rule '{late}' is judged before '{early}', which it depends on or is overridden by",
-                    by_id[late].place,
-                    "a rule once per consultation comes before rules per plan, hard before soft",
-                )
-            )
+        for other in rule.overrides:
+            if other in by_id:
+                before[other].add(rule.id)
+    problems = [
+        *_override_problems(rules, by_id),
+        *_circular_rules(before, by_id),
+        *_stage_problems(before, by_id, uses),
+    ]
     if problems:
         return Strata((), (), ()), problems
     depth: dict[str, int] = {}
-    for rule_id in nx.lexicographical_topological_sort(graph):
-        before = [other for other in graph.predecessors(rule_id) if stage[other] == stage[rule_id]]
-        depth[rule_id] = max((depth[other] + 1 for other in before), default=0)
-    layers = [_layers([rule for rule in rules if stage[rule.id] == number], depth, concluders) for number in range(3)]
+    for rule_id in TopologicalSorter(before).static_order():
+        earlier = [other for other in before[rule_id] if _stage(by_id[other]) == _stage(by_id[rule_id])]
+        depth[rule_id] = max((depth[other] + 1 for other in earlier), default=0)
+    layers = [_layers([rule for rule in rules if _stage(rule) == number], depth, concluders) for number in range(3)]
     return Strata(*layers), []
+
+
+def _circular_rules(before: Mapping[str, set[str]], by_id: Mapping[str, Rule]) -> Iterator[Problem]:
+    for circle in circles(before):
+        text = " -> ".join(circle)
+        yield Problem(
+            "circular",
+            f"rules in a circle: {text}: each needs what the next concludes or overrides",
+            by_id[circle[0]].place,
+        )
+
+
+def _stage_problems(
+    before: Mapping[str, set[str]], by_id: Mapping[str, Rule], uses: Mapping[str, set[str]]
+) -> Iterator[Problem]:
+    """Rules that would be judged before something they depend on is settled."""
+    for rule in by_id.values():
+        fields = sorted(name for name in uses[rule.id] if name.startswith("field."))
+        if fields and _stage(rule) < 2:
+            yield Problem(
+                "wrong-stage",
+                f"rule '{rule.id}' depends on {fields[0]}, which is known only after the hard rules",
+                rule.place,
+                "let it prefer or avoid instead",
+            )
+        for early in sorted(before[rule.id]):
+            if _stage(by_id[early]) > _stage(rule):
+                yield Problem(
+                    "wrong-stage",
+                    f"rule '{rule.id}' is judged before '{early}', which it depends on or is overridden by",
+                    rule.place,
+                    "a rule once per consultation comes before rules per plan, hard before soft",
+                )
 
 
 def _stage(rule: Rule) -> int:
@@ -134,19 +169,6 @@ def _override_problems(rules: tuple[Rule, ...], by_id: Mapping[str, Rule]) -> It
                     f"rule '{rule.id}' is judged per plan and cannot override '{other}', which is not",
                     rule.place,
                 )
-
-
-def _circles(graph: nx.DiGraph[str], by_id: Mapping[str, Rule]) -> Iterator[Problem]:
-    for group in nx.strongly_connected_components(graph):
-        first = min(group)
-        if len(group) > 1 or graph.has_edge(first, first):
-            circle = " -> ".join([*(edge[0] for edge in nx.find_cycle(graph.subgraph(group), first)), ""]).removesuffix(
-                " -> "
-            )
-            place: Place = by_id[first].place
-            yield Problem(
-                "circular", f"rules in a circle: {circle}: each needs what the next concludes or overrides", place
-            )
 
 
 def _layers(rules: list[Rule], depth: Mapping[str, int], concluders: Mapping[str, list[str]]) -> tuple[Stratum, ...]:

@@ -54,8 +54,17 @@ class Reading:
             word, inner = next(iter(node.items.items()))
             parts = self.conditions(inner, what)
             return AllOf(parts) if word == "all" else AnyOf(parts)
-        problem(self.problems, node, "wrong-type", f"a condition of {what} is a text, {{all: [...]}} or {{any: [...]}}")
+        message = f"a condition of {what} is a text, {{all: [...]}} or {{any: [...]}}, not {kind_of(node)}"
+        problem(self.problems, node, "wrong-type", message, self._as_condition(node))
         return None
+
+    def _as_condition(self, node: Node) -> str:
+        """How to write what was probably meant: ``workload.phase: training`` is a comparison elsewhere."""
+        if isinstance(node, Mapping) and len(node.items) == 1:
+            name, value = next(iter(node.items.items()))
+            if name in self.vocabulary and isinstance(value, Scalar):
+                return f"write {name} == {value.text if self.vocabulary[name].kind == 'number' else repr(value.text)}"
+        return "for example workload.phase == 'inference'"
 
     def conditions(self, node: Node | None, what: str) -> tuple[ConditionTree, ...]:
         """A list of conditions; a single one counts as a list of one."""

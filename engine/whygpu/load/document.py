@@ -60,6 +60,7 @@ _WORDS: dict[str, Value] = {
     "FALSE": False,
 }
 _MAX_DIGITS = 40
+_BRACED = re.compile(r"(:|-)\s+[{\[][^{}\[\]]*[}\]]\s*\Z")
 _ODD = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -175,7 +176,10 @@ def _start(event: Event) -> tuple[int, int]:
 
 
 _MENDS = (
-    ("mapping values are not allowed", "a text with ': ' in it needs quotes; or this line is indented too far"),
+    (
+        "mapping values are not allowed",
+        "a text with ': ' in it needs quotes; a list or mapping inside begins on the next line",
+    ),
     ("did not find expected key", "check the indentation, and that a text with quotes inside is quoted as a whole"),
     ("did not find expected '-' indicator", "check the indentation: the items of a list begin in the same column"),
     ("did not find expected ',' or", "a bracket is not closed, or a text with , : [ ] { or } in it needs quotes"),
@@ -210,6 +214,8 @@ def _syntax_problem(error: yaml.YAMLError, document: Document) -> Problem:
             document.line(line),
         )
     help_text = next((mend for sign, mend in _MENDS if sign in reason), None)
+    if "expected key" in reason and _BRACED.search(lines[line - 1][: max(column - 1, 0)]):
+        help_text = "a text that begins with { or [ needs quotes around the whole of it"
     place = Place(document.name, line, column)
     return Problem("yaml-syntax", f"not valid YAML: {reason}", place, help_text, document.line(line) or None)
 

@@ -106,10 +106,13 @@ class EffectReader:
             yield Require(condition)
 
     def _conclude(self, node: Node) -> Iterator[Effect]:
-        fields = Fields.of(node, f"'conclude' of {self._what}", self._problems)
-        for name in fields.keys() if fields else ():
-            inner = fields.get(name) if fields else None
-            key = fields.node.keys[name] if fields else node
+        if not isinstance(node, Mapping):
+            message = f"'conclude' of {self._what} takes a name and its value, not {kind_of(node)}"
+            self._add(node, "wrong-type", message, "for example {workload.size_class: small}")
+            return
+        fields = Fields(node, f"'conclude' of {self._what}", self._problems)
+        for name in fields.keys():
+            inner, key = fields.get(name), node.keys[name]
             if inner is None:
                 self._add(key, "wrong-type", f"{self._what} concludes '{name}' without a value")
             elif self.concludable(name, key):

@@ -1,0 +1,128 @@
+"""The measurements as they are read, and what becomes of each: compared, or left out with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+Row: TypeAlias = Mapping[str, Any]
+
+COMPARED_KINDS = frozenset({"measured", "vendor_measured", "file_size", "paper", "paper_formula"})
+FILES = ("memory_inference.yaml", "memory_training.yaml", "throughput.yaml")
+
+WEIGHTS_AND_KV = "weights and KV"
+INFERENCE_MEMORY = "inference memory, total"
+TRAINING_MEMORY = "training memory"
+DECODE = "decode speed"
+PROMPT = "prompt speed"
+REQUEST = "whole requests (prompt and output)"
+VISION = "vision speed"
+TRAINING_SPEED = "training speed"
+KINDS = (WEIGHTS_AND_KV, INFERENCE_MEMORY, TRAINING_MEMORY, DECODE, PROMPT, REQUEST, VISION, TRAINING_SPEED)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a plan needs on each card, and what the card has; bytes."""
+
+    needed: float
+    usable: float
+
+    @property
+    def fits(self) -> bool:
+        return self.needed <= self.usable
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One measurement and its estimate, in the measurement's unit. `peers` are other tools' figures, where they say
+    one; `held` is there for rows measured on a named card.
+    """
+
+    kind: str
+    family: str
+    id: str
+    measured: float
+    low: float
+    likely: float
+    high: float
+    peers: Mapping[str, float] = field(default_factory=dict)
+    held: Held | None = None
+
+    @property
+    def error(self) -> float:
+        """Relative error of the likely figure."""
+        return self.likely / self.measured - 1
+
+    @property
+    def inside(self) -> bool:
+        """Whether the range holds the measurement, to the last digit that is printed of it (0.5%)."""
+        return self.low * 0.995 <= self.measured <= self.high * 1.005
+
+    @property
+    def half_width(self) -> float:
+        """Half of the range, relative to the likely figure."""
+        return (self.high - self.low) / 2 / self.likely
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A row of a compared kind that is not compared, and why."""
+
+    family: str
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FitSeen:
+    """A row that says whether something ran on a card, and what is estimated. `held` is None where it cannot be."""
+
+    family: str
+    id: str
+    ran: bool
+    held: Held | None
+    reason: str = ""
+
+
+Outcome: TypeAlias = Compared | LeftOut
+
+
+class DataMissingError(Exception):
+    """The measurements are not where they were looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """The rows of the kinds that are compared, and the rows on what fits."""
+
+    inference_memory: tuple[Row, ...]
+    training_memory: tuple[Row, ...]
+    inference_speed: tuple[Row, ...]
+    training_speed: tuple[Row, ...]
+    fits: tuple[Row, ...]
+    other: int
+
+    @classmethod
+    def read(cls, folder: Path) -> Measurements:
+        """Raises DataMissingError where a file is absent."""
+        files = [_load(folder / name) for name in FILES]
+        memory, training, speed = files
+        groups = [memory["rows"], training["rows"], speed["inference"], speed["training"]]
+        wanted = [tuple(row for row in rows if row.get("kind") in COMPARED_KINDS) for rows in groups]
+        fits = tuple(row for file in files for row in file.get("fits") or ())
+        other = sum(len(rows) for rows in groups) - sum(len(rows) for rows in wanted)
+        return cls(*wanted, fits=fits, other=other)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise DataMissingError(f"no measurements at {path}: name their directory with --data")
+    content = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    if not isinstance(content, dict):
+        raise DataMissingError(f"{path} holds no table of measurements")
+    return content
