@@ -51,8 +51,9 @@ def enlarged(kb: whygpu.KnowledgeBase, rules: int, plans: int) -> whygpu.Knowled
         for copy in range(-(-rules // len(own)))
         for rule in own
     ][:rules]
-    formats = len({(plan.format, plan.method) for head in kb.advise(ANSWERS).plans for plan in (head, *head.variants)})
-    cards = dict(list(knowledge.catalogue.accelerators.items())[: max(plans // formats, 1)])
+    every = len(kb.consult(ANSWERS, engine="evaluator").alive)
+    accelerators = list(knowledge.catalogue.accelerators.items())
+    cards = dict(accelerators[: max(round(plans * len(accelerators) / every), 1)])
     offerings = tuple(item for item in knowledge.catalogue.offerings if item.accelerator in cards)
     catalogue = replace(knowledge.catalogue, accelerators=MappingProxyType(cards), offerings=offerings)
     strata, problems = stratify(many, knowledge.values)

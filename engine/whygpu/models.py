@@ -1,8 +1,9 @@
-"""From what the answers say of the model to its shape: a preset, a mapping of sizes, or a Hugging Face config.json."""
+"""From what the answers say of the model to its shape: a preset, a mapping of sizes, a config.json or a weights file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whygpu import intake
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from whygpu.checks.shape import ModelShape
     from whygpu.intake import IntakeProblem
 
-_WORDS = frozenset({"name", "kind", "task", "id", "config"})
+_WORDS = frozenset({"name", "kind", "task", "id", "config", "safetensors", "gguf"})
 
 
 def shape_of(model: str | Mapping[str, Any], catalogue: Catalogue, place: Place) -> tuple[ModelShape, tuple[str, ...]]:
@@ -28,7 +29,21 @@ def shape_of(model: str | Mapping[str, Any], catalogue: Catalogue, place: Place)
     if shape is None:
         errors = [_problem(item, place) for item in found if item.severity == "error"]
         raise AnswerError(errors or [Problem("bad-model", "the model cannot be understood", place)])
-    return shape, tuple(f"{item.path} {item.message}".strip() for item in found)
+    said = [f"{item.path} {item.message}".strip() for item in found]
+    if shape.stored_format and shape.stored_format not in catalogue.formats:
+        shape, note = _in_known_format(shape, catalogue)
+        said.append(note)
+    return shape, tuple(said)
+
+
+def _in_known_format(shape: ModelShape, catalogue: Catalogue) -> tuple[ModelShape, str]:
+    """The shape of a file in a format that the catalogue lacks, as if in the nearest by bits; its sizes stay exact."""
+    parts = {part.name: part.parameters for part in shape.parts}
+    bits = sum(parts[name] * each for name, each in shape.stored_bits) / shape.parameters
+    runs = [item for item in catalogue.formats.values() if shape.file_kind != "gguf" or "llama.cpp" in item.runtimes]
+    nearest = min(runs or catalogue.formats.values(), key=lambda item: abs(item.bits_per_weight - bits))
+    note = f"is in the format {shape.stored_format}, which is not in the catalogue: it is run as {nearest.name}"
+    return replace(shape, stored_format=nearest.id), note
 
 
 def _readable(model: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 
 import whygpu
 from whygpu.imports import target
+from whygpu.load.knowledge import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,7 @@ _LOADED: dict[tuple[tuple[str, str], ...], Knowledge] = {}
 
 @pytest.fixture(autouse=True)
 def _load_once(kb: whygpu.KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
-    load, load_texts = whygpu.load, target.load_texts
+    load = whygpu.load
 
     def kept(path: str | Path | None = None) -> whygpu.KnowledgeBase:
         return kb if path is None else load(path)

@@ -41,7 +41,8 @@ references:
 providers:
 - {id: our-host, name: Our host, class: own, source: our-contract}
 offerings:
-- {id: our-t4, provider: our-host, accelerator: t4, count: 1, price_kind: reserved, usd_per_hour: 0.2, as_of: 2026-10-01,
+- {id: our-t4, provider: our-host, accelerator: t4, count: 1, price_kind: reserved, usd_per_hour: 0.2,
+    as_of: 2026-10-01,
     source: our-contract}
 
 # Bought, too.

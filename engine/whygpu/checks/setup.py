@@ -81,12 +81,19 @@ class Format:
 
     def weight_bytes(self, shape: ModelShape) -> float:
         """Bytes of all weights of a model in this format, unsharded: sum over the parts of parameters * bits / 8."""
-        if not self.parts:
+        if not self.parts and shape.stored_format != self.id:
             return shape.parameters * self.bits_per_weight / 8
         return sum(part.parameters * self.bits_in(shape, part.name) for part in shape.parts) / 8
 
     def bits_in(self, shape: ModelShape, part: str) -> float:
-        """Bits of one weight of the part in this model. A tied token table is the head too, so it has the head's."""
+        """Bits of one weight of the part in this model: as its file has it, where that is in this format.
+
+        A tied token table is the head too, so it has the head's.
+        """
+        if shape.stored_format == self.id:
+            for name, bits in shape.stored_bits:
+                if name == part:
+                    return bits
         return self.bits_of("head" if part == "embedding" and shape.tied_embeddings else part)
 
     def effective_bits(self, shape: ModelShape) -> float:

@@ -76,6 +76,8 @@ class ModelShape:
     `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
     most (the largest neighbouring tensors, FP32). `trained_parameters` are those a full fine-tuning trains, where
     that is not all (the denoiser of a pipeline). `assumed` names the fields that were derived or assumed, not given.
+    Of a model read from its file, `stored_format` is the format that the file is in, `stored_bits` the bits it takes
+    for a weight of each part, scales included, and `file_kind` gguf or safetensors.
     """
 
     name: str
@@ -121,6 +123,9 @@ class ModelShape:
     source: tuple[str, ...] = ()
     id: str = ""
     parts: tuple[Part, ...] = field(default=())
+    stored_format: str = ""
+    stored_bits: tuple[tuple[str, float], ...] = ()
+    file_kind: str = ""
 
     def __post_init__(self) -> None:
         """Fill in what follows from the rest, so that checks need not derive it again: cache groups and parts."""

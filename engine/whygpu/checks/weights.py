@@ -88,6 +88,8 @@ def _split_terms(shape: ModelShape, number_format: Format, split: Split, copied:
 
 
 def _mixture(shape: ModelShape, number_format: Format) -> str:
+    if shape.stored_format == number_format.id:
+        return "as the file has them"
     if not number_format.parts:
         return ""
     listed = ", ".join(

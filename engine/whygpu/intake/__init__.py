@@ -1,4 +1,4 @@
-"""Model intake: a preset, a mapping of sizes, or a Hugging Face config.json becomes a ModelShape.
+"""Model intake: a preset, a mapping of sizes, a config.json or a weights file becomes a ModelShape.
 
 Nothing here raises on bad input: each reader returns the shape, or None, and the problems found.
 """

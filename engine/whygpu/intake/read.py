@@ -6,23 +6,38 @@ import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from whygpu.checks.coefficients import Coefficients
+from whygpu.intake.gguf_shape import from_gguf
 from whygpu.intake.hf_config import from_hf_config
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.mapping import from_mapping
 from whygpu.intake.preset import from_preset
 from whygpu.intake.problems import IntakeProblem, IntakeResult
+from whygpu.intake.safetensors_shape import from_safetensors
 from whygpu.intake.sizes import SizeTable
 
 SIZES_TABLE = "shape-by-parameters"
 BESIDE_CONFIG = ("config", "name", "parameters", "active_parameters")
 MOST_BYTES = 4 * 2**20
+MOST_PATH = 4096
+
+
+class FileReader(Protocol):
+    """Reads a weights file into a shape."""
+
+    def __call__(self, given: str, sizes: SizeTable, *, name: str = "") -> IntakeResult:
+        """Never raises on bad input."""
+
+
+FILES: Mapping[str, FileReader] = {"safetensors": from_safetensors, "gguf": from_gguf}
 
 
 def read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: Coefficients) -> IntakeResult:
-    """Read a preset's id, a mapping of sizes, or {config: a config.json or its path} into a shape.
+    """Read a preset's id, a mapping of sizes, {config: a config.json or its path} or a weights file into a shape.
+
+    A file is {safetensors: a file, an index or a folder} or {gguf: a file or a folder}.
 
     Problems with severity warning leave the shape usable. Raises nothing on bad input, ValueError where the knowledge
     base lacks the table of typical shapes.
@@ -38,7 +53,25 @@ def read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: 
         return from_preset({"id": model, **entry}, sizes)
     if isinstance(model, Mapping) and "config" in model:
         return _from_config(model)
+    if isinstance(model, Mapping):
+        for key, reader in FILES.items():
+            if key in model:
+                return _from_file(model, key, reader, sizes)
     return from_mapping(model, sizes)
+
+
+def _from_file(model: Mapping[Any, Any], key: str, reader: FileReader, sizes: SizeTable) -> IntakeResult:
+    """A weights file, with a name beside it where one is given."""
+    beside = Reader(model, "model")
+    for other in [other for other in model if other not in (key, "name")][:8]:
+        mend = "only name can; the file gives the rest"
+        beside.complain(shown(other).strip("'"), f"cannot stand beside {key}", mend)
+    path, name = model[key], beside.text("name")
+    if not isinstance(path, str) or not path or len(path) > MOST_PATH:
+        beside.complain(key, f"is {shown(path)}, not the path of a file", f"{key}: path of a file or its folder")
+    if beside.problems:
+        return None, beside.problems
+    return reader(path, sizes, name=name)
 
 
 def _from_config(model: Mapping[Any, Any]) -> IntakeResult:

@@ -50,7 +50,8 @@ def from_safetensors(given: str, sizes: SizeTable, *, name: str = "") -> IntakeR
         return None, problems
     folder = path if path.is_dir() else path.parent
     exact = with_exact_weights(shape, tally, number_format)
-    return replace(exact, name=name or folder.resolve().name or shape.name), problems
+    named = name or folder.resolve().name or shape.name
+    return replace(exact, name=named[:80], file_kind="safetensors"), problems
 
 
 def _config_beside(path: Path) -> dict[str, Any]:

@@ -45,6 +45,8 @@ MODEL_NAMES = (
     "model.kv_heads",
     "model.image_size",
     "model.flops_per_sample",
+    "model.file_kind",
+    "model.file_format",
 )
 
 # Setup fields that are numbers or words answered under the same key
@@ -128,6 +130,8 @@ def model_facts(shape: ModelShape) -> dict[str, float | str]:
         "model.kv_heads": float(shape.kv_heads),
         "model.image_size": float(shape.image_size),
         "model.flops_per_sample": float(shape.flops_per_sample),
+        "model.file_kind": shape.file_kind,
+        "model.file_format": shape.stored_format,
     }
     always = {"model.name", "model.kind", "model.parameters", "model.active_parameters", "model.experts"}
     return {name: value for name, value in sizes.items() if name in always or value}

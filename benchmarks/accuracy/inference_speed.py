@@ -1,0 +1,203 @@
+"""Rows on the speed of inference: what each family ran, and how its figure follows from prompt and token times."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from whygpu.checks import memory, speed
+from whygpu.checks.reckoning import Range
+from whygpu.checks.setup import Setup, Split
+from whygpu.checks.shape import ModelShape
+from whygpu.checks.speed import SpeedEstimate
+from whygpu.checks.speed_columns import Band
+from whygpu.checks.speed_inference import InferenceWork
+
+from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, Compared, LeftOut, Outcome, Row
+from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device, layered
+
+
+def compare(row: Row, subjects: Subjects) -> Outcome:
+    """The estimate of one row, or why there is none."""
+    reader = _FAMILIES.get(row["family"])
+    if reader is None:
+        return LeftOut(row["family"], row["id"], "a family this benchmark does not know how to set up")
+    try:
+        return reader(row, subjects)
+    except UnknownSubjectError as unknown:
+        return LeftOut(row["family"], row["id"], str(unknown))
+
+
+def _run(row: Row, subjects: Subjects, shape: ModelShape, setup: Setup, split: Split) -> SpeedEstimate:
+    rates = device(subjects.card(row["gpu"]), setup.format)
+    return speed.estimate(shape, setup, split, rates, subjects.coefficients)
+
+
+def _compared(
+    row: Row, kind: str, figure: Range, subjects: Subjects, shape: ModelShape, setup: Setup, split: Split
+) -> Compared:
+    """A row beside its figure. It ran on the card it names, so what memory it needs is looked at too."""
+    needed = memory.estimate(shape, setup, split, subjects.coefficients)
+    held = subjects.held(needed, row["gpu"])
+    return Compared(kind, row["family"], row["id"], row["value"], figure.low, figure.likely, figure.high, held=held)
+
+
+def _time(band: Band | None) -> Range:
+    if band is None:
+        raise UnknownSubjectError("no time is estimated for such a model")
+    return band.at(0)
+
+
+def _rate(seconds: Range, amount: float) -> Range:
+    """Amount per second."""
+    return Range(amount / seconds.high, amount / seconds.likely, amount / seconds.low)
+
+
+def _tokens(row: Row) -> tuple[int, int]:
+    return row.get("input_tokens") or 1, row.get("output_tokens") or 1
+
+
+def _sglang(row: Row, subjects: Subjects) -> Outcome:
+    """One request; the cache is as long as in the middle of the output. One prompt token: decoding alone."""
+    prompt, output = _tokens(row)
+    shape = subjects.shape(row["model"])
+    setup = Setup(
+        subjects.format(row["precision"]),
+        context_tokens=prompt + output // 2,
+        output_tokens=output // 2,
+        runtime="sglang",
+    )
+    split = Split(tensor=row["gpus"])
+    done = _run(row, subjects, shape, setup, split)
+    seconds = (_time(done.ttft_ms) + _time(done.token_ms).times(output)).times(1e-3)
+    alone = prompt == 1
+    figure = _rate(seconds, output if alone else prompt + output)
+    return _compared(row, DECODE if alone else REQUEST, figure, subjects, shape, setup, split)
+
+
+def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
+    """1,024 tokens read or written, layers divided over the cards."""
+    tokens = row["tokens"]
+    shape = subjects.shape(row["model"])
+    decodes = "decode" in row["metric"]
+    setup = Setup(
+        subjects.format(row["precision"]),
+        context_tokens=tokens // 2 if decodes else tokens + 1,
+        output_tokens=tokens // 2 if decodes else 1,
+        runtime="llama.cpp",
+    )
+    split = layered(row["gpus"])
+    done = _run(row, subjects, shape, setup, split)
+    time = _time(done.token_ms if decodes else done.ttft_ms).times(1e-3)
+    kind = DECODE if decodes else PROMPT
+    return _compared(row, kind, _rate(time, 1 if decodes else tokens), subjects, shape, setup, split)
+
+
+def _litgpt(row: Row, subjects: Subjects) -> Outcome:
+    shape = subjects.shape(row["model"])
+    setup = Setup(subjects.format(row["precision"]), context_tokens=60, output_tokens=50, runtime="transformers")
+    done = _run(row, subjects, shape, setup, Split())
+    return _compared(row, DECODE, _rate(_time(done.token_ms).times(1e-3), 1), subjects, shape, setup, Split())
+
+
+def _batch_s(done: SpeedEstimate, prompts: int, output: int) -> Range:
+    """Seconds of a batch whose prompts are read together, then decoded in step; further prompts fill the stages."""
+    work = done.work
+    if not isinstance(work, InferenceWork):
+        raise UnknownSubjectError("no request is estimated for such a model")
+    columns = work.columns
+    cards = columns.tensor[0] * columns.pipeline[0]
+    further = (prompts - 1) * work.prefill_flops / (cards * columns.device.flops_s[0] * work.prefill_share[:, 0])
+    worst, likely, best = (float(value) for value in work.prefill_s[:, 0] + further + output * work.token_s[:, 0])
+    return Range(best, likely, worst)
+
+
+def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
+    """Milliseconds of a batch of equal requests."""
+    prompt, output = _tokens(row)
+    layout = row.get("parallel") or ""
+    cards = row["gpus"]
+    tensor = _degree("TP", layout) or cards
+    split = Split(
+        tensor=tensor, pipeline=_degree("PP", layout) or max(1, cards // tensor), nodes=max(1, cards // 8)
+    )
+    shape = subjects.shape(row["model"])
+    setup = Setup(
+        subjects.format(row["precision"]),
+        context_tokens=prompt + output // 2 + 1,
+        output_tokens=output // 2 + 1,
+        concurrency=row["batch"],
+        runtime="fastertransformer",
+    )
+    seconds = _batch_s(_run(row, subjects, shape, setup, split), row["batch"], output)
+    return _compared(row, REQUEST, seconds.times(1e3), subjects, shape, setup, split)
+
+
+def _degree(word: str, layout: str) -> int:
+    found = re.search(rf"{word}(\d+)", layout)
+    return int(found.group(1)) if found else 0
+
+
+def _tensorrt(row: Row, subjects: Subjects) -> Outcome:
+    """Output tokens per second and card of a full batch, or the time to the first token of one request."""
+    prompt, output = _tokens(row)
+    shape = subjects.shape(row["model"])
+    number_format = subjects.format(row["precision"])
+    split = Split(tensor=row["tp"])
+    setup = Setup(number_format, context_tokens=prompt + 1, output_tokens=1, runtime="tensorrt-llm")
+    if row["metric"] == "ttft_ms":
+        done = _run(row, subjects, shape, setup, split)
+        return _compared(row, PROMPT, _time(done.ttft_ms), subjects, shape, setup, split)
+    setup = replace(
+        setup,
+        kv_format=number_format if number_format.id == "fp8" else None,
+        context_tokens=prompt + output // 2,
+        output_tokens=max(output // 2, 1),
+        concurrency=row["batch"],
+    )
+    seconds = _batch_s(_run(row, subjects, shape, setup, split), row["batch"], output)
+    figure = _rate(seconds, row["batch"] * output / row["tp"])
+    return _compared(row, DECODE, figure, subjects, shape, setup, split)
+
+
+def _vit(row: Row, subjects: Subjects) -> Outcome:
+    size = "b" if "ViT-B" in row["model"] else "l"
+    shape = subjects.read(f"vit-{size}-16")
+    pixels = 384 if "384" in row["model"] else 224
+    setup = Setup(
+        subjects.format(row["precision"]), batch_size=row["batch"], pixels=pixels, runtime="tensorrt-llm"
+    )
+    done = _run(row, subjects, shape, setup, Split())
+    return _compared(row, VISION, _time(done.ttft_ms), subjects, shape, setup, Split())
+
+
+def _yolo(row: Row, subjects: Subjects) -> Outcome:
+    """Milliseconds per image; the model is described by the row's own parameters and operations."""
+    shape = subjects.read(
+        {
+            "name": row["model"],
+            "kind": "detector",
+            "parameters": int(row["params_M"] * 1e6),
+            "image_size": 640,
+            "flops_per_sample": row["gflops_at_640"] * 1e9,
+        }
+    )
+    setup = Setup(subjects.format("fp16"), batch_size=row["batch"], pixels=row["image_px"], runtime="transformers")
+    done = _run(row, subjects, shape, setup, Split())
+    return _compared(row, VISION, _time(done.ttft_ms).times(1 / row["batch"]), subjects, shape, setup, Split())
+
+
+def _matmul(row: Row, _: Subjects) -> Outcome:
+    return LeftOut(row["family"], row["id"], "the rate of a matrix product alone: an input of whygpu, not an estimate")
+
+
+_FAMILIES = {
+    "qwen3-sglang": _sglang,
+    "xiongjie-dai-llamacpp": _llamacpp,
+    "litgpt-inference": _litgpt,
+    "ft-gpt": _fastertransformer,
+    "trtllm-0.6": _tensorrt,
+    "ft-vit": _vit,
+    "yolov5": _yolo,
+    "mamf": _matmul,
+}

@@ -1,0 +1,55 @@
+"""What other tools' published rules say of a row; bytes. None where a tool has no rule for it.
+
+- accelerate estimate-memory (Hugging Face; docs "Model memory estimator" and commands/estimate.py): the weights in the
+  asked type; training with Adam four times that (model, gradients, two moments in FP32; in 16-bit types the larger
+  moment, two FP32 copies, which is four times the 16-bit weights), whatever the method, batch or length.
+- hf-mem (README): the weights as the safetensors headers add up, and the cache where a context is asked for.
+- DeepSpeed (runtime/zero/stage_1_and_2.py and stage3.py): model states under ZeRO-2 and ZeRO-3 without offload.
+"""
+
+from __future__ import annotations
+
+from whygpu.checks.memory import MemoryEstimate
+from whygpu.checks.shape import ModelShape
+
+NAMES = ("accelerate", "hf-mem", "DeepSpeed")
+
+
+def accelerate_inference(estimate: MemoryEstimate) -> float:
+    """Parameters times the bytes of the type that `--dtypes` offers: float32, float16, int8 or int4."""
+    bits = estimate.setup.format.bits_per_weight
+    offered = next(size for size in (4, 8, 16, 32) if bits < 1.5 * size)
+    return estimate.shape.parameters * offered / 8
+
+
+def accelerate_training(estimate: MemoryEstimate) -> float:
+    """Four times the weights in the training type."""
+    width = 4 if estimate.setup.training_precision in ("fp32", "tf32") else 2
+    return 4.0 * width * estimate.shape.parameters
+
+
+def hf_mem(estimate: MemoryEstimate) -> float:
+    """The weights of the file, and the cache that its config gives."""
+    return estimate.setup.format.weight_bytes(estimate.shape) + estimate.kv_cache
+
+
+def deepspeed(shape: ModelShape, ranks: int, sharding: str) -> float:
+    """ZeRO-2: 4 P + 16 P / N. ZeRO-3: 18 P / N and four bytes for each parameter of the largest layer."""
+    if sharding in ("zero3", "fsdp") and ranks > 1:
+        largest = max(shape.vocab_size * shape.hidden_size, shape.hidden_size * shape.ffn_size)
+        return 4.0 * largest + int(18 * shape.parameters / ranks)
+    return 4.0 * shape.parameters + int(16 * shape.parameters / ranks)
+
+
+def for_inference(estimate: MemoryEstimate, unit: float) -> dict[str, float]:
+    """Both tools that speak of inference, in the row's unit."""
+    return {"accelerate": accelerate_inference(estimate) / unit, "hf-mem": hf_mem(estimate) / unit}
+
+
+def for_training(estimate: MemoryEstimate, unit: float) -> dict[str, float]:
+    """accelerate's rule, and DeepSpeed's where all weights are trained."""
+    found = {"accelerate": accelerate_training(estimate) / unit}
+    if estimate.setup.method == "full":
+        split = estimate.split
+        found["DeepSpeed"] = deepspeed(estimate.shape, split.data, split.sharding) / unit
+    return found
