@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from benchmarks.accuracy import peers
+from benchmarks.accuracy.rows import INFERENCE_MEMORY, WEIGHTS_AND_KV, Compared, Held, LeftOut, Outcome, Row
+from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, untied
+
 from whygpu.checks import memory
 from whygpu.checks.memory import MemoryEstimate
 from whygpu.checks.reckoning import Range
 from whygpu.checks.setup import Setup, Split
-
-from benchmarks.accuracy import peers
-from benchmarks.accuracy.rows import INFERENCE_MEMORY, WEIGHTS_AND_KV, Compared, Held, LeftOut, Outcome, Row
-from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, untied
 
 GIB = 2.0**30
 MIB = 2.0**20
@@ -39,13 +39,11 @@ def compared(
     """A row beside bytes, in its own unit."""
     scaled = figure.times(1 / unit)
     others = peers.for_training(estimate, unit) if estimate.setup.trains else peers.for_inference(estimate, unit)
-    return Compared(
-        kind, row["family"], row["id"], row["memory"], scaled.low, scaled.likely, scaled.high, others, held
-    )
+    return Compared(kind, row["family"], row["id"], row["memory"], scaled.low, scaled.likely, scaled.high, others, held)
 
 
-def _estimate(subjects: Subjects, row: Row, setup: Setup, split: Split = Split()) -> MemoryEstimate:
-    return memory.estimate(subjects.shape(row["model"]), setup, split, subjects.coefficients)
+def _estimate(subjects: Subjects, row: Row, setup: Setup, cards: int = 1) -> MemoryEstimate:
+    return memory.estimate(subjects.shape(row["model"]), setup, Split(tensor=cards), subjects.coefficients)
 
 
 def _qwen(row: Row, subjects: Subjects) -> Outcome:
@@ -58,7 +56,7 @@ def _qwen(row: Row, subjects: Subjects) -> Outcome:
     )
     done = _estimate(subjects, row, setup)
     figure = allocated(done) + done.ranges.activations.times(row["gpus"] - 1)
-    held = subjects.held(done, row["gpu"]) if row["gpus"] == 1 else None
+    held = subjects.held(done, row.get("gpu")) if row["gpus"] == 1 else None
     return compared(row, INFERENCE_MEMORY, figure, GIB, done, held)
 
 
@@ -71,7 +69,7 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
         runtime="transformers",
     )
     done = memory.estimate(untied(subjects.shape(row["model"])), setup, Split(), subjects.coefficients)
-    return compared(row, INFERENCE_MEMORY, allocated(done), GB, done, subjects.held(done, row["gpu"]))
+    return compared(row, INFERENCE_MEMORY, allocated(done), GB, done, subjects.held(done, row.get("gpu")))
 
 
 def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
@@ -86,7 +84,7 @@ def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
     shape = subjects.gpt(row["layers"], row["heads"], row["head_dim"], row["vocab"], row["model"])
     done = memory.estimate(shape, setup, Split(), subjects.coefficients)
     figure = Range(done.low, done.total, done.high)
-    return compared(row, INFERENCE_MEMORY, figure, GIB, done, subjects.held(done, row["gpu"]))
+    return compared(row, INFERENCE_MEMORY, figure, GIB, done, subjects.held(done, row.get("gpu")))
 
 
 def _whisper(row: Row, subjects: Subjects) -> Outcome:
@@ -100,12 +98,12 @@ def _whisper(row: Row, subjects: Subjects) -> Outcome:
     )
     done = _estimate(subjects, row, setup)
     figure = Range(done.low, done.total, done.high)
-    return compared(row, INFERENCE_MEMORY, figure, MIB, done, subjects.held(done, row["gpu"]))
+    return compared(row, INFERENCE_MEMORY, figure, MIB, done, subjects.held(done, row.get("gpu")))
 
 
 def _weights(row: Row, subjects: Subjects) -> Outcome:
     """Weights alone, of one card where a row has several."""
-    done = _estimate(subjects, row, Setup(subjects.format(row["precision"])), Split(tensor=row.get("gpus", 1)))
+    done = _estimate(subjects, row, Setup(subjects.format(row["precision"])), row.get("gpus", 1))
     return compared(row, WEIGHTS_AND_KV, done.ranges.weights, GIB, done)
 
 

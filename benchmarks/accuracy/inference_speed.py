@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, Compared, LeftOut, Outcome, Row
+from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device, layered
+
 from whygpu.checks import memory, speed
 from whygpu.checks.reckoning import Range
 from whygpu.checks.setup import Setup, Split
@@ -12,9 +15,6 @@ from whygpu.checks.shape import ModelShape
 from whygpu.checks.speed import SpeedEstimate
 from whygpu.checks.speed_columns import Band
 from whygpu.checks.speed_inference import InferenceWork
-
-from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, Compared, LeftOut, Outcome, Row
-from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device, layered
 
 
 def compare(row: Row, subjects: Subjects) -> Outcome:
@@ -118,9 +118,7 @@ def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
     layout = row.get("parallel") or ""
     cards = row["gpus"]
     tensor = _degree("TP", layout) or cards
-    split = Split(
-        tensor=tensor, pipeline=_degree("PP", layout) or max(1, cards // tensor), nodes=max(1, cards // 8)
-    )
+    split = Split(tensor=tensor, pipeline=_degree("PP", layout) or max(1, cards // tensor), nodes=max(1, cards // 8))
     shape = subjects.shape(row["model"])
     setup = Setup(
         subjects.format(row["precision"]),
@@ -164,9 +162,7 @@ def _vit(row: Row, subjects: Subjects) -> Outcome:
     size = "b" if "ViT-B" in row["model"] else "l"
     shape = subjects.read(f"vit-{size}-16")
     pixels = 384 if "384" in row["model"] else 224
-    setup = Setup(
-        subjects.format(row["precision"]), batch_size=row["batch"], pixels=pixels, runtime="tensorrt-llm"
-    )
+    setup = Setup(subjects.format(row["precision"]), batch_size=row["batch"], pixels=pixels, runtime="tensorrt-llm")
     done = _run(row, subjects, shape, setup, Split())
     return _compared(row, VISION, _time(done.ttft_ms), subjects, shape, setup, Split())
 

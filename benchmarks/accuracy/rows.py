@@ -116,7 +116,7 @@ class Measurements:
         wanted = [tuple(row for row in rows if row.get("kind") in COMPARED_KINDS) for rows in groups]
         fits = tuple(row for file in files for row in file.get("fits") or ())
         other = sum(len(rows) for rows in groups) - sum(len(rows) for rows in wanted)
-        return cls(*wanted, fits=fits, other=other)
+        return cls(wanted[0], wanted[1], wanted[2], wanted[3], fits, other)
 
 
 def _load(path: Path) -> dict[str, Any]:

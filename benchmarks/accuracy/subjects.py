@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from benchmarks.accuracy.rows import Held
+
 import whygpu
 from whygpu import intake
 from whygpu.catalogue import Accelerator, fold
@@ -15,8 +17,6 @@ from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory import MemoryEstimate
 from whygpu.checks.setup import CardKind, Device, Format, Split, pcie_bytes_s
 from whygpu.checks.shape import ModelShape
-
-from benchmarks.accuracy.rows import Held
 
 MODELS = {  # as the tables write it, folded: the preset
     "bertlargeuncased": "bert-large",
@@ -56,6 +56,7 @@ CARDS = {  # as the tables write it, folded: the accelerator
     "h100": "h100-sxm",
     "h2096gb": "h20",
     "v100": "v100-sxm-16gb",
+    "v10016gb": "v100-sxm-16gb",
     "v10016gbp3.2xlarge": "v100-sxm-16gb",
     "m17coregpu8gb": "apple-m1-8gb",
     "m1max32coregpu64gb": "apple-m1-max",

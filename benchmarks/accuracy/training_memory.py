@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from whygpu.checks import memory
-from whygpu.checks.memory import MemoryEstimate
-from whygpu.checks.reckoning import Range
-from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
-
 from benchmarks.accuracy.inference_memory import GB, GIB, MIB, allocated, compared
 from benchmarks.accuracy.litgpt_recipes import RECIPES
 from benchmarks.accuracy.rows import TRAINING_MEMORY, Compared, LeftOut, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, untied
+
+from whygpu.checks import memory
+from whygpu.checks.reckoning import Range
+from whygpu.checks.setup import Setup, Split
+from whygpu.checks.shape import ModelShape
 
 RENAMED = {"gemma2b": "gemma2-2b", "llama-3.2-1b": "llama-3.2-1B", "llama-3.2-3b": "llama-3.2-3B"}
 GEMMA2 = {"gemma2-2b": "gemma-2-2b", "gemma2-9b": "gemma-2-9b"}
@@ -70,7 +69,8 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
         sequence_tokens=row.get("seq_len") or row["seq_len_max"],
         lora_rank=8,
     )
-    name, split = row["model"], Split()
+    name: str = row["model"]
+    split = Split()
     if row["family"] == "litgpt-config-hub":
         key = _recipe_name(row)
         recipe = RECIPES[key]
@@ -78,7 +78,9 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
         sharded = full and recipe.devices > 1
         if full and not sharded and _states(subjects, name, setup) > row["memory"] * GB:
             return LeftOut(
-                row["family"], row["id"], "less than the weights, gradients and Adam moments in bf16 alone; no recipe says why"
+                row["family"],
+                row["id"],
+                "less than the weights, gradients and Adam moments in bf16 alone; no recipe says why",
             )
         setup = replace(
             setup,
@@ -171,9 +173,7 @@ def _bert_idle(row: Row, shape: ModelShape, subjects: Subjects) -> Outcome:
     if "weights" in row["method"]:
         figure = figure + done.ranges.weights
     scaled = figure.times(1 / MIB)
-    return Compared(
-        TRAINING_MEMORY, row["family"], row["id"], row["memory"], scaled.low, scaled.likely, scaled.high
-    )
+    return Compared(TRAINING_MEMORY, row["family"], row["id"], row["memory"], scaled.low, scaled.likely, scaled.high)
 
 
 def _unstated(row: Row, _: Subjects) -> Outcome:
@@ -181,18 +181,17 @@ def _unstated(row: Row, _: Subjects) -> Outcome:
 
 
 def _lora_paper(row: Row, subjects: Subjects) -> Outcome:
-    """Two totals over a cluster of unstated size, rounded to two digits: states alone, with nothing on activations."""
-    full = "full" in row["method"]
+    """Two totals, rounded, over a cluster of unstated size: the states in pure FP16, gradients or none."""
     setup = Setup(
         subjects.format("fp16"),
         phase="training",
-        method="full" if full else "lora",
-        training_precision="mixed-fp16",
+        method="full" if "full" in row["method"] else "lora",
+        training_precision="fp16",
         lora_rank=4,
     )
-    done: MemoryEstimate = memory.estimate(subjects.shape(row["model"]), setup, Split(sharding="zero2"), subjects.coefficients)
+    done = memory.estimate(subjects.shape(row["model"]), setup, Split(), subjects.coefficients)
     states = done.ranges.weights + done.ranges.optimizer
-    return compared(row, TRAINING_MEMORY, states, GB, done)
+    return compared(row, TRAINING_MEMORY, Range(states.low, states.likely, states.high + done.gradients), GB, done)
 
 
 _FAMILIES = {

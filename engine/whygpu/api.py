@@ -13,10 +13,12 @@ from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
 from whygpu.consult import Consultation, consult
 from whygpu.errors import EngineError, KnowledgeBaseError, Place, Problem
+from whygpu.estimate import Estimate, estimate_of, one_accelerator
 from whygpu.explain.conclude import conclude
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.knowledge import Registry, default_root, load_texts, read_texts
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
+from whygpu.plans.explicit import explicit_plans
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as ReadOnly
     from datetime import date
 
-    from whygpu.advice import Advice
+    from whygpu.advice import Advice, Plan
     from whygpu.knowledge import Knowledge
 
 REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES))
@@ -67,6 +69,30 @@ class KnowledgeBase:
     ) -> Consultation:
         """Everything decided about the answers; raises AnswerError."""
         return consult(self.knowledge, self.check(answers), self.chain(engine), engine, today)
+
+    def estimate(
+        self,
+        answers: Answers | ReadOnly[str, object] | Node,
+        *,
+        engine: EngineName = "durable",
+        today: date | None = None,
+    ) -> Plan:
+        """The plan on the one accelerator and the count that the answers name, whether it fits or not.
+
+        Raises AnswerError.
+        """
+        return self.estimate_in_full(answers, engine=engine, today=today).plan
+
+    def estimate_in_full(
+        self,
+        answers: Answers | ReadOnly[str, object] | Node,
+        *,
+        engine: EngineName = "durable",
+        today: date | None = None,
+    ) -> Estimate:
+        """The same with every figure's formula, and how far the work could grow; raises AnswerError."""
+        checked = one_accelerator(self.check(answers))
+        return estimate_of(consult(self.knowledge, checked, self.chain(engine), engine, today, explicit_plans))
 
     def advise(
         self,

@@ -1,4 +1,4 @@
-"""The command line: ``kb-explain`` and ``whygpu explain | check | ui``."""
+"""The command line: ``kb-explain`` and ``whygpu explain | estimate | check | ui``."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import argparse
 import json
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whygpu.commands import catalogue as catalogue_command
+from whygpu.commands import batch, importers, inputs
 from whygpu.commands import check as check_command
-from whygpu.commands import importers
+from whygpu.commands import estimate as estimate_command
 from whygpu.errors import EngineError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from whygpu.api import KnowledgeBase
-    from whygpu.load.document import Node
 
 EXAMPLE = "kb-explain --set phase=inference --set model=llama-3.1-70b --set concurrency=8"
 OK, BAD_INPUT, INFEASIBLE = 0, 2, 3
-MAX_ANSWERS_BYTES = 1024 * 1024
 
 
 def explain_main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +30,7 @@ def explain_main(arguments: Sequence[str] | None = None) -> int:
         description="Which hardware for this work, and why: reads answers, prints the recommendation and its reasons.",
         epilog=f"example: {EXAMPLE}",
     )
-    _explain_options(parser)
+    inputs.add_options(parser)
     options = parser.parse_args(arguments)
     return _run(lambda: _explain(options, parser), options.format)
 
@@ -44,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     explain = commands.add_parser("explain", help="recommend hardware and explain it (the same as kb-explain)")
-    _explain_options(explain)
+    inputs.add_options(explain)
+    estimate = commands.add_parser("estimate", help="memory, speed and cost of one plan, whether it fits or not")
+    estimate_command.add_options(estimate)
     check = commands.add_parser("check", help="check a knowledge base or a file of it, run its tests and cases")
     check_command.add_options(check)
     catalogue = commands.add_parser("catalogue", help="list what is known of accelerators, prices and models")
@@ -61,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     match options.command:
         case "explain":
             return _run(lambda: _explain(options, explain), options.format)
+        case "estimate":
+            return _run(lambda: estimate_command.run(options, estimate), options.format)
         case "check":
             return _run(lambda: check_command.run(options), options.format)
         case "catalogue":
@@ -71,26 +73,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(lambda: importers.run_prices(options))
         case _:
             return _run(lambda: _ui(options))
-
-
-def _explain_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "answers", nargs="?", metavar="ANSWERS.yaml", help="answers as YAML or JSON; '-' reads standard input"
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an answer, laid over the file's; may be repeated",
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument(
-        "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
-    )
-    parser.add_argument(
-        "--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules"
-    )
 
 
 def _run(command: Callable[[], int], form: str = "text") -> int:
@@ -125,15 +107,18 @@ def _load(path: str | None) -> KnowledgeBase:
 
 
 def _explain(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    if options.answers is None and not options.set:
+    if inputs.nothing_given(options):
         parser.print_help()
         return OK
     from whygpu.render.style import Style  # noqa: PLC0415
     from whygpu.render.text import TextRenderer  # noqa: PLC0415
 
-    node = _answers(options)
     knowledge = _load(options.kb)
-    advice = knowledge.advise(node, engine=options.engine)
+    if options.batch is not None:
+        return batch.run(
+            options, knowledge, "advice", lambda node: knowledge.advise(node, engine=options.engine).to_dict()
+        )
+    advice = knowledge.advise(inputs.read_answers(options, knowledge) or {}, engine=options.engine)
     if options.format == "json":
         json.dump(advice.to_dict(), sys.stdout, indent=1, ensure_ascii=False)
         sys.stdout.write("\n")
@@ -141,31 +126,6 @@ def _explain(options: argparse.Namespace, parser: argparse.ArgumentParser) -> in
         renderer = TextRenderer(knowledge.knowledge.claims, knowledge.knowledge.vocabulary, Style.of(sys.stdout))
         sys.stdout.write(renderer.render(advice))
     return INFEASIBLE if advice.status == "infeasible" else OK
-
-
-def _answers(options: argparse.Namespace) -> Node:
-    from whygpu.answers import apply_settings, read_text  # noqa: PLC0415
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
-
-    node: Node | None = None
-    if options.answers is not None:
-        name = "standard input" if options.answers == "-" else options.answers
-        try:
-            if options.answers == "-":
-                data = sys.stdin.buffer.read(MAX_ANSWERS_BYTES + 1)
-            else:
-                with Path(options.answers).open("rb") as file:
-                    data = file.read(MAX_ANSWERS_BYTES + 1)
-            if len(data) > MAX_ANSWERS_BYTES:
-                raise AnswerError(
-                    [Problem("too-large", f"more than {MAX_ANSWERS_BYTES:,} bytes of answers", Place(name))]
-                )
-            node = read_text(data.decode("utf-8"), name)
-        except OSError as error:
-            raise AnswerError([Problem("unreadable", f"cannot be read: {error.strerror}", Place(name))]) from error
-        except UnicodeDecodeError as error:
-            raise AnswerError([Problem("unreadable", f"is not UTF-8 text: {error.reason}", Place(name))]) from error
-    return apply_settings(node, options.set)
 
 
 def _ui(options: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ from whygpu.language import values as v
 from whygpu.load.conditions import expression_of
 from whygpu.models import shape_of
 from whygpu.plans.columns import Costs, comparable, costs_of, fill
-from whygpu.plans.enumerate import Field, Options, Targets, enumerate_plans
+from whygpu.plans.enumerate import Field, Options, Planner, Targets, enumerate_plans
 from whygpu.plans.price import price_list
 from whygpu.plans.rank import Figure, Priority, Ranking, Standing, rank, standing
 from whygpu.plans.work import Work, model_facts, setup_of
@@ -102,19 +102,24 @@ class Consultation:
 
 
 def consult(
-    knowledge: Knowledge, answers: Answers, chain: Chain, engine: str, today: date | None = None
+    knowledge: Knowledge,
+    answers: Answers,
+    chain: Chain,
+    engine: str,
+    today: date | None = None,
+    planner: Planner = enumerate_plans,
 ) -> Consultation:
-    """Run one consultation; raises AnswerError where the model cannot be understood."""
+    """Run one consultation over the plans that ``planner`` finds; raises AnswerError where the model is no model."""
     session = SessionEnvironment(knowledge)
     result = Consultation(knowledge, answers, engine, session)
     with chain:
-        _Run(result, chain, today or date.today()).run()
+        _Run(result, chain, today or date.today(), planner).run()
     return result
 
 
 class _Run:
-    def __init__(self, result: Consultation, chain: Chain, today: date) -> None:
-        self._result, self._chain, self._today = result, chain, today
+    def __init__(self, result: Consultation, chain: Chain, today: date, planner: Planner) -> None:
+        self._result, self._chain, self._today, self._planner = result, chain, today, planner
         self._knowledge = result.knowledge
         self._session = result.session
         self._overriders: dict[str, list[str]] = {}
@@ -262,9 +267,11 @@ class _Run:
         work = self._result.work
         if work is None:
             return
+        # by now the format to size the work in is concluded
+        self._result.work = work = Work(work.shape, setup_of(self._knowledge, self._session), self._knowledge)
         self._result.options = options = self._options()
         self._result.targets = targets = self._targets()
-        found = enumerate_plans(work, self._allowed(), options, targets)
+        found = self._planner(work, self._allowed(), options, targets)
         self._result.field_ = found
         if not len(found):
             return

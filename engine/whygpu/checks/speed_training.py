@@ -18,6 +18,7 @@ from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.shape import TOKEN_KINDS
 from whygpu.checks.speed_columns import LIKELY, Band, Columns
+from whygpu.checks.weights import ENDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class TrainingWork:
     mfu: FloatArray
     bubble: FloatArray
     launch_s: FloatArray
+    unpack_s: FloatArray
     compute_s: FloatArray
     update_s: FloatArray
     tensor_wire_s: FloatArray
@@ -71,9 +73,12 @@ def work(columns: Columns) -> TrainingWork:
     accumulation = max(setup.gradient_accumulation, 1)
     bubble = (columns.pipeline - 1) / (accumulation + columns.pipeline - 1)
     layers = shape.layers + shape.encoder_layers
-    launch = columns.less_is_better("training-launch-s-per-layer") * layers
+    host = columns.less_is_better("training-launch-s-per-layer")
+    host = host + columns.gathers * (columns.data > 1) * columns.less_is_better("gather-launch-s-per-layer")
+    launch = host * layers
     cards = columns.tensor * columns.pipeline
-    compute = np.maximum(flops / (cards * device.flops_s * mfu), launch) / (1 - bubble)
+    unpack = unpacked_bytes(columns) / cards / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share"))
+    compute = np.maximum(flops / (cards * device.flops_s * mfu) + unpack, launch) / (1 - bubble)
     trained = float(
         shape.trained_parameters
         if setup.method == "full"
@@ -95,8 +100,20 @@ def work(columns: Columns) -> TrainingWork:
         setup.dataset_tokens / setup.sequence_tokens if setup.dataset_tokens else setup.dataset_samples
     )
     return TrainingWork(
-        columns, flops, mfu, bubble, launch, compute, update, tensor_wire, data_wire, step, samples, tokens, total
+        columns, flops, mfu, bubble, launch, unpack, compute, update, tensor_wire, data_wire, step, samples, tokens, total
     )
+
+
+def unpacked_bytes(columns: Columns) -> float:
+    """Bytes moved in a step to turn quantized frozen weights into 16-bit ones: read at their format, written at 16 bits,
+    each time the layer is passed through (forward, backward, and again where the forward pass is repeated).
+    """
+    shape, setup = columns.shape, columns.setup
+    if setup.method == "full" or not setup.format.quantized:
+        return 0.0
+    inside = sum(part.parameters for part in shape.parts if part.name not in ENDS) * setup.format.bits_per_weight / 8
+    written = inside * 16 / setup.format.bits_per_weight
+    return (3.0 if setup.gradient_checkpointing == "full" else 2.0) * (inside + written)
 
 
 def _update_bytes(columns: Columns, trained: float) -> float:
@@ -150,13 +167,14 @@ def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
     flops = _reckon_flops(done)
     compute = Reckoning(
         "compute_s",
-        "max(flops / (tensor * pipeline * rate * mfu), launch) / (1 - bubble)",
+        "max(flops / (tensor * pipeline * rate * mfu) + unpack, launch) / (1 - bubble)",
         (
             flops.as_term(),
             Term("tensor", float(columns.tensor[i]), "cards"),
             Term("pipeline", float(columns.pipeline[i]), "stages"),
             Term("rate", float(device.flops_s[i]), "operations/s"),
             Term("mfu", mfu.likely, mfu.unit, mfu.source, mfu.meaning),
+            Term("unpack", likely(done.unpack_s), "s", (), "quantized weights turned into 16-bit ones"),
             Term("launch", likely(done.launch_s), "s", (), "host work of all layers"),
             Term("bubble", float(done.bubble[i]), "share", (), "pipeline stages idle"),
         ),

@@ -113,6 +113,10 @@ class Conclusion:
         """The recommended plan with its variants."""
         return self._head(1, self._groups[0]) if self._groups else None
 
+    def at(self, index: int) -> Plan:
+        """One plan of the consultation, whether rules reject it or not; it has no rank."""
+        return self._plan(index, None, ())
+
     def others(self) -> tuple[Plan, ...]:
         """The best plan of each other accelerator with its variants; co-recommended ones share the first rank."""
         return tuple(self._head(position, rows) for position, rows in enumerate(self._groups[1:], start=2))

@@ -74,7 +74,7 @@ def redundant(knowledge: Knowledge) -> Iterator[Finding]:
         if table.hit == "first":
             continue
         for one, two in combinations(table.rows, 2):
-            if one.effects != two.effects:
+            if one.effects != two.effects or not one.effects:
                 continue
             if _within(two, one) or _within(one, two):
                 inner, outer = (two, one) if _within(two, one) else (one, two)

@@ -178,7 +178,7 @@ def _start(event: Event) -> tuple[int, int]:
 _MENDS = (
     (
         "mapping values are not allowed",
-        "a text with ': ' in it needs quotes; a list or mapping inside begins on the next line",
+        "a text with ': ' in it needs quotes; a list or mapping begins on the next line",
     ),
     ("did not find expected key", "check the indentation, and that a text with quotes inside is quoted as a whole"),
     ("did not find expected '-' indicator", "check the indentation: the items of a list begin in the same column"),

@@ -111,8 +111,8 @@ class EffectReader:
             self._add(node, "wrong-type", message, "for example {workload.size_class: small}")
             return
         fields = Fields(node, f"'conclude' of {self._what}", self._problems)
-        for name in fields.keys():
-            inner, key = fields.get(name), node.keys[name]
+        for name, key in node.keys.items():
+            inner = fields.get(name)
             if inner is None:
                 self._add(key, "wrong-type", f"{self._what} concludes '{name}' without a value")
             elif self.concludable(name, key):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from whygpu.checks.speed_columns import Band
 from whygpu.quantity import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -208,6 +208,10 @@ def cards_of(knowledge: Knowledge) -> Cards:
     )
 
 
+Planner: TypeAlias = "Callable[[Work, Mask, Options, Targets], Field]"
+"""Finds the plans on the accelerators that the mask leaves."""
+
+
 def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Targets) -> Field:
     """Every plan on the ``allowed`` cards, spread until it meets the work, or as far as it may be.
 
@@ -220,9 +224,9 @@ def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Target
 def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> Field:
     allowed = np.frombuffer(allowed_bytes, dtype=np.bool_)
     cards = cards_of(work.knowledge)
-    search = _Search(work, cards, options)
+    search = Search(work, cards, options)
     for setup in _ways(work, options):
-        for on_card, members in _on_cards(work, setup, cards, allowed):
+        for on_card, members in on_cards(work, setup, cards, allowed):
             search.run(on_card, members)
     field = search.field()
     return _Growth(work, search, options, targets).run(field) if len(field) else field
@@ -237,7 +241,7 @@ def _ways(work: Work, options: Options) -> Iterator[Setup]:
             yield replace(work.setup, format=formats[name], method=method)
 
 
-def _on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[tuple[Setup, Mask]]:
+def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[tuple[Setup, Mask]]:
     """The setup as the cards run it: where one lacks the format, what it runs instead (FP16 for BF16 on a T4)."""
     formats = work.knowledge.catalogue.formats
     wanted = setup.format
@@ -250,7 +254,7 @@ def _on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator
         yield replace(setup, format=formats[wanted.instead], training_precision=precision), allowed & lacking
 
 
-class _Search:
+class Search:
     """The smallest spread of each way of running that holds the work, for all cards at once."""
 
     def __init__(self, work: Work, cards: Cards, options: Options) -> None:
@@ -410,7 +414,7 @@ def _with_nodes(splits: Sequence[Split], per_node: NDArray[np.int64]) -> list[Sp
 class _Growth:
     """Spreads plans further where the load, the latency or the deadline asks for it and the limits allow it."""
 
-    def __init__(self, work: Work, search: _Search, options: Options, targets: Targets) -> None:
+    def __init__(self, work: Work, search: Search, options: Options, targets: Targets) -> None:
         self._work, self._search, self._options, self._targets = work, search, options, targets
 
     def run(self, field: Field) -> Field:

@@ -97,10 +97,10 @@ def _value(value: Plain | tuple[Plain, ...] | None, unit: str | None) -> str:
 
 
 def _number(value: float) -> str:
-    """Two decimals or so; thousands are set apart from 10,000 on."""
+    """Four digits or so; thousands are set apart from 10,000 on."""
     if value == int(value):
         return f"{int(value):,}" if abs(value) >= 10_000 else str(int(value))
-    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.2f}" if abs(value) >= 1 else f"{value:.4g}"
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
 
 
 def listing_data(found: Listing, columns: Sequence[str], sources: Iterable[Source]) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""Compare estimates with published measurements and write docs/accuracy.md and its plot.
+
+    python -m benchmarks.accuracy [--data DIR] [--out docs/accuracy.md] [--kb DIR] [--rows]
+
+Exits 2 where the measurements are not there. `--rows` prints every compared row, the worst first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from pathlib import Path
+
+from benchmarks.accuracy import fits, inference_memory, inference_speed, report, training_memory, training_speed
+from benchmarks.accuracy.plot import draw
+from benchmarks.accuracy.rows import KINDS, Compared, DataMissingError, LeftOut, Measurements, Outcome
+from benchmarks.accuracy.subjects import Subjects
+
+import whygpu
+
+ROOT = Path(__file__).parents[2]
+
+
+def compare(measurements: Measurements, subjects: Subjects) -> list[Outcome]:
+    """Every row of a compared kind, compared or left out."""
+    return [
+        *(inference_memory.compare(row, subjects) for row in measurements.inference_memory),
+        *(training_memory.compare(row, subjects) for row in measurements.training_memory),
+        *(inference_speed.compare(row, subjects) for row in measurements.inference_speed),
+        *(training_speed.compare(row, subjects) for row in measurements.training_speed),
+    ]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status: 0, or 2 where there is nothing to compare with."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "calibration")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "accuracy.md")
+    parser.add_argument("--kb", type=Path, default=ROOT / "kb")
+    parser.add_argument("--rows", action="store_true", help="print every compared row, the worst first")
+    asked = parser.parse_args(arguments)
+    try:
+        measurements = Measurements.read(asked.data)
+    except DataMissingError as missing:
+        print(missing, file=sys.stderr)
+        return 2
+    subjects = Subjects(whygpu.load(asked.kb))
+    outcomes = compare(measurements, subjects)
+    compared = [outcome for outcome in outcomes if isinstance(outcome, Compared)]
+    by_kind = {kind: rows for kind in KINDS if (rows := [row for row in compared if row.kind == kind])}
+    done = report.Results(
+        by_kind,
+        tuple(outcome for outcome in outcomes if isinstance(outcome, LeftOut)),
+        tuple(fits.judge(row, subjects) for row in measurements.fits),
+        measurements.other,
+    )
+    plot = asked.out.with_suffix(".svg")
+    asked.out.write_text(report.markdown(done, datetime.date.today(), plot.name), encoding="utf-8")
+    plot.write_text(draw(by_kind), encoding="utf-8")
+    if asked.rows:
+        for row in sorted(compared, key=lambda row: -abs(row.error)):
+            held = "" if row.held is None or row.held.fits else "  does not fit"
+            print(
+                f"{row.kind:24.24} {row.family:22} {row.id} measured {row.measured:.4g} "
+                f"estimated {row.likely:.4g} ({row.error:+.0%}) [{row.low:.4g} {row.high:.4g}]{held}"
+            )
+    print(report.summary(done))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,41 @@
+"""Rows that say whether a model ran on a card or ran out of memory."""
+
+from __future__ import annotations
+
+from benchmarks.accuracy.rows import FitSeen, Row
+from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, layered
+
+from whygpu.checks import memory
+from whygpu.checks.setup import Setup, Split
+
+
+def judge(row: Row, subjects: Subjects) -> FitSeen:
+    """The verdict on one row: by the likely need against the card's usable memory."""
+    ran = bool(row["fits"])
+    try:
+        setup, split = _setup(row, subjects)
+        done = memory.estimate(subjects.shape(row["model"]), setup, split, subjects.coefficients)
+        return FitSeen(row["family"], row["id"], ran, subjects.held(done, row["gpu"]))
+    except UnknownSubjectError as unknown:
+        return FitSeen(row["family"], row["id"], ran, None, str(unknown))
+
+
+def _setup(row: Row, subjects: Subjects) -> tuple[Setup, Split]:
+    number_format = subjects.format(row["precision"])
+    cards = row["gpus"]
+    if row["family"] == "xiongjie-dai-llamacpp":
+        setup = Setup(number_format, context_tokens=1100, output_tokens=1024, runtime="llama.cpp")
+        return setup, layered(cards)
+    if row["family"] == "ft-gpt":
+        setup = Setup(
+            number_format,
+            context_tokens=row["input_tokens"] + row["output_tokens"],
+            output_tokens=row["output_tokens"],
+            concurrency=row["batch"],
+            runtime="fastertransformer",
+            attention="eager",
+        )
+        return setup, Split(tensor=cards)
+    if row["family"] == "litgpt-inference":
+        return Setup(number_format, context_tokens=60, output_tokens=50), Split()
+    raise UnknownSubjectError("a family this benchmark does not know how to set up")

@@ -1,0 +1,141 @@
+"""Rows on the speed of training: what each family ran, and how its figure follows."""
+
+from __future__ import annotations
+
+from benchmarks.accuracy.rows import TRAINING_SPEED, Compared, LeftOut, Outcome, Row
+from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device
+
+from whygpu.checks import memory, speed
+from whygpu.checks.reckoning import Range
+from whygpu.checks.setup import Setup, Split
+from whygpu.checks.shape import ModelShape
+from whygpu.checks.speed import SpeedEstimate
+from whygpu.checks.speed_columns import Band
+from whygpu.checks.speed_training import TrainingWork
+
+ALPACA_TOKENS = 200
+"""LitGPT's tables print the longest sample of Alpaca alone (1,304 tokens). A prompt with its template and answer is
+some 130 tokens on average, and a micro-batch is padded to its longest."""
+
+
+def compare(row: Row, subjects: Subjects) -> Outcome:
+    """The estimate of one row, or why there is none."""
+    reader = _FAMILIES.get(row["family"])
+    if reader is None:
+        return LeftOut(row["family"], row["id"], "a family this benchmark does not know how to set up")
+    try:
+        return reader(row, subjects)
+    except UnknownSubjectError as unknown:
+        return LeftOut(row["family"], row["id"], str(unknown))
+
+
+def _run(row: Row, subjects: Subjects, shape: ModelShape, setup: Setup, split: Split) -> SpeedEstimate:
+    rates = device(subjects.card(row["gpu"]), subjects.format("bf16"))
+    return speed.estimate(shape, setup, split, rates, subjects.coefficients)
+
+
+def _compared(
+    row: Row, measured: float, figure: Range, subjects: Subjects, shape: ModelShape, setup: Setup, split: Split
+) -> Compared:
+    needed = memory.estimate(shape, setup, split, subjects.coefficients)
+    held = subjects.held(needed, row["gpu"])
+    return Compared(
+        TRAINING_SPEED, row["family"], row["id"], measured, figure.low, figure.likely, figure.high, held=held
+    )
+
+
+def _at(band: Band | None) -> Range:
+    if band is None:
+        raise UnknownSubjectError("no speed is estimated for such a model")
+    return band.at(0)
+
+
+def _torchtune(row: Row, subjects: Subjects) -> Outcome:
+    """Tokens per second over all cards: packed batches with checkpointing, compiled; full training by an 8-bit Adam."""
+    method = row["method"].split(" ")[0].lower()
+    offloads = "offload" in row["method"]
+    setup = Setup(
+        subjects.format("nf4" if method == "qlora" else "bf16"),
+        phase="fine-tuning",
+        training_precision="bf16",
+        method=method,
+        batch_size=row["batch"],
+        sequence_tokens=row["seq_len"],
+        gradient_checkpointing="full",
+        optimizer="adamw" if method != "full" or row["gpus"] > 1 else "adamw-8bit",
+        offload="all" if offloads else "none",
+        cross_entropy="chunked",
+        lora_targets="all-linear",
+    )
+    cards = row["gpus"]
+    split = Split(data=cards, sharding="fsdp" if cards > 1 else "none")
+    shape = subjects.shape(row["model"])
+    done = _run(row, subjects, shape, setup, split)
+    work = done.work
+    if isinstance(work, TrainingWork):
+        peak = float(work.columns.device.flops_s[0]) * cards
+        if row["tok_per_s"] * work.flops / (setup.batch_size * setup.sequence_tokens) > peak:
+            return LeftOut(row["family"], row["id"], "more operations a second than the named card's peak rate")
+    return _compared(row, row["tok_per_s"], _at(done.train_tokens_per_s), subjects, shape, setup, split)
+
+
+def _flash(row: Row, subjects: Subjects) -> Outcome:
+    """Data parallel over one node, half a million or a million tokens a step."""
+    if "tok_per_s" not in row:
+        return LeftOut(row["family"], row["id"], "a best case of an unstated model")
+    setup = Setup(
+        subjects.format("bf16"), phase="training", batch_size=8, sequence_tokens=2048, gradient_accumulation=4
+    )
+    split = Split(data=row["gpus"])
+    shape = subjects.shape(row["model"])
+    done = _run(row, subjects, shape, setup, split)
+    figure = _at(done.train_tokens_per_s)
+    # What each card held is not stated (the batch may have been cut finer), so memory is not looked at.
+    return Compared(TRAINING_SPEED, row["family"], row["id"], row["tok_per_s"], figure.low, figure.likely, figure.high)
+
+
+def _megatron(row: Row, subjects: Subjects) -> Outcome:
+    """The share of the peak rate alone, whatever the layout over cards, which is not stated."""
+    if not isinstance(row["MFU_pct"], int | float):
+        return LeftOut(row["family"], row["id"], "a span of shares over several runs")
+    card = subjects.card(row["gpu"])
+    words = {"phase": "training", "generation": card.text("generation") or "", "class": card.text("class") or ""}
+    share = subjects.coefficients.pick("training-mfu", words)
+    return Compared(
+        TRAINING_SPEED,
+        row["family"],
+        row["id"],
+        row["MFU_pct"],
+        share.low * 100,
+        share.likely * 100,
+        share.high * 100,
+    )
+
+
+def _litgpt(row: Row, subjects: Subjects) -> Outcome:
+    """Minutes of 1,000 iterations of each card; adapter prompts are set up as LoRA, the nearest method there is."""
+    number_format = subjects.format(str(row["quant"]))
+    cards = row["gpus"]
+    setup = Setup(
+        number_format,
+        phase="fine-tuning",
+        training_precision="bf16",
+        method="qlora" if number_format.quantized else "lora",
+        batch_size=row["micro_batch"],
+        sequence_tokens=ALPACA_TOKENS,
+        lora_rank=8,
+    )
+    split = Split(data=cards, sharding="fsdp" if cards > 1 else "none")
+    shape = subjects.shape(row["model"])
+    rate = _at(_run(row, subjects, shape, setup, split).samples_per_s)
+    samples = 1000 * cards * row["micro_batch"] / 60
+    minutes = Range(samples / rate.high, samples / rate.likely, samples / rate.low)
+    return _compared(row, row["minutes_per_1k_iterations"], minutes, subjects, shape, setup, split)
+
+
+_FAMILIES = {
+    "torchtune-readme": _torchtune,
+    "flash-attn-training": _flash,
+    "megatron": _megatron,
+    "litgpt-finetune": _litgpt,
+}

@@ -1,0 +1,110 @@
+"""The answers that explain and estimate take from a file, ``--set`` and ``--model``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from whygpu.api import KnowledgeBase
+    from whygpu.load.document import Node
+
+MAX_ANSWERS_BYTES = 1024 * 1024
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that explain and estimate share."""
+    parser.add_argument(
+        "answers", nargs="?", metavar="ANSWERS.yaml", help="answers as YAML or JSON; '-' reads standard input"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an answer, laid over the file's; may be repeated",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="ID|ORG/NAME|FILE",
+        help="the model: a preset, a model in the Hugging Face cache or on the Hub, or the path of a config.json, "
+        ".safetensors or .gguf file or of a folder with one",
+    )
+    parser.add_argument(
+        "--batch", metavar="IN", help="a .jsonl, .csv or .parquet file with one set of answers a line or row"
+    )
+    parser.add_argument(
+        "--out", metavar="OUT", help="with --batch: where to write one JSON result a line (default standard output)"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
+    )
+    parser.add_argument(
+        "--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules"
+    )
+
+
+def nothing_given(options: argparse.Namespace) -> bool:
+    """Whether the command line has no answer at all."""
+    return options.answers is None and not options.set and options.model is None and options.batch is None
+
+
+def read_answers(options: argparse.Namespace, knowledge: KnowledgeBase) -> Node | None:
+    """The answers of the command line; None where there are none. Raises AnswerError."""
+    from whygpu.answers import apply_settings  # noqa: PLC0415  --help needs no numpy
+
+    node = apply_settings(_file(options.answers), options.set)
+    return with_model(node, options.model, knowledge) if options.model is not None else node
+
+
+def _file(name: str | None) -> Node | None:
+    from whygpu.answers import read_text  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+
+    if name is None:
+        return None
+    shown = "standard input" if name == "-" else name
+    try:
+        if name == "-":
+            data = sys.stdin.buffer.read(MAX_ANSWERS_BYTES + 1)
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(MAX_ANSWERS_BYTES + 1)
+        text = data.decode("utf-8")
+    except OSError as error:
+        raise AnswerError([Problem("unreadable", f"cannot be read: {error.strerror}", Place(shown))]) from error
+    except UnicodeDecodeError as error:
+        raise AnswerError([Problem("unreadable", f"is not UTF-8 text: {error.reason}", Place(shown))]) from error
+    if len(data) > MAX_ANSWERS_BYTES:
+        raise AnswerError([Problem("too-large", f"more than {MAX_ANSWERS_BYTES:,} bytes of answers", Place(shown))])
+    return read_text(text, shown)
+
+
+def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
+    """The answers with the model that ``--model`` names; raises AnswerError where it is not found."""
+    from whygpu.answers import node_of  # noqa: PLC0415
+    from whygpu.catalogue import fold  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Place, Problem, did_you_mean  # noqa: PLC0415
+    from whygpu.intake.hub import locate  # noqa: PLC0415
+    from whygpu.intake.tensors import WeightsError  # noqa: PLC0415
+    from whygpu.load.document import Mapping  # noqa: PLC0415
+
+    catalogue = knowledge.knowledge.catalogue
+    place = Place("--model")
+    try:
+        known = fold(text) in catalogue.model_names
+        model = text if known else locate(text, catalogue.models)
+    except WeightsError as error:
+        names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name)]
+        mend = did_you_mean(text, names) or error.mend
+        raise AnswerError([Problem("unknown-model", error.message, place, mend)]) from error
+    given = node_of({"model": model}, "--model")
+    if not isinstance(given, Mapping):
+        return given
+    if not isinstance(node, Mapping):
+        return given if node is None else node
+    return Mapping({**node.items, **given.items}, node.keys | given.keys, node.document, node.line, node.column)

@@ -1,0 +1,89 @@
+"""One plan that was asked for by accelerator and count: the best way to spread the work over exactly so many."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.checks.setup import Split
+from whygpu.checks.shape import TOKEN_KINDS
+from whygpu.plans.enumerate import SHARDS, Field, Options, Search, Targets, cards_of, on_cards
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.chain.engines import Mask
+    from whygpu.checks.setup import Setup
+    from whygpu.plans.work import Work
+
+_QLORA_BASE = "nf4"  # Dettmers et al. 2023, section 3: QLoRA's base is in 4-bit NormalFloat
+
+
+def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Targets) -> Field:
+    """For each of the ``allowed`` cards the one plan on ``options.count`` of it (1 where none is asked for).
+
+    In the format and by the method asked for, or else the native one and all weights. Of the ways to spread it, the
+    first that fits, replicas before shards before stages, and none recomputing activations unless all others fail; the
+    one that needs least where none fits.
+    """
+    cards = cards_of(work.knowledge)
+    search = Search(work, cards, options)
+    found: list[tuple[int, int, bool]] = []
+    for setup, members in on_cards(work, _setup(work, options), cards, allowed):
+        for row in np.flatnonzero(members).tolist():
+            usable = float(cards.usable_bytes[row])
+            best, least, fits = -1, np.inf, False
+            for way in _ways(work, setup, options, int(cards.per_node[row])):
+                number = search.way(*way)
+                total = search.ways[number].memory.total
+                fits = total <= usable
+                if fits or total < least:
+                    best, least = number, total
+                if fits:
+                    break
+            found.append((row, best, fits))
+    rows, ways, held = (np.array([item[place] for item in found]) for place in range(3))
+    return search.timed(rows.astype(np.int64), ways.astype(np.int64), held.astype(np.bool_))
+
+
+def _setup(work: Work, options: Options) -> Setup:
+    """The setup in its format; QLoRA's base is a quantized one, whatever the work is native to."""
+    setup, formats = work.setup, work.knowledge.catalogue.formats
+    if setup.trains and setup.method == "qlora" and not setup.format.quantized:
+        considered = [name for name in options.formats if formats[name].quantized]
+        setup = replace(setup, format=formats[next(iter(considered), _QLORA_BASE)])
+    return setup
+
+
+def _ways(work: Work, setup: Setup, options: Options, per_node: int) -> Iterator[tuple[Setup, Split]]:
+    """Every way to run it on so many cards, the best first."""
+    splits = list(_splits(work, setup, options.count or 1, per_node))
+    if not setup.trains:
+        yield from ((setup, split) for split in splits)
+        return
+    # "auto" gives every kind: then it is either off or, where nothing else fits, full
+    asked = options.checkpointing
+    for checkpointing in asked if len(asked) == 1 else ("off", "full"):
+        way = replace(setup, gradient_checkpointing=checkpointing)
+        for split in splits:
+            for sharding in (options.shardings or ("none",)) if split.data > 1 else ("none",):
+                yield way, replace(split, sharding=sharding)
+
+
+def _splits(work: Work, setup: Setup, count: int, per_node: int) -> Iterator[Split]:
+    """Ways to spread over exactly ``count`` cards; replicas that would have no request to serve come last."""
+    shape = work.shape
+    if shape.kind not in TOKEN_KINDS:
+        yield Split(data=count)
+        return
+    found = [
+        Split(tensor=tensor, pipeline=stages, data=count // (tensor * stages))
+        for tensor in SHARDS
+        if count % tensor == 0 and tensor <= per_node and (tensor == 1 or (shape.heads and shape.heads % tensor == 0))
+        for stages in range(1, min(count // tensor, max(shape.layers, 1)) + 1)
+        if count % (tensor * stages) == 0
+    ]
+    busy = count if setup.trains else max(setup.concurrency, 1)
+    yield from sorted(found, key=lambda split: (split.data > busy, -split.data, split.pipeline))

@@ -1,0 +1,171 @@
+"""An estimate as text: the verdict, every figure with its formula and the numbers put in, and what else would fit."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from typing import TYPE_CHECKING
+
+from whygpu.quantity import GIB, show
+from whygpu.render.figures import show_plain
+from whygpu.render.style import Style, plain_markdown
+from whygpu.render.text import price_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whygpu.advice import Plan
+    from whygpu.checks.reckoning import Reckoning, Term
+    from whygpu.estimate import Estimate, Limit
+
+_SIZES = {
+    "concurrency": ("requests at once", ""),
+    "context_tokens": ("tokens of context", ""),
+    "batch_size": ("samples per accelerator and step", ""),
+    "sequence_tokens": ("tokens a sample", ""),
+}
+_VERDICTS = {
+    "fits": "it fits",
+    "tight": "it fits, but only just: the high end of the estimate does not",
+    "no": "it does not fit",
+}
+
+
+def estimate_text(estimate: Estimate, style: Style | None = None, width: int | None = None) -> str:
+    """The whole estimate; ``width`` in characters, the terminal's by default, at most 110."""
+    return _Text(estimate, style or Style(False), width or min(shutil.get_terminal_size((100, 24)).columns, 110)).text()
+
+
+class _Text:
+    def __init__(self, estimate: Estimate, style: Style, width: int) -> None:
+        self._of, self._plan, self._style, self._width = estimate, estimate.plan, style, width
+
+    def text(self) -> str:
+        sections = [self._verdict(), self._memory(), self._limits(), self._speed(), self._cost(), self._rest()]
+        return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines) + "\n"
+
+    def _wrap(self, text: str, indent: str = "  ", first: str | None = None) -> Iterator[str]:
+        yield from textwrap.wrap(
+            plain_markdown(" ".join(text.split())),
+            self._width,
+            initial_indent=indent if first is None else first,
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
+
+    def _verdict(self) -> Iterator[str]:
+        plan, memory = self._plan, self._plan.memory
+        paint = {"fits": self._style.good, "tight": self._style.doubtful}.get(memory.verdict, self._style.bad)
+        verdict = _VERDICTS[memory.verdict] if memory.usable_gib is not None else "its usable memory is not known"
+        yield self._style.strong(f"{self._of.model} on {plan.label} in {plan.format.upper()}: ") + paint(verdict) + "."
+        ways = [part for part in (_spread(plan), self._checkpointing()) if part]
+        if ways:
+            yield f"Run as {', '.join(ways)}."
+        usable = "" if memory.usable_gib is None else f" of the {show(memory.usable_gib, 'GiB')} usable"
+        yield (
+            f"Needs {show(memory.total_gib, 'GiB')}{usable} per accelerator, "
+            f"between {show(memory.low_gib)} and {show(memory.high_gib)}."
+        )
+        kept = self._of.reserved
+        if kept is not None:
+            yield from self._wrap(
+                f"Uses {show(kept.taken_gib, 'GiB')}: {kept.runtime} takes that much when it starts, whatever the model "
+                f"needs, which leaves {show(kept.cache_gib, 'GiB')} for the cache, enough for "
+                f"{show(float(kept.requests))} requests of full context at once.",
+                "  ",
+                "",
+            )
+
+    def _checkpointing(self) -> str:
+        return {"full": "full gradient checkpointing", "selective": "selective checkpointing"}.get(
+            self._of.checkpointing or "", ""
+        )
+
+    def _memory(self) -> Iterator[str]:
+        yield self._style.strong("Memory per accelerator")
+        yield from self._reckonings(self._of.memory)
+
+    def _reckonings(self, reckonings: Iterable[Reckoning]) -> Iterator[str]:
+        for item in reckonings:
+            value = _amount(item.value, item.unit)
+            note = f" ({item.note})" if item.note and item.name != "total" else ""
+            yield from self._wrap(f"{item.name.replace('_', ' ')} {value} = {item.formula}{note}", "      ", "  ")
+            if item.name == "total":
+                continue
+            for term in item.terms:
+                yield from (self._style.faint(line) for line in self._wrap(_term(term), "        ", "      "))
+
+    def _limits(self) -> Iterator[str]:
+        if not self._of.limits:
+            return
+        yield self._style.strong("What would still fit, all else as it is")
+        for limit in self._of.limits:
+            yield f"  {_limit(limit)}"
+
+    def _speed(self) -> Iterator[str]:
+        if not self._of.speed:
+            yield self._style.faint("Speed: unknown, for want of a figure of this accelerator.")
+            return
+        yield self._style.strong("Speed")
+        for item in self._of.speed:
+            band = self._plan.speed.get(item.name)
+            spread = "" if band is None else f", between {show(band.low)} and {show(band.high)}"
+            first = f"{item.name} {_amount(item.value, item.unit)}{spread} = {item.formula}"
+            yield from self._wrap(first, "      ", "  ")
+            for term in item.terms:
+                yield from (self._style.faint(line) for line in self._wrap(_term(term), "        ", "      "))
+
+    def _cost(self) -> Iterator[str]:
+        cost = self._plan.cost
+        if cost is None:
+            yield "Cost: no price known."
+            return
+        dated = f"read {cost.as_of}" if cost.as_of else "undated"
+        where = ", ".join(part for part in (cost.price_kind, cost.provider, cost.region, dated) if part)
+        parts = [price_text(self._plan), f"{show(cost.usd_per_month, 'USD')} a month"]
+        if cost.usd_total is not None:
+            parts.append(f"{show(cost.usd_total, 'USD')} for the job")
+        if cost.usd_per_million_tokens is not None:
+            parts.append(f"{show(cost.usd_per_million_tokens, 'USD')} per million tokens")
+        yield from self._wrap(f"Cost: {', '.join(parts)} ({where}).", "  ", "")
+
+    def _rest(self) -> Iterator[str]:
+        for reason in self._of.against:
+            yield from self._wrap(f"An advice would leave it out: {reason.text} ({reason.rule})", "    ", "  - ")
+        for item in self._of.warnings:
+            yield from self._wrap(item.text, "    ", "  - ")
+        for taken in self._of.assumed:
+            value = show_plain(taken.value, None, taken.name)
+            yield from self._wrap(f"assumed {taken.answer} = {value}: {taken.because}", "    ", "  - ")
+
+
+def _spread(plan: Plan) -> str:
+    way = plan.parallelism
+    parts = [
+        f"{way.data} {'data-parallel ranks' if plan.method else 'replicas'}" if way.data > 1 else "",
+        f"tensor parallel {way.tensor}" if way.tensor > 1 else "",
+        f"{way.pipeline} pipeline stages" if way.pipeline > 1 else "",
+        way.sharding.upper() if way.sharding != "none" else "",
+        f"{plan.nodes} machines" if plan.nodes > 1 else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _amount(value: float, unit: str) -> str:
+    """Bytes as GiB where there are enough of them."""
+    if unit == "bytes":
+        return show(value / GIB, "GiB") if abs(value) >= 0.005 * GIB else f"{value / 2**20:.3g} MiB"
+    return show(value, unit)
+
+
+def _term(term: Term) -> str:
+    source = f" [{', '.join(term.source)}]" if term.source else ""
+    meaning = f": {term.meaning}" if term.meaning else ""
+    return f"{term.name} = {_amount(term.value, term.unit)}{meaning}{source}"
+
+
+def _limit(limit: Limit) -> str:
+    words = _SIZES[limit.size][0]
+    if not limit.value:
+        return f"{limit.size}: not even 1 ({words}; asked: {limit.now:,})"
+    return f"{limit.size}: up to {limit.value:,} {words} (asked: {limit.now:,})"
