@@ -122,7 +122,9 @@ def _csv(path: Path) -> Iterator[Row]:
         try:
             header = [cell.strip() for cell in next(reader, [])]
         except csv.Error as error:
-            raise AnswerError([Problem("unreadable", f"its header cannot be read: {error}", Place(str(path)))]) from error
+            raise AnswerError(
+                [Problem("unreadable", f"its header cannot be read: {error}", Place(str(path)))]
+            ) from error
         if not any(header) or len(header) > MAX_COLUMNS or len(set(header)) != len(header):
             message = f"its header must name up to {MAX_COLUMNS} different columns"
             raise AnswerError([Problem("unreadable", message, Place(str(path), 1))])

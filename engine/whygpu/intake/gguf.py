@@ -218,7 +218,9 @@ class _Reader:
             self.fail(f"{shown(key)} is a list of type {kind}; lists of numbers and texts are read")
         self.walked += count
         if self.walked > MOST_VALUES or count * 8 > self.size:
-            self.fail(f"{shown(key)} claims {count} texts, more than {MOST_VALUES} in all or than the file has room for")
+            self.fail(
+                f"{shown(key)} claims {count} texts, more than {MOST_VALUES} in all or than the file has room for"
+            )
         for _ in range(count):
             self.skip(self.number("Q"))
         self.lengths[key] = count

@@ -81,7 +81,9 @@ def _format(header: GgufHeader, tally: Tally) -> str:
     if isinstance(said, int) and said in FILE_TYPES:
         return FILE_TYPES[said]
     commonest = tally.dtype_bytes[0][0]
-    return _TYPE_FORMATS.get(commonest, {"Q4_K": "q4_k_m", "Q5_K": "q5_k_m", "Q3_K": "q3_k_m"}.get(commonest, commonest.lower()))
+    return _TYPE_FORMATS.get(
+        commonest, {"Q4_K": "q4_k_m", "Q5_K": "q5_k_m", "Q3_K": "q3_k_m"}.get(commonest, commonest.lower())
+    )
 
 
 @dataclass(slots=True)

@@ -59,7 +59,9 @@ def _in_folder(path: Path) -> Path:
         for name in (INDEX_NAME, SINGLE_NAME):
             if (path / name).exists():
                 return path / name
-        found = sorted(item for item in path.iterdir() if item.name.endswith((".safetensors", ".safetensors.index.json")))
+        found = sorted(
+            item for item in path.iterdir() if item.name.endswith((".safetensors", ".safetensors.index.json"))
+        )
     except (OSError, ValueError) as error:
         raise WeightsError(f"cannot be read: {_reason(error)}") from error
     indices = [item for item in found if item.name.endswith(".json")]
@@ -67,7 +69,9 @@ def _in_folder(path: Path) -> Path:
         return (indices or found)[0]
     if not found:
         raise WeightsError("is a folder without a .safetensors file", "name the file")
-    raise WeightsError(f"is a folder with {len(found)} .safetensors files and no index", f"name one file, or {INDEX_NAME}")
+    raise WeightsError(
+        f"is a folder with {len(found)} .safetensors files and no index", f"name one file, or {INDEX_NAME}"
+    )
 
 
 def read_header(path: Path) -> list[RawTensor]:

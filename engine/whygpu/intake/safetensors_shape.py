@@ -150,7 +150,9 @@ def _sizes_of(tensors: list[StoredTensor], tally: Tally) -> dict[str, Any]:
         head = head_norm if 0 < head_norm < hidden and not width % head_norm else _usual_head(width, keys.dims[0])
         found |= {"heads": width // head, "kv_heads": max(keys.dims[0] // head, 1), "head_dim": head}
     if gate is not None:
-        found["expert_ffn_size" if experts > 1 else "ffn_size"] = max(gate.dims)if gate.dims[0] == hidden else gate.dims[0]
+        found["expert_ffn_size" if experts > 1 else "ffn_size"] = (
+            max(gate.dims) if gate.dims[0] == hidden else gate.dims[0]
+        )
     if experts > 1:
         # how many a token takes is in no tensor: all of them, until somebody says otherwise
         found |= {"experts": experts, "experts_per_token": experts}

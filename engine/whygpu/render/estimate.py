@@ -6,7 +6,7 @@ import shutil
 import textwrap
 from typing import TYPE_CHECKING
 
-from whygpu.quantity import GIB, show
+from whygpu.quantity import GIB, MIB, show
 from whygpu.render.figures import show_plain
 from whygpu.render.style import Style, plain_markdown
 from whygpu.render.text import price_text
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from whygpu.estimate import Estimate, Limit
 
 _SIZES = {
-    "concurrency": ("requests at once", ""),
-    "context_tokens": ("tokens of context", ""),
-    "batch_size": ("samples per accelerator and step", ""),
-    "sequence_tokens": ("tokens a sample", ""),
+    "concurrency": "requests at once",
+    "context_tokens": "tokens of context",
+    "batch_size": "samples per accelerator and step",
+    "sequence_tokens": "tokens a sample",
 }
+_MOOT = ("max_count", "max_nodes", "count")
+"""Answers that an estimate of a given count has no use for."""
 _VERDICTS = {
     "fits": "it fits",
     "tight": "it fits, but only just: the high end of the estimate does not",
@@ -135,6 +137,8 @@ class _Text:
         for item in self._of.warnings:
             yield from self._wrap(item.text, "    ", "  - ")
         for taken in self._of.assumed:
+            if taken.answer in _MOOT:
+                continue
             value = show_plain(taken.value, None, taken.name)
             yield from self._wrap(f"assumed {taken.answer} = {value}: {taken.because}", "    ", "  - ")
 
@@ -153,9 +157,9 @@ def _spread(plan: Plan) -> str:
 
 def _amount(value: float, unit: str) -> str:
     """Bytes as GiB where there are enough of them."""
-    if unit == "bytes":
-        return show(value / GIB, "GiB") if abs(value) >= 0.005 * GIB else f"{value / 2**20:.3g} MiB"
-    return show(value, unit)
+    if unit == "bytes" and abs(value) >= 2**20:
+        return show(value / GIB, "GiB") if abs(value) >= 0.01 * GIB else show(value / MIB, "MiB")
+    return f"{value:g} bytes" if unit == "bytes" else show(value, unit)
 
 
 def _term(term: Term) -> str:
@@ -165,7 +169,7 @@ def _term(term: Term) -> str:
 
 
 def _limit(limit: Limit) -> str:
-    words = _SIZES[limit.size][0]
+    words = _SIZES[limit.size]
     if not limit.value:
         return f"{limit.size}: not even 1 ({words}; asked: {limit.now:,})"
     return f"{limit.size}: up to {limit.value:,} {words} (asked: {limit.now:,})"
