@@ -110,7 +110,7 @@ def load(path: str | Path | None = None) -> KnowledgeBase:
     root = default_root() if path is None else Path(path)
     texts = read_texts(root)
     with _collector_at_rest():
-        kb = KnowledgeBase(load_texts(texts, str(root), REGISTRY))
+        kb = KnowledgeBase(load_texts(texts, str(root), REGISTRY, cases=False))
     try:
         _ = kb.program
     except EngineError as error:

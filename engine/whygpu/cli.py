@@ -8,8 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from whygpu.commands import catalogue as catalogue_command
 from whygpu.commands import batch, importers, inputs
+from whygpu.commands import catalogue as catalogue_command
 from whygpu.commands import check as check_command
 from whygpu.commands import estimate as estimate_command
 from whygpu.errors import EngineError, InputError
@@ -80,12 +80,11 @@ def _run(command: Callable[[], int], form: str = "text") -> int:
     try:
         return command()
     except InputError as error:
-        from whygpu.render.plain import problem_dicts  # noqa: PLC0415  only where something is wrong
-        from whygpu.render.problems import problems_text  # noqa: PLC0415
+        from whygpu.render.problems import problems_data, problems_text  # noqa: PLC0415  only where something is wrong
         from whygpu.render.style import Style  # noqa: PLC0415
 
         if form == "json":
-            json.dump({"error": problem_dicts(error.problems)}, sys.stderr, indent=1, ensure_ascii=False)
+            json.dump({"error": problems_data(error.problems)}, sys.stderr, indent=1, ensure_ascii=False)
             sys.stderr.write("\n")
         else:
             print(problems_text(error.problems, Style.of(sys.stderr)), file=sys.stderr)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whygpu.errors import KnowledgeBaseError, Place, Problem
+
 _MOST_ROWS = 4096
 
 Context = Mapping[str, str]
@@ -106,9 +108,11 @@ class Coefficients:
         return self._tables.get(name, ())
 
     def pick(self, name: str, context: Context) -> Coefficient:
-        """The figure that holds in this context. Raises KeyError where no coefficient has the name."""
+        """The figure that holds in this context. Raises KnowledgeBaseError where no coefficient has the name."""
         keys = self._keys.get(name)
         if keys is None:
+            if name not in self._plain:
+                raise _missing(name)
             return self._plain[name]
         seen = (name, *[context.get(key) for key in keys])
         found = self._memo.get(seen)
@@ -123,7 +127,7 @@ class Coefficients:
         """The figure for each kind of card as columns of low, likely and high; one column where all are alike.
 
         `contexts` gives the words of each kind: those of `base` and the card's own. What was picked for the same cards
-        and the same other words is not picked again. Raises KeyError where no coefficient has the name.
+        and the same other words is not picked again. Raises KnowledgeBaseError where no coefficient has the name.
         """
         keys = self._keys.get(name, ())
         seen = (name, id(cards), *[base.get(key) for key in keys])
@@ -138,6 +142,20 @@ class Coefficients:
             self._rows.clear()
         self._rows[seen] = (cards, rows)  # the cards are kept, so that their identity stays theirs
         return rows
+
+
+def _missing(name: str) -> KnowledgeBaseError:
+    """A check asks for a coefficient that the knowledge base does not have."""
+    return KnowledgeBaseError(
+        [
+            Problem(
+                "missing-coefficient",
+                f"there is no coefficient '{name}', which a numeric check needs",
+                Place("facts/coefficients.yaml"),
+                "put it back: 'id', 'low', 'likely', 'high', 'unit', 'source'",
+            )
+        ]
+    )
 
 
 def _refuse_ties(name: str, cases: tuple[Case, ...]) -> None:

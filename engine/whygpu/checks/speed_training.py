@@ -100,7 +100,20 @@ def work(columns: Columns) -> TrainingWork:
         setup.dataset_tokens / setup.sequence_tokens if setup.dataset_tokens else setup.dataset_samples
     )
     return TrainingWork(
-        columns, flops, mfu, bubble, launch, unpack, compute, update, tensor_wire, data_wire, step, samples, tokens, total
+        columns,
+        flops,
+        mfu,
+        bubble,
+        launch,
+        unpack,
+        compute,
+        update,
+        tensor_wire,
+        data_wire,
+        step,
+        samples,
+        tokens,
+        total,
     )
 
 

@@ -52,7 +52,7 @@ def run(
 def _result(row: Row, common: Node | None, key: str, answer: Callable[[Node], dict[str, Any]]) -> dict[str, Any]:
     from whygpu.errors import EngineError, InputError  # noqa: PLC0415
     from whygpu.load.document import Mapping  # noqa: PLC0415
-    from whygpu.render.plain import problem_dicts  # noqa: PLC0415
+    from whygpu.render.problems import problems_data  # noqa: PLC0415
 
     try:
         node = row.node()
@@ -60,7 +60,7 @@ def _result(row: Row, common: Node | None, key: str, answer: Callable[[Node], di
             node = _laid_over(node, common)
         return {"id": row.id, key: answer(node)}
     except InputError as error:
-        return {"id": row.id, "error": problem_dicts(error.problems)}
+        return {"id": row.id, "error": problems_data(error.problems)}
     except EngineError as error:
         return {"id": row.id, "error": [{"code": "engine", "severity": "error", "message": str(error)}]}
 

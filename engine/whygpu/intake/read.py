@@ -42,7 +42,10 @@ def read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: 
     Problems with severity warning leave the shape usable. Raises nothing on bad input, ValueError where the knowledge
     base lacks the table of typical shapes.
     """
-    sizes = SizeTable.of(coefficients.table(SIZES_TABLE))
+    rows = coefficients.table(SIZES_TABLE)
+    if not rows:
+        return None, [IntakeProblem("model", f"cannot be read: the knowledge base has no table '{SIZES_TABLE}'")]
+    sizes = SizeTable.of(rows)
     if isinstance(model, str):
         entry = presets.get(model)
         if entry is None:

@@ -7,10 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from whygpu.advice import Advice, Item, Plan
-    from whygpu.errors import Problem
     from whygpu.trace import Trace
 
 SCHEMA = 1
@@ -100,23 +97,6 @@ def trace_dict(trace: Trace) -> dict[str, Any]:
         "facts": [_without_empty(asdict(fact)) for fact in trace.facts],
         "steps": [_without_empty(asdict(step)) for step in trace.steps],
     }
-
-
-def problem_dicts(problems: Iterable[Problem]) -> list[dict[str, Any]]:
-    """Problems as data."""
-    return [
-        {
-            "code": item.code,
-            "severity": item.severity,
-            "message": item.message,
-            "help": item.help,
-            "file": item.place.file,
-            "line": item.place.line,
-            "column": item.place.column,
-            "snippet": item.snippet,
-        }
-        for item in problems
-    ]
 
 
 def _without_empty(data: dict[str, Any]) -> dict[str, Any]:
