@@ -20,6 +20,10 @@ FULL_WIDTH = frozenset({"fp32", "tf32"})
 """Precisions that keep 32-bit activations; the factors are for 16-bit ones."""
 
 
+AUTOCAST = frozenset({"mixed", "mixed-bf16", "mixed-fp16"})
+"""Precisions that compute in 16 bits from FP32 weights, and leave softmax in FP32."""
+
+
 @dataclass(frozen=True, slots=True)
 class Activations:
     """Bytes per accelerator at the end of the forward pass: of the layers, and of the logits."""
@@ -114,14 +118,15 @@ def layer_range(shape: ModelShape, setup: Setup, split: Split, coefficients: Coe
 
 def score_bytes(shape: ModelShape, setup: Setup) -> float:
     """Bytes per token of written-out attention scores, their softmax and its mask: 5 * heads * length (Korthikanti et
-    al. 2022, 4.1).
+    al. 2022, 4.1); 7 under autocast, which keeps the softmax in FP32 (PyTorch, autocast op reference).
     """
     if setup.attention != "eager" or setup.gradient_checkpointing == "selective":
         return 0.0
     length = (
         shape.positions * setup.pixel_scale(shape) if shape.image_size and shape.positions else setup.sequence_tokens
     )
-    return 5.0 * shape.heads * length * width(setup) / 2
+    each = 7.0 if setup.training_precision in AUTOCAST else 5.0 * width(setup) / 2
+    return each * shape.heads * length
 
 
 def _whole(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> Range:

@@ -94,12 +94,7 @@ class TextRenderer:
             yield self._style.doubtful(
                 "Unverified: a limit could not be checked, for want of a figure of this accelerator."
             )
-        images = plan.speed.get("frames_per_s") is not None
-        speeds = [
-            f"{'one image' if images and name == 'ttft_ms' else label} {_range(plan, name, unit)}"
-            for name, label, unit in _SPEEDS
-            if plan.speed.get(name) and not (images and name in ("requests_per_s", "samples_per_s"))
-        ]
+        speeds = [f"{label} {_range(plan, name, unit)}" for name, label, unit in _speeds(plan)]
         if speeds:
             yield from self._wrap("Speed: " + "; ".join(speeds) + ".", "  ", "")
         if plan.cost is not None:
@@ -289,6 +284,19 @@ class TextRenderer:
         yield self._style.faint(
             f"Knowledge base {advice.knowledge_version} ({advice.knowledge_hash}), {advice.engine} engine."
         )
+
+
+def _speeds(plan: Plan) -> Iterator[tuple[str, str, str]]:
+    """The speeds worth telling: for what gives no tokens the time of one answer, and one rate instead of three."""
+    known = [item for item in _SPEEDS if plan.speed.get(item[0])]
+    names = {name for name, _, _ in known}
+    for name, label, unit in known:
+        if name == "ttft_ms" and "token_ms" not in names:
+            yield name, "one image" if "frames_per_s" in names else "one answer", unit
+        elif not (name in ("requests_per_s", "samples_per_s") and "frames_per_s" in names) and not (
+            name == "samples_per_s" and "requests_per_s" in names
+        ):
+            yield name, label, unit
 
 
 def sentence(plan: Plan) -> str:
