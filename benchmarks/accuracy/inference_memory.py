@@ -38,7 +38,10 @@ def compared(
 ) -> Compared:
     """A row beside bytes, in its own unit."""
     scaled = figure.times(1 / unit)
-    others = peers.for_training(estimate, unit) if estimate.setup.trains else peers.for_inference(estimate, unit)
+    if estimate.setup.trains:
+        others = peers.for_training(estimate, unit)
+    else:
+        others = (peers.for_weights if kind == WEIGHTS_AND_KV else peers.for_inference)(estimate, unit)
     return Compared(kind, row["family"], row["id"], row["memory"], scaled.low, scaled.likely, scaled.high, others, held)
 
 

@@ -28,9 +28,9 @@ def accelerate_training(estimate: MemoryEstimate) -> float:
     return 4.0 * width * estimate.shape.parameters
 
 
-def hf_mem(estimate: MemoryEstimate) -> float:
-    """The weights of the file, and the cache that its config gives."""
-    return estimate.setup.format.weight_bytes(estimate.shape) + estimate.kv_cache
+def weights_of_file(estimate: MemoryEstimate) -> float:
+    """The weights as the headers of the file add up."""
+    return estimate.setup.format.weight_bytes(estimate.shape)
 
 
 def deepspeed(shape: ModelShape, ranks: int, sharding: str) -> float:
@@ -41,15 +41,24 @@ def deepspeed(shape: ModelShape, ranks: int, sharding: str) -> float:
     return 4.0 * shape.parameters + int(16 * shape.parameters / ranks)
 
 
+def for_weights(estimate: MemoryEstimate, unit: float) -> dict[str, float]:
+    """Both tools that count weights, in the row's unit; neither speaks of a part of a model on one of several cards."""
+    if estimate.split.cards > 1:
+        return {}
+    return {"accelerate": accelerate_inference(estimate) / unit, "hf-mem": weights_of_file(estimate) / unit}
+
+
 def for_inference(estimate: MemoryEstimate, unit: float) -> dict[str, float]:
-    """Both tools that speak of inference, in the row's unit."""
-    return {"accelerate": accelerate_inference(estimate) / unit, "hf-mem": hf_mem(estimate) / unit}
+    """The weights, and for hf-mem the cache of the context beside them."""
+    found = for_weights(estimate, unit)
+    return found | {"hf-mem": found["hf-mem"] + estimate.kv_cache / unit} if found else {}
 
 
 def for_training(estimate: MemoryEstimate, unit: float) -> dict[str, float]:
-    """accelerate's rule, and DeepSpeed's where all weights are trained."""
-    found = {"accelerate": accelerate_training(estimate) / unit}
-    if estimate.setup.method == "full":
-        split = estimate.split
+    """accelerate's rule on one card, and DeepSpeed's where all weights are trained, alone or under ZeRO-2 or ZeRO-3."""
+    split, found = estimate.split, {}
+    if split.cards == 1:
+        found["accelerate"] = accelerate_training(estimate) / unit
+    if estimate.setup.method == "full" and (split.cards == 1 or split.sharding != "zero1"):
         found["DeepSpeed"] = deepspeed(estimate.shape, split.data, split.sharding) / unit
     return found

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from benchmarks.accuracy.rows import Compared
 
 SIDE = 250
-GAP = 62
+GAP = 70
 TOP = 34
 COLUMNS = 4
 LEGEND_LINE = 15
@@ -56,7 +56,7 @@ def _panel(kind: str, rows: Sequence[Compared]) -> list[str]:
         line(1.3, 'stroke="#aaa" stroke-dasharray="4 3"'),
         line(1 / 1.3, 'stroke="#aaa" stroke-dasharray="4 3"'),
     ]
-    for power in range(math.ceil(low), math.floor(high) + 1):
+    for power in range(math.ceil(low), math.floor(high) + 1, 1 if high - low < 5 else 2):
         place = at(10.0**power)
         parts.append(f'<text x="{place:.1f}" y="{SIDE + 13}" text-anchor="middle" fill="#555">{10.0**power:g}</text>')
         parts.append(f'<text x="-4" y="{SIDE - place + 4:.1f}" text-anchor="end" fill="#555">{10.0**power:g}</text>')

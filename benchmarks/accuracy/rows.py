@@ -17,12 +17,23 @@ FILES = ("memory_inference.yaml", "memory_training.yaml", "throughput.yaml")
 WEIGHTS_AND_KV = "weights and KV"
 INFERENCE_MEMORY = "inference memory, total"
 TRAINING_MEMORY = "training memory"
+TRAINING_STATES = "training states (a paper's formula)"
 DECODE = "decode speed"
 PROMPT = "prompt speed"
-REQUEST = "whole requests (prompt and output)"
+REQUEST = "whole requests"
 VISION = "vision speed"
 TRAINING_SPEED = "training speed"
-KINDS = (WEIGHTS_AND_KV, INFERENCE_MEMORY, TRAINING_MEMORY, DECODE, PROMPT, REQUEST, VISION, TRAINING_SPEED)
+KINDS = (
+    WEIGHTS_AND_KV,
+    INFERENCE_MEMORY,
+    TRAINING_MEMORY,
+    TRAINING_STATES,
+    DECODE,
+    PROMPT,
+    REQUEST,
+    VISION,
+    TRAINING_SPEED,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,8 +187,8 @@ def untied(shape: ModelShape) -> ModelShape:
     )
 
 
-def device(card: Accelerator, form: Format) -> Device:
-    """The card's rates for this format, as the plans have them."""
+def device(card: Accelerator, form: Format, network_bytes_s: float = math.nan) -> Device:
+    """The card's rates for this format, as the plans have them; the network per card where a source states it."""
     rate = next((value for name in form.rate if (value := card.number(name)) is not None), math.nan)
     link = card.text("link") or "none"
     generation, lanes = card.number("pcie_generation"), card.number("pcie_lanes")
@@ -198,6 +198,7 @@ def device(card: Accelerator, form: Format) -> Device:
         link_bytes_s=(card.number("link_gb_s") or 0.0) * 1e9 / 2 if link != "none" else 0.0,
         link_cards=card.number("link_cards") or 0.0,
         pcie_bytes_s=pcie_bytes_s(generation, lanes) if generation and lanes else math.nan,
+        network_bytes_s=network_bytes_s,
         kinds=CardKind(
             card.text("generation") or "",
             card.text("class") or "",

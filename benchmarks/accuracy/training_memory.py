@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from benchmarks.accuracy.inference_memory import GB, GIB, MIB, allocated, compared
 from benchmarks.accuracy.litgpt_recipes import RECIPES
-from benchmarks.accuracy.rows import TRAINING_MEMORY, Compared, LeftOut, Outcome, Row
+from benchmarks.accuracy.rows import TRAINING_MEMORY, TRAINING_STATES, Compared, LeftOut, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, untied
 
 from whygpu.checks import memory
@@ -52,7 +52,7 @@ def _zero(row: Row, subjects: Subjects) -> Outcome:
     other = memory.estimate(shape, setup, replace(split, data=2 * ranks), subjects.coefficients)
     gathered = 2 * other.weights - done.weights if stage == "3" and ranks > 1 else 0.0
     states = done.weights - gathered + done.gradients + done.optimizer
-    return compared(row, TRAINING_MEMORY, Range(states, states, states), GB, done)
+    return compared(row, TRAINING_STATES, Range(states, states, states), GB, done)
 
 
 def _litgpt(row: Row, subjects: Subjects) -> Outcome:

@@ -118,7 +118,7 @@ def consult(
 
 
 class _Run:
-    def __init__(self, result: Consultation, chain: Chain, today: date, planner: Planner) -> None:
+    def __init__(self, result: Consultation, chain: Chain, today: date, planner: Planner = enumerate_plans) -> None:
         self._result, self._chain, self._today, self._planner = result, chain, today, planner
         self._knowledge = result.knowledge
         self._session = result.session

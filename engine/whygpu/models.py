@@ -1,4 +1,4 @@
-"""From what the answers say of the model to its shape: a preset, a mapping of sizes, a config.json or a weights file."""
+"""From what the answers say of the model to its shape: a preset, sizes, a config.json or a weights file."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 
@@ -130,8 +131,7 @@ class Convolutions:
         torch.manual_seed(0)
         widths = [3, *[self.width] * self.layers]
         kernels = [
-            (torch.randn(after, before, 3, 3) * 0.1).to(dtype).requires_grad_()
-            for before, after in zip(widths, widths[1:], strict=False)
+            (torch.randn(after, before, 3, 3) * 0.1).to(dtype).requires_grad_() for before, after in pairwise(widths)
         ]
         scales = [torch.ones(self.width, dtype=dtype).requires_grad_() for _ in range(self.layers)]
         start = torch.randn(images, 3, pixels, pixels, dtype=dtype)

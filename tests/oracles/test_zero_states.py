@@ -53,7 +53,7 @@ def _estimate(facts: Facts, model: str, ranks: int, sharding: str) -> memory.Mem
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-2-13b", "llama-3.2-1b"])
 @pytest.mark.parametrize("ranks", [2, 4, 8, 64])
 def test_zero2_states_lie_between_the_paper_and_deepspeed(facts: Facts, model: str, ranks: int) -> None:
-    """DeepSpeed adds the gradients before they are reduced (2 P) and an FP32 copy of the shard to the paper's states."""
+    """DeepSpeed adds to the paper's states the gradients before they are reduced, 2 P, and 2 P / N more."""
     done = _estimate(facts, model, ranks, "zero2")
     parameters = done.shape.parameters
     states = done.weights + done.gradients + done.optimizer

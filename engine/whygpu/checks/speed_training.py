@@ -118,8 +118,8 @@ def work(columns: Columns) -> TrainingWork:
 
 
 def unpacked_bytes(columns: Columns) -> float:
-    """Bytes moved in a step to turn quantized frozen weights into 16-bit ones: read at their format, written at 16 bits,
-    each time the layer is passed through (forward, backward, and again where the forward pass is repeated).
+    """Bytes moved in a step to turn quantized frozen weights into 16-bit ones: read at their format and written at 16
+    bits each time a layer is passed through (forward, backward, and again where the forward pass is repeated).
     """
     shape, setup = columns.shape, columns.setup
     if setup.method == "full" or not setup.format.quantized:

@@ -157,7 +157,7 @@ def _csv_row(header: list[str], cells: list[str], number: int, name: str) -> Row
 
 def _parquet(path: Path) -> Iterator[Row]:
     try:
-        from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]  # noqa: PLC0415  slow to import
+        from pyarrow import ArrowException, parquet  # noqa: PLC0415  slow to import
     except ImportError as error:
         raise AnswerError(
             [Problem("unreadable", "reading Parquet needs pyarrow", Place(str(path)), "pip install pyarrow")]

@@ -148,10 +148,11 @@ class _Reader:
         length = self.number("Q")
         if length > limit:
             self.fail(f"{what} of {length} bytes, more than {limit}")
+        data = self.take(length)
         try:
-            return self.take(length).decode("utf-8")
-        except UnicodeDecodeError:
-            self.fail(f"{what} that is not UTF-8 text")
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise WeightsError(f"{self.name}: {what} that is not UTF-8 text") from error
 
     def header(self) -> GgufHeader:
         if self.take(4) != b"GGUF":
@@ -200,11 +201,12 @@ class _Reader:
             length = self.number("Q")
             if length > KEPT_TEXT:
                 self.lengths[key] = length
-                return self.skip(length)
+                self.skip(length)
+                return None
             return self.take(length).decode("utf-8", "replace")
-        if kind == _ARRAY:
-            return self.array(key)
-        self.fail(f"{shown(key)} has type {kind}, which GGUF does not have")
+        if kind != _ARRAY:
+            self.fail(f"{shown(key)} has type {kind}, which GGUF does not have")
+        return self.array(key)
 
     def array(self, key: str) -> tuple[int | float | bool, ...] | None:
         kind, count = self.number("I"), self.number("Q")
@@ -212,7 +214,8 @@ class _Reader:
             width = struct.calcsize(self.order + _SCALARS[kind])
             if count > KEPT_ITEMS:
                 self.lengths[key] = count
-                return self.skip(count * width)
+                self.skip(count * width)
+                return None
             return struct.unpack(f"{self.order}{count}{_SCALARS[kind]}", self.take(count * width))
         if kind != _STRING:
             self.fail(f"{shown(key)} is a list of type {kind}; lists of numbers and texts are read")

@@ -1,6 +1,6 @@
 """A model by its GGUF file: exact parameters and bytes of each part, and the shape that its metadata gives.
 
-Keys as in ggml-org/ggml, docs/gguf.md, and gguf-py's constants (`<arch>.block_count`, `<arch>.attention.head_count` ...).
+Keys as in ggml-org/ggml, docs/gguf.md, and gguf-py's constants: `<arch>.block_count`, `<arch>.attention.head_count` ...
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class _Facts:
             family = FAMILIES[_SLIDING[self.arch]]
             count = layers - layers // (2 if family.sliding == "even" else family.sliding_every)
         else:
-            note = f"names a window of {window} tokens, which llama.cpp does not keep to for '{self.arch}': no layer slides"
+            note = f"names a window of {window} tokens, to which llama.cpp does not keep for '{self.arch}'"
             self.doubts.append(IntakeProblem(AT, note, "", "warning"))
             return {}
         return {"sliding_window": window, "sliding_layers": count} if count else {}

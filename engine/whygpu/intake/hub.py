@@ -32,7 +32,7 @@ def locate(text: str, presets: Mapping[str, object], *, fetch: Fetch | None = No
     """
     if text in presets:
         return text
-    found = _path(text)
+    found = _path(text) if text else None
     if found is not None:
         return found
     if not _NAME.fullmatch(text):
@@ -155,7 +155,7 @@ def _brief(error: Exception) -> str:
 
 
 def fetch_from_hub(name: str) -> dict[str, Any]:
-    """The ``model`` answer of a model on the Hub: its config.json, and its exact parameters where they are published."""
+    """The ``model`` answer of a model on the Hub: its config.json, and its exact parameters where the Hub says them."""
     try:
         import huggingface_hub  # noqa: PLC0415  an optional package, and slow to import
     except ImportError as error:

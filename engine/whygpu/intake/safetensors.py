@@ -1,7 +1,7 @@
 """Headers of safetensors files: names, types and sizes of tensors, without reading any tensor.
 
-The format (huggingface/safetensors, README.md): 8 bytes with the header's length, a JSON header, the tensors. A model in
-several files has an index, whose `weight_map` names the file of each tensor. Everything read is bounded and checked.
+The format (huggingface/safetensors, README.md): 8 bytes with the header's length, a JSON header, the tensors. A model
+in several files has an index, whose `weight_map` names the file of each tensor. Everything read is bounded and checked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A model by its safetensors files: exact parameters and bytes, the rest from config.json or the tensors' own shapes."""
+"""A model by its safetensors files: exact parameters and bytes; the rest from config.json or the tensors' shapes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,14 @@ def _described(config: dict[str, Any], tensors: list[StoredTensor], tally: Tally
     shape, problems = from_mapping(data, sizes, at=AT)
     if shape is None:
         return None, problems
-    found = [key for key in data if key not in ("parameters", "kind", "gated_ffn", "tied_embeddings")]
+    doubtful = (
+        ("experts_per_token",) if _names_heads(tensors) else ("head_dim", "heads", "kv_heads", "experts_per_token")
+    )
+    guessed = [key for key in doubtful if key in data]
+    shape = replace(shape, assumed=tuple(dict.fromkeys((*shape.assumed, *guessed))))
+    found = [
+        key for key in data if key not in guessed and key not in ("parameters", "kind", "gated_ffn", "tied_embeddings")
+    ]
     said = f"{', '.join(found)} are from the shapes of its tensors" if found else "its tensors' names say nothing"
     note = IntakeProblem(AT, f"has no usable config.json beside it: {said}; the rest is assumed", "", "warning")
     return shape, [*problems, *doubts, note]
@@ -140,7 +147,7 @@ def _sizes_of(tensors: list[StoredTensor], tally: Tally) -> dict[str, Any]:
     vocabulary, hidden = table.dims
     queries, keys = _first(tensors, r"\.(q_proj|query|wq)\.weight$"), _first(tensors, r"\.(k_proj|key|wk)\.weight$")
     gate = _first(tensors, r"\.(gate_proj|up_proj|fc1|w1|c_fc|dense_h_to_4h|intermediate\.dense)\.weight$")
-    head_norm = next((tensor.dims[0] for tensor in tensors if re.search(r"\.q_norm\.weight$", tensor.name)), 0)
+    head_norm = _names_heads(tensors)
     experts = 1 + max((number for tensor in tensors if (number := expert_of(tensor.name)) is not None), default=-1)
     found |= {"layers": layers, "hidden_size": hidden, "vocab_size": vocabulary}
     found["gated_ffn"] = _first(tensors, r"\.(gate_proj|gate_up_proj|w3)\.weight$") is not None
@@ -157,6 +164,11 @@ def _sizes_of(tensors: list[StoredTensor], tally: Tally) -> dict[str, Any]:
         # how many a token takes is in no tensor: all of them, until somebody says otherwise
         found |= {"experts": experts, "experts_per_token": experts}
     return {key: value for key, value in found.items() if value or isinstance(value, bool)}
+
+
+def _names_heads(tensors: list[StoredTensor]) -> int:
+    """The width of a head, where a norm over it tells; 0 where none does."""
+    return next((item.dims[0] for item in tensors if item.dims and item.name.endswith(".q_norm.weight")), 0)
 
 
 def _usual_head(query_width: int, key_width: int) -> int:

@@ -25,8 +25,8 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
     """For each of the ``allowed`` cards the one plan on ``options.count`` of it (1 where none is asked for).
 
     In the format and by the method asked for, or else the native one and all weights. Of the ways to spread it, the
-    first that fits, replicas before shards before stages, and none recomputing activations unless all others fail; the
-    one that needs least where none fits.
+    first that fits, replicas before shards before stages; in training, activations are recomputed where replicas would
+    not fit without. Where none fits, the one that needs least.
     """
     cards = cards_of(work.knowledge)
     search = Search(work, cards, options)
@@ -65,11 +65,14 @@ def _ways(work: Work, setup: Setup, options: Options, per_node: int) -> Iterator
         return
     # "auto" gives every kind: then it is either off or, where nothing else fits, full
     asked = options.checkpointing
-    for checkpointing in asked if len(asked) == 1 else ("off", "full"):
-        way = replace(setup, gradient_checkpointing=checkpointing)
-        for split in splits:
-            for sharding in (options.shardings or ("none",)) if split.data > 1 else ("none",):
-                yield way, replace(split, sharding=sharding)
+    kinds = asked if len(asked) == 1 else ("off", "full")
+    for alike in (True, False):  # dividing layers among cards changes the batch too, so it comes last
+        for checkpointing in kinds:
+            way = replace(setup, gradient_checkpointing=checkpointing)
+            for split in splits:
+                shardings = (options.shardings or ("none",)) if split.data > 1 else ("none",)
+                for sharding in shardings if (split.data == split.cards) == alike else ():
+                    yield way, replace(split, sharding=sharding)
 
 
 def _splits(work: Work, setup: Setup, count: int, per_node: int) -> Iterator[Split]:

@@ -71,8 +71,8 @@ class _Text:
         kept = self._of.reserved
         if kept is not None:
             yield from self._wrap(
-                f"Uses {show(kept.taken_gib, 'GiB')}: {kept.runtime} takes that much when it starts, whatever the model "
-                f"needs, which leaves {show(kept.cache_gib, 'GiB')} for the cache, enough for "
+                f"Uses {show(kept.taken_gib, 'GiB')}: {kept.runtime} takes that much when it starts, whatever the "
+                f"model needs, which leaves {show(kept.cache_gib, 'GiB')} for the cache, enough for "
                 f"{show(float(kept.requests))} requests of full context at once.",
                 "  ",
                 "",

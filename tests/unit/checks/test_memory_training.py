@@ -108,7 +108,14 @@ def test_full_fine_tuning_with_torchtune(
 def test_activations_of_a_plain_transformer(facts: Facts) -> None:
     # Korthikanti et al. 2022, section 4.1, without its 2 s b h of dropout masks: 32 s b h + 5 a s^2 b a layer for f = 4
     # h
-    setup = Setup(facts.formats["fp16"], phase="training", batch_size=4, sequence_tokens=1024, attention="eager")
+    setup = Setup(
+        facts.formats["fp16"],
+        phase="training",
+        training_precision="fp16",
+        batch_size=4,
+        sequence_tokens=1024,
+        attention="eager",
+    )
     shape = facts.shape("gpt2")
     done = memory.estimate(shape, setup, Split(), facts.coefficients)
     tokens = 4 * 1024
