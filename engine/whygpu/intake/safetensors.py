@@ -19,7 +19,7 @@ from whygpu.intake.tensors import MOST_DIMENSIONS, MOST_PARAMETERS, WeightsError
 INDEX_NAME = "model.safetensors.index.json"
 SINGLE_NAME = "model.safetensors"
 MOST_HEADER_BYTES = 100_000_000  # the reference implementation's own limit (safetensors/src/tensor.rs)
-MOST_BRACKETS, MOST_COMMAS = 1_000_000, 8_000_000  # bound what parsing the JSON takes
+MOST_BRACKETS, MOST_COMMAS = 1_000_000, 4_000_000  # bound what parsing the JSON takes
 MOST_TENSORS = 400_000
 MOST_SHARDS = 4096
 # Bits of one element by the format's name of the type (safetensors/src/tensor.rs).
