@@ -48,8 +48,10 @@ def test_a_plan_that_does_not_fit_is_still_a_plan(run: Run, kb: whygpu.Knowledge
 
 def test_text_shows_formulas_with_the_numbers_put_in(run: Run) -> None:
     text = run("estimate", "--model", "llama-3.1-8b", "--set", "accelerators=l4").stdout
-    parts = ("weights", "kv cache", "overhead", "total", "= parameters * bits / 8 * slack", "parameters = 8.03B",
-             "Needs", "between", "usable", "Uses", "vllm takes", "concurrency: up to", "token_ms", "Cost: $")  # fmt: skip
+    parts = (
+        *("weights", "kv cache", "overhead", "total", "= parameters * bits / 8 * slack", "parameters = 8.03B"),
+        *("Needs", "between", "usable", "Uses", "vllm takes", "concurrency: up to", "token_ms", "Cost: $"),
+    )
     for part in parts:
         assert part in text, part
     assert "\x1b[" not in text
