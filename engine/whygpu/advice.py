@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu.checks.reckoning import Range
-    from whygpu.trace import Trace
+    from whygpu.consult import Consultation
+    from whygpu.explain.questions import Flip, WhatIf, WhyNot
+    from whygpu.trace import Step, Trace
 
 Status = Literal["recommended", "tied", "infeasible"]
 
@@ -201,6 +203,8 @@ class Relaxation:
 class Sections(Protocol):
     """What an advice is made of; each part is made when it is first asked for."""
 
+    consultation: Consultation
+
     def assumed(self) -> tuple[Assumed, ...]:
         """What was assumed."""
 
@@ -305,6 +309,30 @@ class Advice:
     def trace(self) -> Trace:
         """Every fact and step behind the plans shown."""
         return self.sections.trace()
+
+    def how(self, fact: str) -> tuple[Step, ...]:
+        """Every step that led to a fact, by its id or name; raises AnswerError where the trace has none such."""
+        from whygpu.explain import questions  # noqa: PLC0415  explanations are made of advice, not the reverse
+
+        return questions.how(self, fact)
+
+    def why_not(self, plan: str) -> tuple[WhyNot, ...]:
+        """Why a plan (by id) or an accelerator (id, name or family) is not the recommendation; raises AnswerError."""
+        from whygpu.explain import questions  # noqa: PLC0415
+
+        return questions.why_not(self.sections.consultation, plan)
+
+    def what_if(self, **answers: Any) -> WhatIf:
+        """The advice with these answers laid over the given ones (None takes one away); raises AnswerError."""
+        from whygpu.explain import questions  # noqa: PLC0415
+
+        return questions.what_if(self.sections.consultation, answers)
+
+    def flips(self) -> tuple[Flip, ...]:
+        """The nearest single changes of an answer, given or assumed, that change the recommendation."""
+        from whygpu.explain import questions  # noqa: PLC0415
+
+        return tuple(questions.flips(self.sections.consultation))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form of contract.md."""

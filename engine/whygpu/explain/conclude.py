@@ -60,7 +60,7 @@ class Conclusion:
 
     def __init__(self, consultation: Consultation) -> None:
         """Nothing is made yet."""
-        self._c = consultation
+        self.consultation = self._c = consultation
         self._knowledge = consultation.knowledge
         self._rules = self._knowledge.rule_by_id
 
@@ -122,12 +122,17 @@ class Conclusion:
         return tuple(self._head(position, rows) for position, rows in enumerate(self._groups[1:], start=2))
 
     def _head(self, position: int, rows: list[int]) -> Plan:
-        best, variants = self._groups[0][0], tuple(self._plan(row, None, ()) for row in rows[1:])
-        if self._equal(rows[0], best):
+        variants = tuple(self._plan(row, None, ()) for row in rows[1:])
+        if self._equal(rows[0], self._groups[0][0]):
             return self._plan(rows[0], 1, variants)
+        return replace(self._plan(rows[0], position, variants), behind=self.behind(rows[0]))
+
+    def behind(self, index: int) -> str | None:
+        """The first comparison that a plan which is left loses to the recommendation, with both figures."""
         ranking = self._c.ranking
-        behind = "unverified" if self._c.unverified[rows[0]] or ranking is None else ranking.behind(rows[0], best)
-        return replace(self._plan(rows[0], position, variants), behind=behind)
+        if ranking is None or not self._groups:
+            return None
+        return "unverified" if self._c.unverified[index] else ranking.behind(index, self._groups[0][0])
 
     def _plan(self, index: int, rank: int | None, variants: tuple[Plan, ...]) -> Plan:
         if self._c.field_ is None:

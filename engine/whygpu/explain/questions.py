@@ -1,0 +1,156 @@
+"""Questions about an advice: how did it come about, why not this card, what if, and what would flip it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from whygpu.answers import check, node_of
+from whygpu.chain.engines import EvaluatorChain
+from whygpu.consult import consult
+from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.explain.conclude import Conclusion, conclude
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from whygpu.advice import Advice, Plan, Reason
+    from whygpu.consult import Consultation
+    from whygpu.knowledge import NameSpec
+    from whygpu.trace import Step
+
+WIDEST = 64.0
+"""Numbers are tried up to this many times more and less."""
+_HALVINGS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why a plan is not the recommendation: the rules that reject it, or the first comparison that it loses."""
+
+    plan: Plan
+    rejected: tuple[Reason, ...]
+    behind: str | None
+    """With both figures; None where it is rejected, recommended or as good as the recommendation."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The advice with other answers, beside the recommendation of before."""
+
+    before: Plan | None
+    advice: Advice
+
+    @property
+    def changed(self) -> bool:
+        """Whether accelerator, count, format or method of the recommendation differ, not only its figures."""
+        return identity(self.before) != identity(self.advice.recommendation)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A single answer that changes the recommendation: for a number, the nearest that was found to."""
+
+    answer: str
+    before: float | bool | str
+    after: float | bool | str
+    plan: Plan | None
+
+
+def identity(plan: Plan | None) -> tuple[str, int, str, str | None] | None:
+    """What makes a recommendation the same one."""
+    return None if plan is None else (plan.accelerator.id, plan.count, plan.format, plan.method)
+
+
+def how(advice: Advice, fact: str) -> tuple[Step, ...]:
+    """Every step that led to a fact (its id, or the name of one of the consultation or the recommendation)."""
+    trace = advice.trace
+    best = advice.recommendation
+    for known in trace.facts:
+        own = known.plan is None or (best is not None and known.plan == best.id)
+        if known.id == fact or (known.name == fact and own):
+            return trace.how(known.id)
+    near = did_you_mean(fact, {known.name for known in trace.facts})
+    raise AnswerError([Problem("unknown-fact", f"nothing in the trace is called '{fact[:80]}'", Place("trace"), near)])
+
+
+def why_not(consultation: Consultation, text: str) -> tuple[WhyNot, ...]:
+    """Why the plan of that id, or the best plan of each card that the text names, is not the recommendation."""
+    conclusion = Conclusion(consultation)
+    advice = conclude(consultation)
+    for plan in advice.plans:
+        for inner in (plan, *plan.variants):
+            if inner.id == text:
+                return (WhyNot(inner, (), conclusion.behind(inner.index)),)
+    cards = consultation.knowledge.catalogue.find_accelerators(text)
+    found = [WhyNot(plan, (), plan.behind) for plan in advice.plans if plan.accelerator.id in cards]
+    found += [
+        WhyNot(item.plan, item.because, None)
+        for item in advice.rejected
+        if item.plan.accelerator.id in cards or item.plan.id == text
+    ]
+    if found:
+        return tuple(found)
+    known = [name for card in consultation.knowledge.catalogue.accelerators.values() for name in (card.id, card.name)]
+    message = f"no plan was made for '{text[:80]}'" if cards else f"there is no plan or accelerator '{text[:80]}'"
+    raise AnswerError([Problem("unknown-plan", message, Place("why-not"), did_you_mean(text, known))])
+
+
+def what_if(consultation: Consultation, changes: Mapping[str, Any]) -> WhatIf:
+    """The advice with these answers laid over the given ones (None takes one away); raises AnswerError."""
+    given = {**consultation.answers.given, **changes}
+    answers = check(node_of({key: value for key, value in given.items() if value is not None}), consultation.knowledge)
+    after = conclude(consult(consultation.knowledge, answers, EvaluatorChain(), consultation.engine))
+    return WhatIf(conclude(consultation).recommendation, after)
+
+
+def flips(consultation: Consultation) -> Iterator[Flip]:
+    """For each answer, given or assumed, the nearest value that changes the recommendation, where one was found."""
+    knowledge = consultation.knowledge
+    assumed = {item.question.id: item.value for item in consultation.assumed}
+    values = {**assumed, **consultation.answers.values}
+    for key, before in values.items():
+        spec = knowledge.name_by_answer[key]
+        if spec.kind in ("choice", "flag"):
+            others: tuple[bool | str, ...] = (not before,) if isinstance(before, bool) else tuple(spec.values)
+            for other in others:
+                after = _changed(consultation, key, other) if other != before else None
+                if after is not None:
+                    yield Flip(key, before, other, after.advice.recommendation)
+        elif isinstance(before, float) and before > 0 and spec.unit != "pixels":  # an area is no answer: its sides are
+            yield from _number_flips(consultation, key, before, spec)
+
+
+def _number_flips(consultation: Consultation, key: str, before: float, spec: NameSpec) -> Iterator[Flip]:
+    for factor in (2.0, 0.5):
+        same, other = before, _bounded(before * factor, spec)
+        found = None
+        while other != same and max(other / before, before / other) <= WIDEST:
+            found = _changed(consultation, key, other)
+            if found is not None:
+                break
+            same, other = other, _bounded(other * factor, spec)
+        if found is None:
+            continue
+        for _ in range(_HALVINGS):  # towards the nearest value that still changes it
+            middle = _bounded(math.sqrt(same * other), spec)
+            if middle in (same, other):
+                break
+            nearer = _changed(consultation, key, middle)
+            same, other, found = (middle, other, found) if nearer is None else (same, middle, nearer)
+        yield Flip(key, before, other, found.advice.recommendation)
+
+
+def _bounded(value: float, spec: NameSpec) -> float:
+    value = min(max(value, spec.minimum or 0.0), spec.maximum or math.inf)
+    return float(round(value)) if spec.integer else value
+
+
+def _changed(consultation: Consultation, key: str, value: float | bool | str) -> WhatIf | None:
+    """The changed consultation, where it can be held and changes the recommendation."""
+    try:
+        found = what_if(consultation, {key: value})
+    except AnswerError:
+        return None
+    return found if found.changed else None

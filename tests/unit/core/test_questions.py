@@ -1,0 +1,75 @@
+"""How, why not, what if, and what would flip it."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+import whygpu
+
+TODAY = date(2026, 11, 21)
+
+
+@pytest.fixture(scope="module")
+def chat(kb: whygpu.KnowledgeBase) -> whygpu.Advice:
+    """A 70B chat model on cards of data centres, within a budget."""
+    answers = {
+        "phase": "inference",
+        "model": "llama-3.1-70b",
+        "concurrency": 4,
+        "accelerators": ["L40S", "A100", "L4", "T4"],
+        "budget_per_hour": 6,
+        "max_nodes": 1,
+    }
+    return kb.advise(answers, today=TODAY)
+
+
+def test_how_walks_back_from_a_conclusion_to_what_was_answered(chat: whygpu.Advice) -> None:
+    steps = chat.how("workload.low_concurrency")
+    assert [step.rule for step in steps] == ["few-requests-at-once"]
+    names = {chat.trace.fact_by_id[fact].name: chat.trace.fact_by_id[fact].origin for fact in steps[0].uses}
+    assert names["workload.concurrency"] == "answer"
+    with pytest.raises(whygpu.AnswerError, match="nothing in the trace"):
+        chat.how("workload.nonsense")
+
+
+def test_why_not_names_the_rule_with_both_numbers(kb: whygpu.KnowledgeBase) -> None:
+    """runpod-42: one L40S holds a quantized 70B model; one T4 (runpod-39: 16 GB) does not."""
+    answers = {"model": "llama-3.1-70b", "accelerators": ["L40S", "T4"], "max_count": 1}
+    (found,) = kb.advise(answers, today=TODAY).why_not("T4")
+    reason = next(reason for reason in found.rejected if reason.rule == "the-need-must-fit")
+    assert reason.gap is not None
+    assert reason.gap > 0
+    assert reason.unit == "GiB"
+
+
+def test_why_not_of_a_plan_that_lost_names_the_comparison(chat: whygpu.Advice) -> None:
+    for plan in chat.alternatives:
+        (found,) = chat.why_not(plan.id)
+        assert (found.behind is None) == (plan.rank == 1)
+    assert chat.recommendation is not None
+    assert chat.why_not(chat.recommendation.id)[0].behind is None
+    with pytest.raises(whygpu.AnswerError, match="no plan or accelerator 'H1000'"):
+        chat.why_not("H1000")
+
+
+def test_what_if_runs_again_and_says_whether_the_recommendation_changed(chat: whygpu.Advice) -> None:
+    same = chat.what_if(criticality="development")
+    assert not same.changed
+    other = chat.what_if(quantization="forbidden", budget_per_hour=None)
+    assert other.changed
+    assert other.advice.recommendation is not None
+    assert other.advice.recommendation.format in ("bf16", "fp16")
+    with pytest.raises(whygpu.AnswerError):
+        chat.what_if(phase="nonsense")
+
+
+def test_each_flip_does_flip(kb: whygpu.KnowledgeBase) -> None:
+    advice = kb.advise(
+        {"model": "llama-3.1-8b", "accelerators": ["L4", "L40S", "A100 80GB"], "max_nodes": 1}, today=TODAY
+    )
+    found = advice.flips()
+    assert {"concurrency", "context_tokens"} & {flip.answer for flip in found}
+    for flip in found:
+        assert advice.what_if(**{flip.answer: flip.after}).changed
