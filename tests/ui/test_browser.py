@@ -35,7 +35,8 @@ def _ask(page: Page, kb: KnowledgeBase, question: str) -> None:
     """Wait until the question is on the page and the keyboard's focus in its form."""
     ask = next(item.ask for item in kb.knowledge.questions if item.id == question)
     page.get_by_role("heading", level=1, name=ask, exact=True).wait_for()
-    page.wait_for_function("document.querySelector('[data-testid=stForm]').contains(document.activeElement)")
+    # between two steps there is no form for a moment
+    page.wait_for_function("document.querySelector('[data-testid=stForm]')?.contains(document.activeElement) === true")
 
 
 def _at(page: Page) -> str:
