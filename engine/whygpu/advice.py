@@ -316,6 +316,12 @@ class Advice:
 
         return questions.how(self, fact)
 
+    def unfired(self) -> tuple[Step, ...]:
+        """The rules that did not fire for the recommendation: silent, blocked by an exception, or open."""
+        from whygpu.explain import questions  # noqa: PLC0415
+
+        return questions.unfired(self.sections.consultation)
+
     def why_not(self, plan: str) -> tuple[WhyNot, ...]:
         """Why a plan (by id) or an accelerator (id, name or family) is not the recommendation; raises AnswerError."""
         from whygpu.explain import questions  # noqa: PLC0415

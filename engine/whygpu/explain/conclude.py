@@ -28,12 +28,12 @@ from whygpu.advice import (
     Relaxation,
     Status,
 )
+from whygpu.chain.strata import used_names
 from whygpu.checks.speed import FIGURES
 from whygpu.consult import fill_template
 from whygpu.explain.conditions import Judge
 from whygpu.explain.record import Recorder
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
-from whygpu.language.tree import names
 from whygpu.quantity import GIB, MIB
 
 if TYPE_CHECKING:
@@ -90,6 +90,11 @@ class Conclusion:
             for index in self._c.ranking.order:
                 found.setdefault(cards[index], []).append(index)
         return list(found.values())
+
+    @property
+    def heads(self) -> list[int]:
+        """The best plan of each accelerator, in order of rank."""
+        return [rows[0] for rows in self._groups]
 
     def status(self) -> Status:
         """Whether there is a recommendation, and whether it has equals."""
@@ -359,13 +364,21 @@ class Conclusion:
 
     def _open(self) -> Iterator[OpenQuestion]:
         answered = self._c.answers.places
+        assumed = {item.question.id for item in self._c.assumed}
         for question in self._c.applicable:
             if question.id in answered or not question.name:
                 continue
-            assumed = any(item.question.id == question.id for item in self._c.assumed)
-            why = "a value was assumed" if assumed else "nothing is limited by it so far"
-            used = any(name.name == question.name for rule in self._knowledge.rules for name in names(rule.condition))
-            yield OpenQuestion(question.id, why, used or assumed)
+            readers = [rule.id for rule in self._knowledge.rules if question.name in self._uses[rule.id]]
+            listed = ", ".join(readers[:3]) + (f" and {len(readers) - 3} more" if len(readers) > 3 else "")
+            known = question.id in assumed
+            verb = "a value was assumed; it is read by" if known else "it is waited for by"
+            why = f"{verb} {listed}" if readers else "the plans are sized by it" if known else "no rule reads it"
+            yield OpenQuestion(question.id, why, bool(readers) or known)
+
+    @cached_property
+    def _uses(self) -> dict[str, set[str]]:
+        """The names that each rule depends on, directly or through derived values."""
+        return {rule.id: used_names([rule.condition], self._knowledge.values) for rule in self._knowledge.rules}
 
 
 _TRACED = 12

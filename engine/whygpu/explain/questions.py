@@ -11,6 +11,9 @@ from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult import consult
 from whygpu.errors import AnswerError, Place, Problem, did_you_mean
 from whygpu.explain.conclude import Conclusion, conclude
+from whygpu.explain.conditions import Judge
+from whygpu.load.conditions import expression_of
+from whygpu.trace import Step, content_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from whygpu.advice import Advice, Plan, Reason
     from whygpu.consult import Consultation
     from whygpu.knowledge import NameSpec
-    from whygpu.trace import Step
+    from whygpu.trace import StepStatus
 
 WIDEST = 64.0
 """Numbers are tried up to this many times more and less."""
@@ -73,6 +76,43 @@ def how(advice: Advice, fact: str) -> tuple[Step, ...]:
             return trace.how(known.id)
     near = did_you_mean(fact, {known.name for known in trace.facts})
     raise AnswerError([Problem("unknown-fact", f"nothing in the trace is called '{fact[:80]}'", Place("trace"), near)])
+
+
+def unfired(consultation: Consultation) -> tuple[Step, ...]:
+    """The rules that did not fire, for the recommendation where they are judged per plan, computed on demand.
+
+    ``silent``: a condition fails; ``blocked``: only an exception stands in the way; ``open``: something is unknown.
+    """
+    groups = Conclusion(consultation).heads
+    fired = {rule.id for rule in consultation.fired} | {rule.id for rule, _, _ in consultation.defeated}
+    found: list[Step] = []
+    for rule in consultation.knowledge.rules:
+        if rule.scope == "session":
+            judge = Judge(consultation.session, consultation.knowledge.vocabulary)
+        elif groups and consultation.plans is not None:
+            judge = Judge(consultation.plans, consultation.knowledge.vocabulary, groups[0])
+        else:
+            continue
+        mask = consultation.fired_plans.get(rule.id)
+        if rule.id in fired or (mask is not None and bool(mask[groups[0]])):
+            continue
+        unknown = judge.result(rule.condition) == "unknown"
+        holds = judge.result(expression_of(rule.when)) == "true"
+        status: StepStatus = "open" if unknown else "blocked" if holds and rule.unless.parts else "silent"
+        found.append(
+            Step(
+                id=content_id("s", rule.id, "unfired"),
+                kind="rule",
+                status=status,
+                title=rule.title,
+                text="",
+                rule=rule.id,
+                conditions=judge.outcomes(rule),
+                claims=rule.sources,
+                place=str(rule.place),
+            )
+        )
+    return tuple(found)
 
 
 def why_not(consultation: Consultation, text: str) -> tuple[WhyNot, ...]:

@@ -73,3 +73,20 @@ def test_each_flip_does_flip(kb: whygpu.KnowledgeBase) -> None:
     assert {"concurrency", "context_tokens"} & {flip.answer for flip in found}
     for flip in found:
         assert advice.what_if(**{flip.answer: flip.after}).changed
+
+
+def test_what_did_not_fire_says_why(chat: whygpu.Advice) -> None:
+    steps = {step.rule: step for step in chat.unfired()}
+    assert steps["training-changes-weights"].status == "silent"
+    assert [outcome.result for outcome in steps["training-changes-weights"].conditions] == ["false"]
+    fired = {step.rule for step in chat.trace.steps if step.plan is None and step.rule}
+    assert not fired & steps.keys()
+    assert all(step.conditions for step in steps.values())
+
+
+def test_an_open_question_says_who_waits_for_it(chat: whygpu.Advice) -> None:
+    found = {item.question: item for item in chat.open}
+    assert "budget_per_hour" not in found  # it was answered
+    assert found["latency_ms"].why.startswith("it is waited for by")
+    assert "first-answer-in-time" in found["latency_ms"].why
+    assert found["criticality"].why.startswith("a value was assumed; it is read by")
