@@ -28,7 +28,7 @@ from whygpu.plans.rank import Figure, Priority, Ranking, Standing, rank, standin
 from whygpu.plans.work import Work, model_facts, setup_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from whygpu.answers import Answers
     from whygpu.chain.engines import Chain, Mask
@@ -248,18 +248,11 @@ class _Run:
 
     def _is_open(self, name: str) -> bool:
         """Whether a rule that could still conclude the name cannot be decided."""
-        for rule in self._concluders(name):
+        for rule in self._knowledge.concluders.get(name, ()):
             truth = self._session.evaluator.truth(rule.condition)
             if not truth.true and not truth.false:
                 return True
         return False
-
-    def _concluders(self, name: str) -> Iterable[Rule]:
-        return (
-            rule
-            for rule in self._knowledge.rules
-            if any(isinstance(effect, Conclude) and effect.name == name for effect in rule.effects)
-        )
 
     # plans
 
@@ -359,20 +352,21 @@ class _Run:
 
     def _settle_column(self, name: str, plans: PlanEnvironment) -> None:
         """A concluded plan name as a column: where rules agree, their value; where they clash, unknown."""
+        concluders = self._knowledge.concluders.get(name, ())
         said: dict[float | bool | str, Mask] = {}
-        for rule in self._concluders(name):
+        for rule in concluders:
             mask = self._result.fired_plans.get(rule.id)
             for effect in rule.effects:
                 if mask is not None and isinstance(effect, Conclude) and effect.name == name:
                     said[effect.value] = said.get(effect.value, np.zeros(plans.size, dtype=np.bool_)) | mask
         count = np.sum([*said.values(), np.zeros(plans.size, dtype=np.bool_)], axis=0)
         if (count > 1).any():
-            rules = tuple(rule.id for rule in self._concluders(name) if rule.id in self._result.fired_plans)
+            rules = tuple(rule.id for rule in concluders if rule.id in self._result.fired_plans)
             self._result.clashes.append(Clash(name, rules, count > 1))
         spec = self._knowledge.vocabulary[name]
         if spec.otherwise is not None:
             open_ = np.zeros(plans.size, dtype=np.bool_)
-            for rule in self._concluders(name):
+            for rule in concluders:
                 truth = plans.evaluator.truth(rule.condition)
                 open_ = open_ | ~(truth.true | truth.false | open_)
             rest = (count == 0) & ~open_

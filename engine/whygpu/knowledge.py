@@ -314,6 +314,15 @@ class Knowledge:
         return {rule.id: rule for rule in self.rules}
 
     @cached_property
+    def concluders(self) -> Mapping[str, tuple[Rule, ...]]:
+        """The rules that conclude each name that any does."""
+        found: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            for name in dict.fromkeys(concluded_names([rule])):
+                found.setdefault(name, []).append(rule)
+        return {name: tuple(rules) for name, rules in found.items()}
+
+    @cached_property
     def name_by_answer(self) -> Mapping[str, NameSpec]:
         """Vocabulary names by the answer key they come from."""
         return {spec.answer: spec for spec in self.vocabulary.values() if spec.answer is not None}
@@ -321,7 +330,7 @@ class Knowledge:
     @cached_property
     def concluded(self) -> frozenset[str]:
         """Names that some rule concludes."""
-        return frozenset(concluded_names(self.rules))
+        return frozenset(self.concluders)
 
 
 def concluded_names(rules: Iterable[Rule]) -> Iterable[str]:

@@ -62,11 +62,14 @@ def _fewer_rows(packbits: Any) -> Any:
     return lambda table, axis: packbits(table[:-1] if len(table) > 1 else table, axis=axis)
 
 
+NEGATED: dict[t.CompareOp, t.CompareOp] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
 def _negated_by_operator(constant_test: Any) -> Any:
     def changed(literal: normal.Literal) -> Any:
         match literal:
             case normal.Literal(part=t.Compare(op=op, left=left, right=right), positive=False):
-                return constant_test(normal.Literal(t.Compare(t.NEGATED[op], left, right), True))
+                return constant_test(normal.Literal(t.Compare(NEGATED[op], left, right), True))
         return constant_test(literal)
 
     return changed

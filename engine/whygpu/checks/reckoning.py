@@ -16,11 +16,6 @@ class Range:
     likely: float
     high: float
 
-    @classmethod
-    def exactly(cls, value: float) -> Range:
-        """A figure without uncertainty."""
-        return cls(value, value, value)
-
     def __add__(self, other: Range) -> Range:
         return Range(self.low + other.low, self.likely + other.likely, self.high + other.high)
 

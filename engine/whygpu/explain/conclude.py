@@ -110,7 +110,7 @@ class Conclusion:
     def trace(self) -> Trace:
         """The record of all that was decided, in full for the plans shown."""
         shown = [rows[0] for rows in self._groups[:_TRACED]]
-        return Recorder(self._c, self._ids).trace(shown, [item.plan.index for item in self.rejected()])
+        return Recorder(self._c, self._ids).trace(shown, self._nearest_rejected)
 
     # plans
 
@@ -197,9 +197,8 @@ class Conclusion:
         offering = price.offering
         provider = self._knowledge.catalogue.providers[offering.provider]
         hourly = price.usd_per_hour
-        tokens = max(
-            (field_.speeds.likely(name, index) for name in ("tokens_per_s", "train_tokens_per_s")), key=_finite
-        )
+        speeds = field_.speeds
+        tokens = float(np.fmax(speeds.likely("tokens_per_s", index), speeds.likely("train_tokens_per_s", index)))
         total, objective = float(costs.usd_total[index]), float(costs.objective[index])
         return Cost(
             hourly,
@@ -233,19 +232,22 @@ class Conclusion:
 
     def rejected(self) -> tuple[Rejection, ...]:
         """Accelerators that have no plan left, each with the plan that the fewest rules reject."""
+        rows = self._nearest_rejected
+        return tuple(Rejection(self._plan(index, None, ()), tuple(self._reasons(index))) for index in rows)
+
+    @cached_property
+    def _nearest_rejected(self) -> list[int]:
+        """Of each accelerator without a plan left the one that the fewest rules reject, then that needs least."""
         field_ = self._c.field_
         if self._c.plans is None or field_ is None:
-            return ()
+            return []
         against = np.sum([np.zeros(len(field_)), *self._rejecting().values()], axis=0)
         need = np.array([way.memory.total for way in field_.ways])[field_.way]
         left = set(field_.card[self._c.alive].tolist())
         nearest: dict[int, int] = {}
         for index in np.lexsort((need, against)).tolist():
             nearest.setdefault(int(field_.card[index]), index)
-        rows = sorted(card for card in nearest if card not in left)
-        return tuple(
-            Rejection(self._plan(nearest[card], None, ()), tuple(self._reasons(nearest[card]))) for card in rows
-        )
+        return [nearest[card] for card in sorted(nearest) if card not in left]
 
     def _rejecting(self) -> dict[str, Mask]:
         """The rules that reject plans, and which."""
@@ -278,9 +280,10 @@ class Conclusion:
         counts = np.sum(list(masks.values()), axis=0)
         nearest: dict[tuple[str, ...], int] = {}
         objective = self._c.costs.objective if self._c.costs is not None else counts
+        cost = np.where(np.isfinite(objective), objective, np.inf)
         for index in np.flatnonzero(counts == counts.min()).tolist():
             rules = tuple(rule for rule, mask in masks.items() if mask[index])
-            if rules not in nearest or _finite_cost(objective[index]) < _finite_cost(objective[nearest[rules]]):
+            if rules not in nearest or cost[index] < cost[nearest[rules]]:
                 nearest[rules] = index
         for rules, index in nearest.items():
             text = " ".join(reason.text for reason in self._reasons(index))
@@ -399,14 +402,6 @@ def smallest_cover(masks: Mapping[str, Mask]) -> tuple[str, ...]:
             if (np.any([masks[name] for name in chosen], axis=0) == whole).all():
                 return chosen
     return tuple(names)
-
-
-def _finite_cost(value: float) -> float:
-    return value if math.isfinite(value) else math.inf
-
-
-def _finite(value: float) -> float:
-    return value if math.isfinite(value) else -1.0
 
 
 def _merged(items: Iterable[Item]) -> Iterator[Item]:

@@ -16,7 +16,6 @@ Span = tuple[int, int]
 CompareOp = Literal["==", "!=", "<", "<=", ">", ">="]
 ArithmeticOp = Literal["+", "-", "*", "/"]
 
-NEGATED: dict[CompareOp, CompareOp] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 MIRRORED: dict[CompareOp, CompareOp] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
