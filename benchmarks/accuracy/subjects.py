@@ -105,12 +105,20 @@ class Subjects:
                 found.setdefault(fold(text.rsplit("/", 1)[-1]), name)
         return found
 
-    def shape(self, name: str) -> ModelShape:
-        """The shape of the model a row names. Raises UnknownSubjectError."""
+    def preset(self, name: str) -> str:
+        """The preset a row names. Raises UnknownSubjectError."""
         text = fold(name)
         preset = MODELS.get(text) or self._model_names.get(text) or self._model_names.get(text.removesuffix("instruct"))
-        if preset is not None:
-            return self.read(preset)
+        if preset is None:
+            raise UnknownSubjectError(f"no preset {name}")
+        return preset
+
+    def shape(self, name: str) -> ModelShape:
+        """The shape of the model a row names. Raises UnknownSubjectError."""
+        try:
+            return self.read(self.preset(name))
+        except UnknownSubjectError:
+            pass
         for label, (layers, heads, width, vocabulary) in GPT.items():
             if label in name:
                 return self.gpt(layers, heads, width, vocabulary, name)

@@ -401,7 +401,7 @@ class _Run:
             ready = [
                 value
                 for value in waiting.values()
-                if not (used_names([value.expression], self._knowledge.values) & waiting.keys())
+                if not (used_names(value.expressions, self._knowledge.values) & waiting.keys())
             ]
             for value in ready:
                 self._field_value(value, plans)
@@ -409,6 +409,8 @@ class _Run:
 
     def _field_value(self, value: DerivedValue, plans: PlanEnvironment) -> None:
         alive = self._result.alive
+        if value.where is not None:
+            alive = alive & plans.evaluator.truth(value.where).true
         found = plans.evaluator.value(value.expression)
         if isinstance(found, v.Truth):
             plans.set(value.name, v.number(float(np.sum(np.broadcast_to(found.true, alive.shape) & alive))))

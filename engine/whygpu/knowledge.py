@@ -286,6 +286,13 @@ class DerivedValue:
     text: str
     aggregate: str | None
     place: Place
+    where: Expression | None = None
+    """Of an aggregate: the condition on the plans it is over; None for all that are left."""
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """All that it is computed from."""
+        return (self.expression,) if self.where is None else (self.expression, self.where)
 
 
 @dataclass(frozen=True, eq=False)

@@ -255,7 +255,8 @@ class _Writer:
                 text = self._draw.choice(numbers)
                 if self._draw.random() < 0.4:
                     text = f"{text} {self._draw.choice('+-*/')} {self._constant()}"
-            self._values[name.name] = {what: text}
+            where = {"where": self._condition(1, False)} if self._draw.random() < 0.4 else {}
+            self._values[name.name] = {what: text, **where}
             found.append(name)
         self._pool.names.extend(found)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.engines.programs import Cell, Program
 
-    from whygpu.knowledge import ConditionTree, Rule
+    from whygpu.knowledge import ConditionTree, DerivedValue, Rule
 
 Interval = tuple[float, float]
 Value = Interval | Gap | bool | str | None
@@ -104,18 +104,23 @@ class Reference:
         if derived is not None and derived.aggregate is None:
             return self._expression(derived.expression, plan)
         if derived is not None:
-            return self._aggregate(derived.expression, derived.aggregate)
+            return self._aggregate(derived)
         return self._concluded(name, plan) if name in self._concluders else None
 
-    def _aggregate(self, expression: t.Expression, aggregate: str | None) -> Value:
-        found = [self._expression(expression, plan) for plan in range(self._program.size) if self.alive(plan)]
-        if aggregate == "count":
+    def _aggregate(self, derived: DerivedValue) -> Value:
+        plans = [
+            plan
+            for plan in range(self._program.size)
+            if self.alive(plan) and (derived.where is None or self._expression(derived.where, plan) is True)
+        ]
+        found = [self._expression(derived.expression, plan) for plan in plans]
+        if derived.aggregate == "count":
             count = float(sum(value is True for value in found))
             return count, count
         points = [value[0] for value in found if isinstance(value, tuple) and value[0] == value[1]]
         if not points:
             return None
-        best = min(points) if aggregate == "min" else max(points)
+        best = min(points) if derived.aggregate == "min" else max(points)
         return best, best
 
     def _concluded(self, name: str, plan: int | None) -> Value:

@@ -26,6 +26,19 @@ def test_a_field_value_is_taken_over_known_figures_only() -> None:
         assert set(run(program_of(base, {"workload.n": 1.0}, 3.0, 5.0), chain).fired_plans) == {"r0", "r1"}
 
 
+def test_a_field_value_is_over_the_plans_it_is_asked_of() -> None:
+    base = knowledge(
+        [(["field.m == 5"], PREFER), (["known(field.none)"], PREFER)],
+        {"field.m": NUMBER, "field.none": NUMBER},
+        {
+            "field.m": {"min": "gpu.n0", "where": "gpu.n0 > workload.n"},
+            "field.none": {"max": "gpu.n0", "where": "gpu.n0 > 9"},
+        },
+    )
+    for chain in (EvaluatorChain(), DurableEngine(base).chain()):
+        assert set(run(program_of(base, {"workload.n": 4.0}, 3.0, 5.0, 7.0), chain).fired_plans) == {"r0"}
+
+
 def test_a_field_value_may_use_one_that_is_written_after_it() -> None:
     base = knowledge(
         [(["field.a == 2"], PREFER)],

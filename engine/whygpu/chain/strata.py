@@ -51,14 +51,14 @@ def used_names(trees: Iterable[Expression], values: Mapping[str, DerivedValue]) 
         found.add(name)
         value = values.get(name)
         if value is not None:
-            todo.extend(inner.name for inner in names(value.expression))
+            todo.extend(inner.name for tree in value.expressions for inner in names(tree))
     return found
 
 
 def value_cycles(values: Mapping[str, DerivedValue]) -> list[Problem]:
     """A problem for each group of derived values that depend on one another in a circle."""
     before = {
-        value.name: {inner.name for inner in names(value.expression) if inner.name in values}
+        value.name: {inner.name for tree in value.expressions for inner in names(tree) if inner.name in values}
         for value in values.values()
     }
     return [

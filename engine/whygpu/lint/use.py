@@ -23,7 +23,7 @@ _ENGINE_READS = frozenset({"workload.native_format"})
 def _read_names(knowledge: Knowledge) -> set[str]:
     """Every name that a condition, an expression or a text reads."""
     trees = [rule.condition for rule in knowledge.rules]
-    trees += [value.expression for value in knowledge.values.values()]
+    trees += [tree for value in knowledge.values.values() for tree in value.expressions]
     texts = [rule.because for rule in knowledge.rules]
     for rule in knowledge.rules:
         trees += [effect.condition.tree for effect in rule.effects if isinstance(effect, Require)]

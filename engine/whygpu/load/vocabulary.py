@@ -243,11 +243,19 @@ def read_values(nodes: list[Node], reading: Reading) -> dict[str, DerivedValue]:
 
 def _read_value(name: str, spec: NameSpec, node: Node, reading: Reading) -> DerivedValue | None:
     aggregate: str | None = None
+    where: Expression | None = None
+    text = ""
     if isinstance(node, Mapping):
         fields = Fields(node, f"value '{name}'", reading.problems)
         aggregate = next((word for word in AGGREGATES if word in fields), None)
         inner = fields.get(aggregate, required=True) if aggregate else fields.get("is", required=True)
+        condition = fields.get("where") if aggregate else None
         fields.done()
+        if isinstance(condition, Scalar):
+            where = reading.expression(condition, "flag")
+            text = f", where {' '.join(condition.text.split())}"
+        elif condition is not None:
+            problem(reading.problems, condition, "wrong-type", f"'where' of value '{name}' must be an expression")
         if inner is None:
             return None
         node = inner
@@ -277,4 +285,4 @@ def _read_value(name: str, spec: NameSpec, node: Node, reading: Reading) -> Deri
             "give it a name under plan. instead",
         )
         return None
-    return DerivedValue(name, expression, " ".join(node.text.split()), aggregate, node.place)
+    return DerivedValue(name, expression, " ".join(node.text.split()) + text, aggregate, node.place, where)

@@ -57,6 +57,7 @@ PLAN_NAMES = (
     "plan.watts",
     "plan.objective",
     "plan.provider_class",
+    "plan.providers",
     "plan.price_age_days",
 )
 GPU_NAMES = ("gpu.id", "gpu.name", "gpu.family", "gpu.vendor", "gpu.usable_gib")
@@ -210,6 +211,7 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
     classes = {identifier: provider.provider_class for identifier, provider in knowledge.catalogue.providers.items()}
     priced = ["" if price is None else classes[price.offering.provider] for price in costs.prices]
     environment.set("plan.provider_class", v.Word(np.array(priced)))
+    numbers("providers", np.array([0 if price is None else price.providers for price in costs.prices]))
     dates = ["NaT" if price is None or price.offering.as_of is None else price.offering.as_of for price in costs.prices]
     ages = (today - np.array(dates, dtype="datetime64[D]")).astype("timedelta64[D]")
     numbers("price_age_days", np.where(np.isnat(ages), np.nan, ages.astype(np.float64)))

@@ -1,7 +1,8 @@
 """How plans compare: verdicts by criterion, never added up within one, then the objective.
 
-Order: verified before unverified; the user's priority (a number beyond 10%, then its criterion); net strong verdicts;
-net normal; the objective beyond 10%; net mild; the objective itself. No weights, no certainty factors.
+Order: verified before unverified; what is strongly advised against after what is not; the user's priority (a number
+beyond 10%, then its criterion); net strong verdicts; net normal; the objective beyond 10%; net mild; the objective
+itself. No weights, no certainty factors.
 """
 
 from __future__ import annotations
@@ -93,6 +94,8 @@ class Ranking:
 
     def behind(self, one: int, best: int) -> str | None:
         """The first thing by which ``one`` compares worse than ``best``, with both figures; None where nothing does."""
+        if min(self.strong[one], 0) != min(self.strong[best], 0):
+            return f"net strong verdicts {self.strong[one]} against {self.strong[best]}"
         if self.priority_band[one] != self.priority_band[best]:
             return f"{self._figure(self.priority_figure, one)} against {self._figure(self.priority_figure, best)}"
         if self.priority_net[one] < self.priority_net[best]:
@@ -164,6 +167,7 @@ def rank(alive: Mask, unverified: Mask, standings: Standing, objective: Figure, 
         -strong[left],
         -net[left],
         first[left],
+        -np.minimum(strong[left], 0),
         unverified[left],
     )
     order = tuple(left[np.lexsort(keys)].tolist())

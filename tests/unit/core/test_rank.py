@@ -87,6 +87,16 @@ def test_a_number_as_priority_compares_first_beyond_a_tenth() -> None:
     assert rank(ALL, NONE, standing(strong, 3), _usd(1, 1, 1), throughput).order == (2, 1, 0)
 
 
+def test_what_is_strongly_advised_against_comes_last_whatever_comes_first() -> None:
+    against = [(Verdict(False, "reliability", "strong"), _only(0))]
+    latency = Priority("latency", Figure(np.array([10.0, 20.0, 40.0]), "ms"), True)
+    found = rank(ALL, NONE, standing(against, 3), _usd(1, 1, 1), latency)
+    assert found.order == (1, 2, 0)
+    assert found.behind(0, 1) == "net strong verdicts -1 against 0"
+    made_up_for = [*against, (Verdict(True, "memory", "strong"), _only(0))]
+    assert rank(ALL, NONE, standing(made_up_for, 3), _usd(1, 1, 1), latency).order == (0, 1, 2)
+
+
 def test_a_criterion_as_priority_compares_its_verdicts_first() -> None:
     verdicts = [(Verdict(True, "reliability", "mild"), _only(2)), (Verdict(True, "cost", "strong"), _only(0))]
     found = rank(ALL, NONE, standing(verdicts, 3), _usd(1, 1, 1), Priority("reliability", None, True))
