@@ -7,6 +7,7 @@ for both.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from datetime import date
@@ -172,6 +173,8 @@ class _Run:
         if assumption is None:
             return
         value = self._assumed_value(assumption)
+        if isinstance(value, float) and self._knowledge.vocabulary[question.name].integer:
+            value = float(math.ceil(value - 1e-9))  # half a request in flight is one: assume enough, not too little
         if value is not None:
             self._session.set(question.name, known_value(value))
             because = fill_template(assumption.because, self._session, self._knowledge)
