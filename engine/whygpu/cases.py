@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from whygpu.errors import Place
     from whygpu.language.tree import Expression
-    from whygpu.load.document import Mapping
+    from whygpu.load.document import Mapping as Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,9 @@ class Conflicts:
     criteria: tuple[str, ...]
 
 
+SENSITIVITIES = ("size", "prices")
+"""What a case holds against unless it says why not: models of another size, and other prices."""
+
 Outcome = (
     Ends
     | Recommends
@@ -153,14 +158,21 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """A worked case. ``answers`` are as an answers file has them; ``sources`` say where the expectations come from."""
+    """A worked case. ``answers`` are as an answers file has them; ``sources`` say where the expectations come from.
+
+    ``sources`` apply here; ``spares`` are claims whose advice rightly does not; ``tensions`` are shown by it.
+    """
 
     id: str
     title: str
     topic: str
-    answers: Mapping
+    answers: Node
     expected: tuple[Expected, ...]
     sources: tuple[str, ...]
+    spares: tuple[str, ...]
+    tensions: tuple[str, ...]
+    sensitive: Mapping[str, str]
+    """Of ``size`` and ``prices``, what it need not hold against, and why."""
     on: str | None
     """The day it is asked on (YYYY-MM-DD), where ages of prices matter."""
     place: Place

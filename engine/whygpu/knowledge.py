@@ -41,6 +41,12 @@ CONSIDERABLE = ("format", "method", "sharding")
 """What a session rule can add to the plans enumerated; techniques are advised."""
 
 
+CHOICES = ("card", "count", "format", "method")
+"""What a plan chooses: advice about any of these must move plans or their ranking."""
+ABOUT = (*CHOICES, "operation")
+"""What advice may be about; ``operation`` is serving stack, storage, monitoring, networking and way of working."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One statement of a source document, in our own words."""
@@ -49,6 +55,25 @@ class Claim:
     document: str
     kind: str
     says: str
+    place: Place
+    about: tuple[str, ...] = ()
+    """What advice is about (see ABOUT); other kinds have none."""
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it is advice about what a plan chooses."""
+        return not set(CHOICES).isdisjoint(self.about)
+
+
+@dataclass(frozen=True, slots=True)
+class Tension:
+    """Claims that disagree, and what settles it: rules, tables, formulas or questions, and which way and why."""
+
+    id: str
+    between: tuple[str, ...]
+    about: str
+    settled_by: tuple[str, ...]
+    how: str | None
     place: Place
 
 
@@ -304,6 +329,7 @@ class Knowledge:
     root: str
     documents: Mapping[str, SourceDocument]
     claims: Mapping[str, Claim]
+    tensions: Mapping[str, Tension]
     vocabulary: Mapping[str, NameSpec]
     questions: tuple[Question, ...]
     values: Mapping[str, DerivedValue]

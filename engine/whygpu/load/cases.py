@@ -12,6 +12,7 @@ from whygpu.load.conditions import Reading
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.fields import Fields, kind_of, problem
 from whygpu.load.selectors import SelectorReader, one_card
+from whygpu.load.sources import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -81,6 +82,9 @@ def _read_case(topic: str, node: Node, knowledge: Knowledge, problems: list[Prob
             problems += error.problems
     sources = frozenset({*knowledge.claims, *knowledge.catalogue.references})
     cited = Reading(knowledge.vocabulary, {}, sources, problems).cited(fields, required=True)
+    spares = listed(fields, "spares", "claim", knowledge.claims)
+    tensions = listed(fields, "tension", "tension", knowledge.tensions)
+    sensitive = _sensitive(fields)
     day = fields.date("on")
     fields.text("note")
     expect = fields.get("expect", required=True)
@@ -91,7 +95,19 @@ def _read_case(topic: str, node: Node, knowledge: Knowledge, problems: list[Prob
         problem(problems, fields.node, "no-expectation", f"{fields.what} expects nothing", "add something to 'expect'")
     if len(problems) > before or not isinstance(answers, Mapping):
         return None
-    return c.Case(identifier, title, topic, answers, expected, cited, day, fields.node.place)
+    return c.Case(
+        identifier, title, topic, answers, expected, cited, spares, tensions, sensitive, day, fields.node.place
+    )
+
+
+def _sensitive(fields: Fields) -> dict[str, str]:
+    node = fields.get("sensitive")
+    inner = Fields.of(node, f"'sensitive' of {fields.what}", fields.problems) if node is not None else None
+    if inner is None:
+        return {}
+    found = {key: inner.text(key) for key in c.SENSITIVITIES}
+    inner.done()
+    return {key: why for key, why in found.items() if why is not None}
 
 
 class _Reader:

@@ -161,6 +161,19 @@ class Fields:
         )
         return None
 
+    def choices(self, key: str, allowed: Iterable[str], *, required: bool = False) -> tuple[str, ...]:
+        """A list of ``allowed`` words, or a single one; where it is required, an empty list is not enough."""
+        names = list(allowed)
+        nodes = self.text_nodes(key, required=required)
+        if required and not nodes and isinstance(self.node.items.get(key), Sequence):
+            message = f"'{key}' of {self.what} is an empty list"
+            problem(self.problems, self.node.items[key], "bad-choice", message, f"one or more of {', '.join(names)}")
+        for node in nodes:
+            if node.text.strip() not in names:
+                message = f"'{key}' of {self.what} must be of {', '.join(names)}, not {kind_of(node)}"
+                problem(self.problems, node, "bad-choice", message, did_you_mean(node.text, names))
+        return tuple(node.text.strip() for node in nodes)
+
     def texts(self, key: str, *, required: bool = False) -> tuple[str, ...]:
         """A list of texts; a single text counts as a list of one."""
         return tuple(node.text.strip() for node in self.text_nodes(key, required=required))

@@ -21,8 +21,9 @@ from whygpu.load.fields import Fields, kind_of, problem
 from whygpu.load.files import default_root, read_texts
 from whygpu.load.prices import read_offerings, read_providers, read_purchases
 from whygpu.load.rules import read_rules
+from whygpu.load.sources import read_claims, read_documents, read_tensions, unsettled
 from whygpu.load.tables import read_tables
-from whygpu.load.vocabulary import read_claims, read_documents, read_names, read_questions, read_values
+from whygpu.load.vocabulary import read_names, read_questions, read_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -114,6 +115,7 @@ class _Assembly:
         for node in self._mappings.get("documents", []):
             documents |= read_documents(node, problems)
         claims = read_claims(self._nodes("claims"), documents, problems)
+        tensions = read_tensions(self._nodes("tensions"), claims, problems)
         facts = FactReader({section: self._nodes(section) for section in _LISTS}, {*documents, *claims}, problems)
         vocabulary = read_names(self._mappings["names"], self._value_lists(), problems)
         version = self._version()
@@ -133,6 +135,7 @@ class _Assembly:
         questions = read_questions(self._nodes("questions"), reading)
         if problems:
             return None
+        problems += unsettled(tensions, {item.id for items in (rules, tables, questions) for item in items})
         problems += cross_check(vocabulary, values, rules, self._registry.provided)
         problems += value_cycles(values)
         strata, order_problems = stratify(rules, values)
@@ -145,6 +148,7 @@ class _Assembly:
             root=self._root,
             documents=MappingProxyType(documents),
             claims=MappingProxyType(claims),
+            tensions=MappingProxyType(tensions),
             vocabulary=MappingProxyType(vocabulary),
             questions=tuple(questions),
             values=MappingProxyType(values),

@@ -1,4 +1,4 @@
-"""Reads sources.yaml (documents and claims), vocabulary.yaml, questions.yaml and values.yaml."""
+"""Reads vocabulary.yaml, questions.yaml and values.yaml."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 from whygpu.knowledge import (
     Assumption,
-    Claim,
     DerivedValue,
     NameSpec,
     Question,
-    SourceDocument,
 )
 from whygpu.language.tree import Constant, names
 from whygpu.load.document import Mapping, Node, Scalar
@@ -30,50 +28,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\Z")
 ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "measured")
 KINDS: tuple[Kind, ...] = ("choice", "number", "flag", "text")
-CLAIM_KINDS = ("advice", "fact", "formula", "procedure", "symptom", "concept")
 AGGREGATES = ("min", "max", "count")
-
-
-def read_documents(node: Node | None, problems: list[Problem]) -> dict[str, SourceDocument]:
-    """The documents by id."""
-    found: dict[str, SourceDocument] = {}
-    fields = Fields.of(node, "documents", problems) if node is not None else None
-    for identifier in fields.keys() if fields else ():
-        inner = fields.get(identifier) if fields else None
-        item = Fields.of(inner, f"document '{identifier}'", problems) if inner is not None else None
-        if item is not None:
-            title, author = item.text("title", required=True), item.text("author")
-            publisher, date = item.text("publisher"), item.date("date")
-            found[identifier] = SourceDocument(identifier, title or identifier, author, publisher, date)
-            item.done()
-    return found
-
-
-def read_claims(nodes: list[Node], documents: dict[str, SourceDocument], problems: list[Problem]) -> dict[str, Claim]:
-    """The claims by id; a claim's id begins with its document's."""
-    found: dict[str, Claim] = {}
-    for node in nodes:
-        fields = Fields.of(node, "claim", problems)
-        identifier = fields.identifier() if fields is not None else None
-        if fields is None or identifier is None:
-            continue
-        fields.what = f"claim '{identifier}'"
-        document = identifier.rpartition("-")[0]
-        if document not in documents:
-            problem(
-                problems,
-                node,
-                "unknown-document",
-                f"{fields.what} belongs to no document",
-                f"known: {', '.join(documents)}",
-            )
-        if identifier in found:
-            problem(problems, node, "duplicate-id", f"{fields.what} is defined twice", "rename or remove one")
-        kind = fields.choice("kind", CLAIM_KINDS, required=True) or "concept"
-        says = fields.text("says", required=True) or ""
-        fields.done()
-        found[identifier] = Claim(identifier, document, kind, says, node.place)
-    return found
 
 
 def read_names(
