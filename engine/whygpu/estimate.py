@@ -11,10 +11,11 @@ from whygpu.checks import memory
 from whygpu.checks.shape import GENERATIVE, TOKEN_KINDS
 from whygpu.errors import AnswerError, Place, Problem
 from whygpu.explain.conclude import Conclusion, conclude
+from whygpu.plans.columns import reckon_cost
 from whygpu.quantity import GIB, MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from whygpu.answers import Answers
     from whygpu.checks.memory import Size
@@ -54,6 +55,7 @@ class Estimate:
     model: str
     memory: tuple[Reckoning, ...]
     speed: tuple[Reckoning, ...]
+    cost: tuple[Reckoning, ...]
     limits: tuple[Limit, ...]
     reserved: Reserved | None
     checkpointing: str | None
@@ -85,11 +87,17 @@ def estimate_of(consultation: Consultation) -> Estimate:
     candidate, advice = field.candidate(0), conclude(consultation)
     speeds, place = field.speeds.estimate(0)
     setup = candidate.setup
+
+    def sourced(reckonings: Iterable[Reckoning]) -> tuple[Reckoning, ...]:
+        return tuple(consultation.knowledge.sourced(reckonings, trains=setup.trains))
+
+    costs = consultation.costs
     return Estimate(
         plan=Conclusion(consultation).at(0),
         model=work.shape.name,
-        memory=tuple(candidate.memory.reckonings()),
-        speed=tuple(item for item in speeds.reckonings(place) if math.isfinite(item.value)),
+        memory=sourced(candidate.memory.reckonings()),
+        speed=sourced(item for item in speeds.reckonings(place) if math.isfinite(item.value)),
+        cost=sourced(reckon_cost(costs, field, 0) if costs is not None else ()),
         limits=tuple(_limits(candidate)),
         reserved=_reserved(candidate),
         checkpointing=setup.gradient_checkpointing if setup.trains else None,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from whygpu.cases import Case
     from whygpu.catalogue import Catalogue
     from whygpu.chain.strata import Strata
+    from whygpu.checks.reckoning import Phase, Reckoning
     from whygpu.errors import Place
     from whygpu.language.tree import Expression
     from whygpu.load.domains import Domain
@@ -66,6 +68,16 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Citation:
+    """One source that something of the knowledge base names: a rule, a fact, a formula, a question, a table's row."""
+
+    source: str
+    kind: str
+    by: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Tension:
     """Claims that disagree, and what settles it: rules, tables, formulas or questions, and which way and why."""
 
@@ -74,6 +86,20 @@ class Tension:
     about: str
     settled_by: tuple[str, ...]
     how: str | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """What some checks reckon, in words, and who says so; ``note`` tells where a source simplifies."""
+
+    id: str
+    title: str
+    says: str
+    checks: tuple[str, ...]
+    phases: tuple[Phase, ...]
+    sources: tuple[str, ...]
+    note: str | None
     place: Place
 
 
@@ -336,15 +362,30 @@ class Knowledge:
     rules: tuple[Rule, ...]
     catalogue: Catalogue
     strata: Strata
+    formulas: tuple[Formula, ...] = ()
     tables: tuple[Table, ...] = ()
     cases: tuple[Case, ...] = ()
-    cited: frozenset[str] = frozenset()
-    """Every source that a fact names."""
+    citations: tuple[Citation, ...] = ()
+    """Who names which source; empty where cases were not read either."""
 
     @cached_property
     def rule_by_id(self) -> Mapping[str, Rule]:
         """Rules by id."""
         return {rule.id: rule for rule in self.rules}
+
+    def sourced(self, reckonings: Iterable[Reckoning], *, trains: bool) -> Iterator[Reckoning]:
+        """The worked figures of training or of inference, with the sources that their formulas name."""
+        phase: Phase = "training" if trains else "inference"
+        for item in reckonings:
+            yield replace(item, sources=self._formula_sources.get((item.check, phase), ()))
+
+    @cached_property
+    def _formula_sources(self) -> Mapping[tuple[str, Phase], tuple[str, ...]]:
+        found: dict[tuple[str, Phase], tuple[str, ...]] = {}
+        for formula in self.formulas:
+            for check, phase in product(formula.checks, formula.phases):
+                found[check, phase] = tuple(dict.fromkeys((*found.get((check, phase), ()), *formula.sources)))
+        return found
 
     @cached_property
     def concluders(self) -> Mapping[str, tuple[Rule, ...]]:

@@ -234,7 +234,6 @@ def _reckon_layers(
         ),
         each,
         "bytes per token",
-        ("korthikanti-2022",),
     )
     tokens = Term("tokens", step_tokens(shape, setup), "tokens")
     held = Term(

@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 Number: TypeAlias = "int | float"
+Phase = Literal["training", "inference"]
+
+_MEMORY = ("weights", "activations", "logits", "overhead", "total")
+CHECKS = MappingProxyType(
+    {
+        "training": frozenset(
+            {
+                *_MEMORY,
+                *("layer_activations", "gradients", "optimizer", "reused"),
+                *("flops", "compute_s", "step_s", "samples_per_s", "train_tokens_per_s", "train_hours", "usd_total"),
+            }
+        ),
+        "inference": frozenset(
+            {
+                *_MEMORY,
+                *("kv_cache", "cache_of_layers", "states", "working_width"),
+                *("prefill_s", "read_s", "compute_s", "token_s", "batch_s"),
+                *("ttft_ms", "token_ms", "tokens_per_s", "samples_per_s", "usd_total"),
+            }
+        ),
+    }
+)
+"""Every figure that is reckoned, by phase: ``kb/formulas.yaml`` says of each what it is and who says so."""
+_NUMBER = re.compile(r"_\d+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +78,11 @@ class Reckoning:
     unit: str
     sources: tuple[str, ...] = ()
     note: str = ""
+
+    @property
+    def check(self) -> str:
+        """The figure's name without a number: groups of layers are reckoned one by one."""
+        return _NUMBER.sub("", self.name)
 
     def as_term(self, name: str | None = None) -> Term:
         """This result as a term of the next formula."""

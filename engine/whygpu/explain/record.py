@@ -11,6 +11,7 @@ from whygpu.consult import fill_template
 from whygpu.explain.conditions import Judge
 from whygpu.knowledge import Conclude, Effect, Rule, Verdict
 from whygpu.language import tree as t
+from whygpu.plans.columns import reckon_cost
 from whygpu.quantity import GIB
 from whygpu.trace import Fact, Origin, Step, Term, Trace, content_id
 
@@ -192,18 +193,22 @@ class Recorder:
         candidate = field_.candidate(index)
         plan = self._ids[index]
         gives = {"total": "plan.total_gib", "ttft": "plan.ttft_ms", "token": "plan.token_ms"}
-        for reckoning in candidate.memory.reckonings():
-            self._reckoning(reckoning, plan, self.fact(gives["total"], index) if reckoning.name == "total" else None)
         estimate, local = field_.speeds.estimate(index)
-        for reckoning in estimate.reckonings(local):
-            self._reckoning(reckoning, plan, None)
+        costs = self._c.costs
+        reckonings = (
+            *candidate.memory.reckonings(),
+            *estimate.reckonings(local),
+            *(reckon_cost(costs, field_, index) if costs is not None else ()),
+        )
+        for reckoning in self._knowledge.sourced(reckonings, trains=candidate.setup.trains):
+            self._reckoning(reckoning, plan, self.fact(gives["total"], index) if reckoning.name == "total" else None)
         for rule_id, mask in self._c.fired_plans.items():
             if mask[index]:
                 self._rule(self._knowledge.rule_by_id[rule_id], index)
         for rule, by, defeat in self._c.defeated:
             if defeat is not None and defeat[index]:
                 self._rule(rule, index, by=by)
-        ranking, costs = self._c.ranking, self._c.costs
+        ranking = self._c.ranking
         if ranking is not None and costs is not None and self._c.alive[index]:
             position = ranking.order.index(index) + 1
             figure = float(costs.objective[index])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whygpu.checks.reckoning import CHECKS
+from whygpu.errors import Place
 from whygpu.knowledge import Advise, Require, Warn
 from whygpu.language.tree import names
 from whygpu.load.conditions import expression_of
@@ -11,13 +13,23 @@ from whygpu.load.conditions import expression_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.errors import Place
     from whygpu.knowledge import Knowledge
 
     Finding = tuple[Place, str, str]
 
 _ENGINE_READS = frozenset({"workload.native_format"})
 """Concluded names that plans are enumerated by."""
+
+
+_WHO_CITES = {
+    "advice": "cite it in the rule or the table that follows it",
+    "fact": "cite it where the figure stands, or in a rule that uses it",
+    "formula": "cite it in formulas.yaml",
+    "procedure": "cite it in the advice that recommends it",
+    "symptom": "cite it in the rule that diagnoses it",
+    "concept": "cite it in a question's help or where it explains",
+}
+"""Who would cite a claim of each kind."""
 
 
 def _read_names(knowledge: Knowledge) -> set[str]:
@@ -62,15 +74,28 @@ def unused_names(knowledge: Knowledge) -> Iterator[Finding]:
             yield spec.place, f"nothing uses '{spec.name}'", "use it in a condition, or remove it"
 
 
+def unexplained_checks(knowledge: Knowledge) -> Iterator[Finding]:
+    """Figures that are reckoned and that no formula explains."""
+    place = knowledge.formulas[0].place if knowledge.formulas else Place("formulas.yaml")
+    for phase, checks in CHECKS.items():
+        explained = {check for item in knowledge.formulas if phase in item.phases for check in item.checks}
+        for check in sorted(checks - explained):
+            yield place, f"no formula says what '{check}' is in {phase}", "add it to formulas.yaml, with a source"
+
+
 def unused_sources(knowledge: Knowledge) -> Iterator[Finding]:
-    """References that no fact, rule or question cites. Claims are another matter: coverage counts those."""
-    cited = set(knowledge.cited)
-    for rule in knowledge.rules:
-        cited |= set(rule.sources)
-    for question in knowledge.questions:
-        cited |= set(question.sources)
+    """References that nothing cites."""
+    cited = {item.source for item in knowledge.citations}
     for case in knowledge.cases:
         cited |= set(case.sources)
     for reference in knowledge.catalogue.references.values():
         if reference.id not in cited:
             yield reference.place, f"nothing cites the reference '{reference.id}'", "cite it, or remove it"
+
+
+def uncited_claims(knowledge: Knowledge) -> Iterator[Finding]:
+    """Claims that nothing cites but cases."""
+    cited = {item.source for item in knowledge.citations}
+    for claim in knowledge.claims.values():
+        if claim.id not in cited:
+            yield claim.place, f"nothing cites the claim '{claim.id}': {claim.says}", _WHO_CITES[claim.kind]

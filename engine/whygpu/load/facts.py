@@ -28,8 +28,6 @@ class FactReader:
         self.problems = problems
         self._documents = documents
         self._nodes: dict[tuple[str, str], Mapping] = {}
-        self.cited: set[str] = set()
-        """Every source that a fact names."""
         self.references: dict[str, Reference] = {}
         self.references = self._read_references()
 
@@ -87,7 +85,6 @@ class FactReader:
     def cite(self, node: Node) -> str:
         """One source, looked up."""
         name = node.text.strip() if isinstance(node, Scalar) else ""
-        self.cited.add(name)
         if not self.is_source(name):
             problem(
                 self.problems,

@@ -12,6 +12,7 @@ from whygpu.chain.strata import stratify, value_cycles
 from whygpu.errors import KnowledgeBaseError, Place, Problem, did_you_mean
 from whygpu.knowledge import Knowledge
 from whygpu.load.cases import read_cases
+from whygpu.load.citations import citations
 from whygpu.load.conditions import Reading
 from whygpu.load.crosscheck import cross_check
 from whygpu.load.document import Document, Mapping, Node, Scalar, Sequence, parse
@@ -19,6 +20,7 @@ from whygpu.load.entries import read_coefficients, read_formats, read_models
 from whygpu.load.facts import FactReader
 from whygpu.load.fields import Fields, kind_of, problem
 from whygpu.load.files import default_root, read_texts
+from whygpu.load.formulas import read_formulas
 from whygpu.load.prices import read_offerings, read_providers, read_purchases
 from whygpu.load.rules import read_rules
 from whygpu.load.sources import read_claims, read_documents, read_tensions, unsettled
@@ -26,7 +28,7 @@ from whygpu.load.tables import read_tables
 from whygpu.load.vocabulary import read_names, read_questions, read_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.knowledge import NameSpec, Rule, SourceDocument, Table
@@ -36,6 +38,7 @@ _LISTS = frozenset(
     {
         "claims",
         "tensions",
+        "formulas",
         "questions",
         "rules",
         "tables",
@@ -60,7 +63,7 @@ def load_texts(texts: ReadOnly[str, str], root: str, registry: Registry, *, case
     """
     problems: list[Problem] = []
     read = texts if cases else {name: text for name, text in texts.items() if not name.startswith("cases/")}
-    knowledge = _Assembly(read, root, registry, problems).build(_hash(texts))
+    knowledge = _Assembly(read, root, registry, problems, cases=cases).build(_hash(texts))
     if knowledge is None or problems:
         raise KnowledgeBaseError([_with_snippet(problem, texts) for problem in problems])
     return knowledge
@@ -91,8 +94,11 @@ class Registry:
 
 
 class _Assembly:
-    def __init__(self, texts: ReadOnly[str, str], root: str, registry: Registry, problems: list[Problem]) -> None:
+    def __init__(
+        self, texts: ReadOnly[str, str], root: str, registry: Registry, problems: list[Problem], *, cases: bool
+    ) -> None:
         self._texts, self._root, self._registry, self._problems = texts, root, registry, problems
+        self._cases = cases
         self._lists: dict[str, list[tuple[str, Node]]] = {}
         self._mappings: dict[str, list[Node]] = {}
 
@@ -132,10 +138,11 @@ class _Assembly:
         }
         tables, rows = read_tables(self._lists.get("tables", []), options, reading)
         rules = self._with_rows(read_rules(self._lists.get("rules", []), options, reading), rows, tables)
+        formulas = read_formulas(self._nodes("formulas"), reading)
         questions = read_questions(self._nodes("questions"), reading)
         if problems:
             return None
-        problems += unsettled(tensions, {item.id for items in (rules, tables, questions) for item in items})
+        problems += unsettled(tensions, {item.id for items in (rules, tables, formulas, questions) for item in items})
         problems += cross_check(vocabulary, values, rules, self._registry.provided)
         problems += value_cycles(values)
         strata, order_problems = stratify(rules, values)
@@ -155,10 +162,20 @@ class _Assembly:
             rules=tuple(rules),
             catalogue=catalogue,
             strata=strata,
+            formulas=tuple(formulas),
             tables=tuple(tables),
-            cited=frozenset(facts.cited),
         )
-        return replace(knowledge, cases=tuple(read_cases(self._lists.get("cases", []), knowledge, problems)))
+        if not self._cases:
+            return knowledge
+        cases = read_cases(self._lists.get("cases", []), knowledge, problems)
+        return replace(knowledge, cases=tuple(cases), citations=tuple(citations(self._items())))
+
+    def _items(self) -> Iterator[tuple[str, Node]]:
+        """Everything in every section, with its section."""
+        for section, items in self._lists.items():
+            yield from ((section, node) for _, node in items)
+        for section, nodes in self._mappings.items():
+            yield from ((section, node) for node in nodes)
 
     @staticmethod
     def _with_rows(rules: list[Rule], rows: list[Rule], tables: list[Table]) -> list[Rule]:

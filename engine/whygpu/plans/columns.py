@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.speed import FIGURES
 from whygpu.language import values as v
 from whygpu.plans.enumerate import cards_of
@@ -145,6 +146,15 @@ def costs_of(field: Field, prices: PriceList, work: Work) -> Costs:
             with np.errstate(all="ignore"):
                 return Costs(found, hourly, total, hourly / 3600.0 / bands[name].likely * 1e6, unit)
     return Costs(found, hourly, total, hourly, "USD/hour")
+
+
+def reckon_cost(costs: Costs, field: Field, index: int) -> list[Reckoning]:
+    """How the cost of a job came about; nothing where it is not known."""
+    total, hours = float(costs.usd_total[index]), field.speeds.likely("train_hours", index)
+    if not math.isfinite(total):
+        return []
+    terms = (Term("usd_per_hour", float(costs.usd_per_hour[index]), "USD/hour"), Term("train_hours", hours, "h"))
+    return [Reckoning("usd_total", "usd_per_hour * train_hours", terms, total, "USD")]
 
 
 def comparable(costs: Costs, field: Field, alive: Mask) -> Costs:

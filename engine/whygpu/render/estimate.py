@@ -91,7 +91,8 @@ class _Text:
         for item in reckonings:
             value = _amount(item.value, item.unit)
             note = f" ({item.note})" if item.note and item.name != "total" else ""
-            yield from self._wrap(f"{item.name.replace('_', ' ')} {value} = {item.formula}{note}", "      ", "  ")
+            first = f"{item.name.replace('_', ' ')} {value} = {item.formula}{note}{_cited(item.sources)}"
+            yield from self._wrap(first, "      ", "  ")
             if item.name == "total":
                 continue
             for term in item.terms:
@@ -112,7 +113,7 @@ class _Text:
         for item in self._of.speed:
             band = self._plan.speed.get(item.name)
             spread = "" if band is None else f", between {show(band.low)} and {show(band.high)}"
-            first = f"{item.name} {_amount(item.value, item.unit)}{spread} = {item.formula}"
+            first = f"{item.name} {_amount(item.value, item.unit)}{spread} = {item.formula}{_cited(item.sources)}"
             yield from self._wrap(first, "      ", "  ")
             for term in item.terms:
                 yield from (self._style.faint(line) for line in self._wrap(_term(term), "        ", "      "))
@@ -130,6 +131,7 @@ class _Text:
         if cost.usd_per_million_tokens is not None:
             parts.append(f"{show(cost.usd_per_million_tokens, 'USD')} per million tokens")
         yield from self._wrap(f"Cost: {', '.join(parts)} ({where}).", "  ", "")
+        yield from self._reckonings(self._of.cost)
 
     def _rest(self) -> Iterator[str]:
         for reason in self._of.against:
@@ -163,9 +165,12 @@ def _amount(value: float, unit: str) -> str:
 
 
 def _term(term: Term) -> str:
-    source = f" [{', '.join(term.source)}]" if term.source else ""
     meaning = f": {term.meaning}" if term.meaning else ""
-    return f"{term.name} = {_amount(term.value, term.unit)}{meaning}{source}"
+    return f"{term.name} = {_amount(term.value, term.unit)}{meaning}{_cited(term.source)}"
+
+
+def _cited(sources: tuple[str, ...]) -> str:
+    return f" [{', '.join(sources)}]" if sources else ""
 
 
 def _limit(limit: Limit) -> str:

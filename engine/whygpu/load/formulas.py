@@ -1,0 +1,46 @@
+"""Reads formulas.yaml: what each check reckons, in words, and who says so. No check is without one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.checks.reckoning import CHECKS, Phase
+from whygpu.knowledge import Formula
+from whygpu.load.fields import Fields, problem
+from whygpu.load.sources import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whygpu.load.conditions import Reading
+    from whygpu.load.document import Node
+
+_PHASES: tuple[Phase, ...] = ("training", "inference")
+
+
+def read_formulas(nodes: Iterable[Node], reading: Reading) -> list[Formula]:
+    """The formulas, each of checks that there are in its phase."""
+    found: dict[str, Formula] = {}
+    for node in nodes:
+        fields = Fields.of(node, "formula", reading.problems)
+        identifier = fields.identifier() if fields is not None else None
+        if fields is None or identifier is None:
+            continue
+        fields.what = f"formula '{identifier}'"
+        if identifier in found:
+            problem(reading.problems, node, "duplicate-id", f"{fields.what} is there twice", "rename or remove one")
+        phase = fields.choice("phase", _PHASES)
+        phases = tuple(known for known in _PHASES if phase in (None, known))
+        known = sorted(set[str]().union(*(CHECKS[item] for item in phases)))
+        found[identifier] = Formula(
+            id=identifier,
+            title=fields.text("title", required=True) or "",
+            says=fields.text("says", required=True) or "",
+            checks=listed(fields, "of", "check", known, required=True),
+            phases=phases,
+            sources=reading.cited(fields, required=True),
+            note=fields.text("note"),
+            place=node.place,
+        )
+        fields.done()
+    return list(found.values())
