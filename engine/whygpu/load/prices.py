@@ -60,7 +60,6 @@ def read_offerings(
         fields.text("statistic")
         fields.number("vcpu")
         fields.number("ram_gib")
-        fields.texts("claims")
         fields.done()
         if usd is not None and usd <= 0:
             problem(
