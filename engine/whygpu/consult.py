@@ -29,11 +29,12 @@ from whygpu.plans.rank import Figure, Priority, Ranking, Standing, rank, standin
 from whygpu.plans.work import Work, model_facts, setup_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from whygpu.answers import Answers
     from whygpu.chain.engines import Chain, Mask
     from whygpu.chain.strata import Stratum
+    from whygpu.checks.shape import ModelShape
     from whygpu.knowledge import Assumption, DerivedValue, Knowledge, Question, Rule, Template
 
 # What could turn a name into a link, an image or code where texts are rendered as Markdown
@@ -109,18 +110,30 @@ def consult(
     engine: str,
     today: date | None = None,
     planner: Planner = enumerate_plans,
+    reshape: Callable[[ModelShape], ModelShape] | None = None,
 ) -> Consultation:
-    """Run one consultation over the plans that ``planner`` finds; raises AnswerError where the model is no model."""
+    """Run one consultation over the plans that ``planner`` finds; raises AnswerError where the model is no model.
+
+    ``reshape`` puts another model in the place of the one answered: how far does the answer hang on its size?
+    """
     session = SessionEnvironment(knowledge)
     result = Consultation(knowledge, answers, engine, session)
     with chain:
-        _Run(result, chain, today or date.today(), planner).run()
+        _Run(result, chain, today or date.today(), planner, reshape).run()
     return result
 
 
 class _Run:
-    def __init__(self, result: Consultation, chain: Chain, today: date, planner: Planner = enumerate_plans) -> None:
+    def __init__(
+        self,
+        result: Consultation,
+        chain: Chain,
+        today: date,
+        planner: Planner = enumerate_plans,
+        reshape: Callable[[ModelShape], ModelShape] | None = None,
+    ) -> None:
         self._result, self._chain, self._today, self._planner = result, chain, today, planner
+        self._reshape = reshape
         self._knowledge = result.knowledge
         self._session = result.session
         self._overriders: dict[str, list[str]] = {}
@@ -193,6 +206,8 @@ class _Run:
     def _shape(self, model: str | Mapping[str, Any]) -> None:
         place = self._result.answers.places.get("model", Place("answers"))
         shape, self._result.doubts = shape_of(model, self._knowledge.catalogue, place)
+        if self._reshape is not None:
+            shape = self._reshape(shape)
         for name, value in model_facts(shape).items():
             if name in self._knowledge.vocabulary:
                 self._session.set(name, known_value(value))

@@ -203,3 +203,65 @@ def _until(running: subprocess.Popen[str], word: str) -> set[str]:
         if line.startswith(word):
             return seen
     return seen
+
+
+def test_coverage_as_data(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    """The names that scripts depend on (contract: claims, cited, uncited), and that the sums agree."""
+    found = run("check", "--coverage", "--format", "json")
+    data = json.loads(found.stdout)
+    errors = [item for item in data["problems"] if item["severity"] == "error"]
+    assert (found.returncode, found.stderr) == (1 if errors else 0, "")
+    assert data["claims"] == len(data["by_claim"]) == 256
+    assert data["cited"] + len(data["uncited"]) == data["claims"]
+    assert {item["id"] for item in data["by_claim"] if not item["cited_by"]} == set(data["uncited"])
+    memory = next(item for item in data["by_claim"] if item["id"] == "primer-03")
+    assert {"kind": "formula", "id": "training-memory"} in [
+        {"kind": cite["kind"], "id": cite["id"]} for cite in memory["cited_by"]
+    ]
+    assert len(data["tensions"]) == 30
+
+
+def test_coverage_that_lacks_nothing(mykb: Path, check: Callable[..., tuple[int, str, str]]) -> None:
+    """One concept, which everything cites."""
+    for path in mykb.rglob("*.yaml"):
+        text = re.sub(r"\b(primer|runpod|nuface|griddly|ai-rng)-\d+\b", "wiki-01", path.read_text(encoding="utf-8"))
+        path.write_text(text, encoding="utf-8")
+    claim = "documents: {wiki: {title: All}}\nclaims:\n- {id: wiki-01, kind: concept, says: All hangs together.}\n"
+    (mykb / "sources.yaml").write_text(claim, encoding="utf-8")
+    status, out, _ = check(mykb, "--coverage")
+    assert (status, out.splitlines()[0]) == (0, "wiki-01 concept: All hangs together.")
+    assert out.splitlines()[-1].startswith("1 claim, 1 cited; 0 about what is chosen")
+    assert out.endswith("0 tensions, 0 open; 0 problems\n")
+
+
+def test_coverage_with_gaps_and_of_what_does_not_load(mykb: Path, check: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, _ = check(mykb, "--coverage")
+    assert status == 1
+    assert f"{mykb}/sources.yaml:" in out
+    assert "one-sided-claim: 'runpod-23': no case shows where it applies: Low concurrency" in out
+    (mykb / "rules" / "y.yaml").write_text("rulez: []\n", encoding="utf-8")
+    for way in ("--coverage", "--robust"):
+        status, out, _ = check(mykb, way)
+        assert status == 1
+        assert f"{mykb}/rules/y.yaml:1:1: unknown-key" in out
+
+
+def test_robust(mykb: Path, check: Callable[..., tuple[int, str, str]]) -> None:
+    """8B in 16 bits are 16.1 GB: a fifth more fit the L4 (24 GB), and only a fifth less the T4 (16.1 GB)."""
+    case = """cases:
+- id: one
+  title: One
+  answers: {phase: inference, model: llama-3.1-8b, format: fp16, context_tokens: 512, accelerators: [T4, L4]}
+  expect: {fits: {l4: fp16}, does_not_fit: {t4: fp16}}
+  source: [runpod-32]
+"""
+    (mykb / "cases").mkdir()
+    path = mykb / "cases" / "x.yaml"
+    path.write_text(case, encoding="utf-8")
+    status, out, _ = check(mykb, "--robust")
+    assert (status, out.splitlines()[-1]) == (1, "1 case, 6 variations: 1 problem")
+    assert f"{path}:5:30: fragile-case: with a model x0.8: case 'one' expects does_not_fit: {{t4: fp16}}" in out
+    path.write_text(case + "  sensitive: {size: the T4 holds 6.4B}\n", encoding="utf-8")
+    assert check(mykb, "--robust")[:2] == (0, "1 case, 6 variations: all hold\n")
+    data = json.loads(check(mykb, "--robust", "--format", "json")[1])
+    assert data == {"clean": True, "cases": 1, "variations": 6, "problems": []}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
+    from whygpu.api import KnowledgeBase
     from whygpu.lint.review import Review, Target
 
 OK, PROBLEMS, NO_SUCH_FILE = 0, 1, 2
@@ -30,7 +31,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|DIR",
         help="a knowledge base's folder, or one file, seen in the knowledge base it lies in or else the default one",
     )
-    parser.add_argument("--watch", action="store_true", help="check again whenever a file changes, until Ctrl-C")
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--watch", action="store_true", help="check again whenever a file changes, until Ctrl-C")
+    ways.add_argument(
+        "--coverage", action="store_true", help="list who cites each claim and which cases show it; fail on gaps"
+    )
+    ways.add_argument(
+        "--robust", action="store_true", help="run the cases at model size +-20%% and prices +-15%% instead"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -43,7 +51,56 @@ def run(options: argparse.Namespace) -> int:
     except NotThereError as error:
         print(f"whygpu check: {error}", file=sys.stderr)
         return NO_SUCH_FILE
-    return _watch(target, options.format) if options.watch else _once(target, options.format)
+    if options.watch:
+        return _watch(target, options.format)
+    if options.coverage or options.robust:
+        return _deep(target, options)
+    return _once(target, options.format)
+
+
+def _deep(target: Target, options: argparse.Namespace) -> int:
+    """Coverage or robustness of a whole knowledge base; of one that does not load, its problems."""
+    from whygpu.errors import KnowledgeBaseError  # noqa: PLC0415
+
+    try:
+        knowledge = target.load()
+    except KnowledgeBaseError:
+        return _once(target, options.format)
+    return (_coverage if options.coverage else _robust)(knowledge, target, options.format)
+
+
+def _coverage(knowledge: KnowledgeBase, target: Target, form: str) -> int:
+    from whygpu.lint.coverage import cover  # noqa: PLC0415
+    from whygpu.render.coverage import coverage_data, coverage_text  # noqa: PLC0415
+    from whygpu.render.style import Style  # noqa: PLC0415
+
+    found = cover(knowledge)
+    problems = [target.shown(item) for item in found.faults()]
+    if form == "json":
+        _dump(coverage_data(found, problems))
+    else:
+        sys.stdout.write(coverage_text(found, problems, Style.of(sys.stdout)))
+    return PROBLEMS if any(item.severity == "error" for item in problems) else OK
+
+
+def _robust(knowledge: KnowledgeBase, target: Target, form: str) -> int:
+    from whygpu.lint.robust import robustness  # noqa: PLC0415
+    from whygpu.render.problems import problems_data, problems_text  # noqa: PLC0415
+    from whygpu.render.style import Style  # noqa: PLC0415
+
+    found = robustness(knowledge)
+    problems = [target.shown(item) for item in found.problems]
+    failed = any(item.severity == "error" for item in problems)
+    if form == "json":
+        data = {"clean": not problems, "cases": found.cases, "variations": found.variations}
+        _dump({**data, "problems": problems_data(problems)})
+    else:
+        if problems:
+            print(problems_text(problems, Style.of(sys.stdout)), end="\n\n")
+        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}" if problems else "all hold"
+        cases = f"{found.cases} case{'' if found.cases == 1 else 's'}"
+        print(f"{cases}, {found.variations} variations: {count}")
+    return PROBLEMS if failed else OK
 
 
 def _once(target: Target, form: str) -> int:
@@ -102,6 +159,10 @@ def _print_json(found: Review, target: Target) -> None:
         "summary": found.summary,
         "problems": problems_data(found.problems),
     }
+    _dump(data)
+
+
+def _dump(data: object) -> None:
     json.dump(data, sys.stdout, indent=1, ensure_ascii=False)
     sys.stdout.write("\n")
 

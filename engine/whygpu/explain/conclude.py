@@ -96,6 +96,11 @@ class Conclusion:
         """The best plan of each accelerator, in order of rank."""
         return [rows[0] for rows in self._groups]
 
+    @property
+    def first(self) -> list[int]:
+        """Those of them that share the first rank."""
+        return [index for index in self.heads if self._equal(index, self.heads[0])]
+
     def status(self) -> Status:
         """Whether there is a recommendation, and whether it has equals."""
         heads = [rows[0] for rows in self._groups[:2]]

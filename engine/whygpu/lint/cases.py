@@ -34,12 +34,21 @@ def check_cases(
 
 def check_case(kb: KnowledgeBase, case: c.Case, engine: EngineName) -> Iterator[Problem]:
     """A problem for each expectation of one case that is not met."""
-    today = date.fromisoformat(case.on) if case.on is not None else None
     try:
-        consultation = kb.consult(case.answers, engine=engine, today=today)
+        consultation = kb.consult(case.answers, engine=engine, today=asked_on(case))
     except AnswerError as error:
         yield from error.problems
         return
+    yield from contradictions(case, consultation)
+
+
+def asked_on(case: c.Case) -> date | None:
+    """The day a case is asked on, where it says one."""
+    return date.fromisoformat(case.on) if case.on is not None else None
+
+
+def contradictions(case: c.Case, consultation: Consultation) -> Iterator[Problem]:
+    """A problem for each expectation of a case that a consultation does not meet."""
     judge = _Judge(consultation, conclude(consultation))
     for expected in case.expected:
         found = judge.contradiction(expected.outcome)
@@ -48,7 +57,7 @@ def check_case(kb: KnowledgeBase, case: c.Case, engine: EngineName) -> Iterator[
                 "case-failed",
                 f"case '{case.id}' expects {expected.text}; {found}",
                 expected.place,
-                _says(kb.knowledge, case),
+                _says(consultation.knowledge, case),
             )
 
 

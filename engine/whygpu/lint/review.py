@@ -68,6 +68,10 @@ class Target:
             raise KnowledgeBaseError([own])
         return {**read_texts(self.root), name: own}
 
+    def load(self) -> KnowledgeBase:
+        """The knowledge base with its cases; raises KnowledgeBaseError."""
+        return KnowledgeBase(load_texts(self.texts(), str(self.root), REGISTRY))
+
     def shown(self, problem: Problem) -> Problem:
         """The problem with its file as a path that can be opened from here."""
         place = problem.place

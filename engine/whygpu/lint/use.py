@@ -21,7 +21,7 @@ _ENGINE_READS = frozenset({"workload.native_format"})
 """Concluded names that plans are enumerated by."""
 
 
-_WHO_CITES = {
+WHO_CITES = {
     "advice": "cite it in the rule or the table that follows it",
     "fact": "cite it where the figure stands, or in a rule that uses it",
     "formula": "cite it in formulas.yaml",
@@ -98,4 +98,4 @@ def uncited_claims(knowledge: Knowledge) -> Iterator[Finding]:
     cited = {item.source for item in knowledge.citations}
     for claim in knowledge.claims.values():
         if claim.id not in cited:
-            yield claim.place, f"nothing cites the claim '{claim.id}': {claim.says}", _WHO_CITES[claim.kind]
+            yield claim.place, f"nothing cites the claim '{claim.id}': {claim.says}", WHO_CITES[claim.kind]

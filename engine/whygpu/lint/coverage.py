@@ -1,0 +1,260 @@
+"""Coverage of the sources: who cites each claim, which rule moves plans for it, and the cases that show both sides.
+
+A rule moves plans where a case comes to another outcome without it (see lint.outcome). Each case is run once; a rule is
+taken out only where it fired, and no further case is tried once plans or their ranking change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from whygpu.api import KnowledgeBase
+from whygpu.cases import Conflicts
+from whygpu.chain.strata import Strata, Stratum
+from whygpu.errors import AnswerError, Problem
+from whygpu.knowledge import Advise, Warn
+from whygpu.lint.cases import asked_on
+from whygpu.lint.outcome import Outcome
+from whygpu.lint.use import WHO_CITES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from whygpu.answers import Answers
+    from whygpu.cases import Case
+    from whygpu.consult import Consultation
+    from whygpu.knowledge import Citation, Claim, Knowledge, Rule, Tension
+    from whygpu.lint.outcome import Moved
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """A rule (or a whole table) without which a case comes to another outcome, and what then differs."""
+
+    rule: str
+    case: str
+    what: Moved
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCover:
+    """Who cites a claim, what moves plans for it, and the cases on both sides of it."""
+
+    claim: Claim
+    cited_by: tuple[Citation, ...]
+    movers: tuple[Mover, ...]
+    applies: tuple[str, ...]
+    spared: tuple[str, ...]
+
+    def faults(self) -> Iterator[Problem]:
+        """What is missing."""
+        claim = self.claim
+        if not self.cited_by:
+            yield self._fault("uncited-claim", "nothing cites it", WHO_CITES[claim.kind])
+        elif claim.chooses and not self.movers:
+            rules = ", ".join(item.by for item in self.cited_by if item.kind in ("rule", "table")) or "none"
+            message = f"it is about {', '.join(claim.about)}, and no rule that cites it moves plans (rules: {rules})"
+            yield self._fault("unmoved-claim", message, "add a rule that does, or a case that shows it")
+        if claim.kind == "advice":
+            if not self.applies:
+                yield self._fault("one-sided-claim", "no case shows where it applies", "name it in a case's 'source'")
+            if not self.spared:
+                yield self._fault(
+                    "one-sided-claim", "no case shows where it does not apply", "name it in a case's 'spares'"
+                )
+
+    def _fault(self, code: str, message: str, help_text: str) -> Problem:
+        return Problem(code, f"'{self.claim.id}': {message}: {self.claim.says}", self.claim.place, help_text)
+
+
+@dataclass(frozen=True, slots=True)
+class TensionCover:
+    """What settles a tension, and the cases that show it; ``shown``: as a conflict with both sources."""
+
+    tension: Tension
+    cases: tuple[str, ...]
+    shown: bool
+
+    def faults(self) -> Iterator[Problem]:
+        """What is missing."""
+        tension = self.tension
+        if not tension.settled_by and not self.shown:
+            message = f"'{tension.id}' is neither settled nor shown: {tension.about}"
+            help_text = "add 'settled_by' and 'how', or a case that names it and expects the conflict"
+            yield Problem("open-tension", message, tension.place, help_text)
+        elif not self.cases:
+            message = f"no case shows how '{tension.id}' is settled: {tension.about}"
+            yield Problem("open-tension", message, tension.place, "name it in a case's 'tension'")
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Every claim and tension with what covers it."""
+
+    claims: tuple[ClaimCover, ...]
+    tensions: tuple[TensionCover, ...]
+    doubts: tuple[Problem, ...]
+    """Cases that may stand on the wrong side of a claim."""
+
+    @property
+    def uncited(self) -> tuple[str, ...]:
+        """The claims that nothing cites."""
+        return tuple(item.claim.id for item in self.claims if not item.cited_by)
+
+    def faults(self) -> tuple[Problem, ...]:
+        """All that is missing, and the doubts."""
+        found = [problem for item in self.claims for problem in item.faults()]
+        return (*found, *(problem for item in self.tensions for problem in item.faults()), *self.doubts)
+
+
+def cover(kb: KnowledgeBase) -> Coverage:
+    """The coverage of a knowledge base loaded with its cases."""
+    knowledge = kb.knowledge
+    cited: dict[str, list[Citation]] = {}
+    for citation in knowledge.citations:
+        cited.setdefault(citation.source, []).append(citation)
+    runs = [run for case in knowledge.cases if (run := _run(kb, case)) is not None]
+    movers = _Movers(knowledge, runs)
+    claims = (
+        ClaimCover(
+            claim,
+            tuple(dict.fromkeys(cited.get(claim.id, ()))),
+            movers.of(claim) if claim.chooses else (),
+            tuple(case.id for case in knowledge.cases if claim.id in case.sources),
+            tuple(case.id for case in knowledge.cases if claim.id in case.spares),
+        )
+        for claim in knowledge.claims.values()
+    )
+    return Coverage(tuple(claims), tuple(_tensions(knowledge)), tuple(_doubts(knowledge, runs)))
+
+
+def _tensions(knowledge: Knowledge) -> Iterator[TensionCover]:
+    for tension in knowledge.tensions.values():
+        cases = [case for case in knowledge.cases if tension.id in case.tensions]
+        shown = any(isinstance(item.outcome, Conflicts) for case in cases for item in case.expected)
+        yield TensionCover(tension, tuple(case.id for case in cases), shown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A case as it comes out with every rule in place; ``fired`` are the rules that fired, ``standing`` those left."""
+
+    case: Case
+    answers: Answers
+    outcome: Outcome
+    fired: frozenset[str]
+    standing: frozenset[str]
+
+
+def _run(kb: KnowledgeBase, case: Case) -> _Run | None:
+    """None where the case does not run at all, which the case's own check reports."""
+    try:
+        answers = kb.check(case.answers)
+        found = _consult(kb, case, answers)
+    except AnswerError:
+        return None
+    standing = frozenset((*(rule.id for rule in found.fired), *found.fired_plans))
+    fired = standing | {rule.id for rule, _, _ in found.defeated}
+    return _Run(case, answers, Outcome.of(found), fired, standing)
+
+
+def _doubts(knowledge: Knowledge, runs: Iterable[_Run]) -> Iterator[Problem]:
+    """Cases on one side of an advice whose rules are all on the other."""
+    citing: dict[str, set[str]] = {}
+    for rule in knowledge.rules:
+        for source in rule.sources:
+            citing.setdefault(source, set()).add(rule.id)
+    for run in runs:
+        for claim in (*run.case.sources, *run.case.spares):
+            rules = citing.get(claim, set())
+            if not rules or claim not in knowledge.claims or knowledge.claims[claim].kind != "advice":
+                continue
+            spares, names = claim in run.case.spares, ", ".join(sorted(rules))
+            if not spares and run.standing.isdisjoint(rules):
+                message = f"case '{run.case.id}' shows '{claim}', and no rule that cites it fires: {names}"
+                yield Problem("silent-claim", message, run.case.place, "does it apply here?", severity="warning")
+            elif spares and run.standing >= rules:
+                message = f"case '{run.case.id}' spares '{claim}', and every rule that cites it fires: {names}"
+                yield Problem("unspared-claim", message, run.case.place, "does it apply here?", severity="warning")
+
+
+class _Movers:
+    """Finds the rules that move plans. A rule is taken out of a case once, whichever claims it cites."""
+
+    def __init__(self, knowledge: Knowledge, runs: Sequence[_Run]) -> None:
+        self._knowledge, self._runs = knowledge, runs
+        self._thinned: dict[str, KnowledgeBase] = {}
+        self._found: dict[tuple[str, str], Moved | None] = {}
+
+    def of(self, claim: Claim) -> tuple[Mover, ...]:
+        """The rules that cite the claim and move plans; a whole table, where none of its rows does alone."""
+        rules = [rule for rule in self._knowledge.rules if claim.id in rule.sources]
+        found = tuple(mover for rule in rules if (mover := self._mover(claim, rule.id, [rule])) is not None)
+        if found:
+            return found
+        tables: dict[str, list[Rule]] = {}
+        for rule in rules:
+            table, _, row = rule.id.partition("/")
+            if row:
+                tables.setdefault(table, []).append(rule)
+        return tuple(mover for table, rows in tables.items() if (mover := self._mover(claim, table, rows)) is not None)
+
+    def _mover(self, claim: Claim, name: str, rules: Sequence[Rule]) -> Mover | None:
+        """The first case whose plans or ranking change, of those that name the claim first, then one of the rule's.
+
+        Where there is none, the first whose verdicts change.
+        """
+        if not any(map(_may_move, rules)):
+            return None
+        others = {source for rule in rules for source in rule.sources}
+        weak: Mover | None = None
+
+        def distance(run: _Run) -> tuple[bool, bool]:
+            return claim.id not in run.case.sources, others.isdisjoint(run.case.sources)
+
+        for run in sorted(self._runs, key=distance):
+            what = self._moved(name, rules, run)
+            if what is not None and what != "verdicts":
+                return Mover(name, run.case.id, what)
+            if what is not None:
+                weak = weak or Mover(name, run.case.id, what)
+        return weak
+
+    def _moved(self, name: str, rules: Sequence[Rule], run: _Run) -> Moved | None:
+        """What changes in a case without the rules; nothing, where none of them fires."""
+        ids = {rule.id for rule in rules}
+        if ids.isdisjoint(run.fired):
+            return None
+        key = name, run.case.id
+        if key not in self._found:
+            if name not in self._thinned:
+                self._thinned[name] = KnowledgeBase(_without(self._knowledge, ids))
+            self._found[key] = run.outcome.moved(Outcome.of(_consult(self._thinned[name], run.case, run.answers)))
+        return self._found[key]
+
+
+def _consult(kb: KnowledgeBase, case: Case, answers: Answers) -> Consultation:
+    return kb.consult(answers, engine="evaluator", today=asked_on(case))
+
+
+def _may_move(rule: Rule) -> bool:
+    """Whether it does more than talk."""
+    return bool(rule.overrides) or not all(isinstance(effect, Advise | Warn) for effect in rule.effects)
+
+
+def _without(knowledge: Knowledge, ids: set[str]) -> Knowledge:
+    """The knowledge base without some rules; names that only they conclude are what they are otherwise."""
+
+    def kept(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+        return tuple(rule for rule in rules if rule.id not in ids)
+
+    def thinned(strata: tuple[Stratum, ...]) -> tuple[Stratum, ...]:
+        return tuple(Stratum(kept(stratum.rules), stratum.settles) for stratum in strata)
+
+    strata = knowledge.strata
+    return replace(
+        knowledge,
+        rules=kept(knowledge.rules),
+        strata=Strata(thinned(strata.session), thinned(strata.hard), thinned(strata.soft)),
+    )

@@ -1,0 +1,92 @@
+"""What a consultation comes to beyond words: enough to tell whether a rule, a size or a price moved anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from whygpu.explain.conclude import Conclusion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.consult import Consultation
+
+Moved = Literal["status", "recommendation", "order", "plans", "verdicts"]
+"""What changed, the weightiest first: how it ends, what is recommended, the order of accelerators, which plans there
+are and which of them are left, and what speaks for and against them.
+"""
+PlanKey = tuple[str, int, str, str, str, str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An answer without its texts and citations; plans by accelerator, count, format and way of running."""
+
+    status: str
+    recommendation: frozenset[PlanKey]
+    order: tuple[tuple[str, bool], ...]
+    """Accelerators by rank, each with whether it shares the first."""
+    left: frozenset[PlanKey]
+    rejected: frozenset[PlanKey]
+    verdicts: frozenset[tuple[PlanKey, str, int, int]]
+    """For each plan left and criterion the strongest verdict for it and against it."""
+
+    @classmethod
+    def of(cls, consultation: Consultation) -> Outcome:
+        """What the consultation came to."""
+        conclusion = Conclusion(consultation)
+        keys = list(_keys(consultation))
+        first = conclusion.first
+        alive = consultation.alive
+        return cls(
+            status=conclusion.status(),
+            recommendation=frozenset(keys[index] for index in first),
+            order=tuple((keys[index][0], index in first) for index in conclusion.heads),
+            left=frozenset(keys[index] for index in np.flatnonzero(alive).tolist()),
+            rejected=frozenset(keys[index] for index in np.flatnonzero(~alive).tolist()),
+            verdicts=frozenset(_verdicts(consultation, keys)),
+        )
+
+    def moved(self, other: Outcome) -> Moved | None:
+        """The weightiest thing in which two outcomes differ; None where they are the same."""
+        pairs: tuple[tuple[Moved, bool], ...] = (
+            ("status", self.status != other.status),
+            ("recommendation", self.recommendation != other.recommendation),
+            ("order", self.order != other.order),
+            ("plans", (self.left, self.rejected) != (other.left, other.rejected)),
+            ("verdicts", self.verdicts != other.verdicts),
+        )
+        return next((name for name, differs in pairs if differs), None)
+
+
+def _keys(consultation: Consultation) -> Iterator[PlanKey]:
+    field = consultation.field_
+    for card, way in zip(field.card.tolist(), field.way.tolist(), strict=True) if field is not None else ():
+        if field is not None:
+            item = field.ways[way]
+            setup, split = item.setup, item.split
+            method = f"{setup.method} {setup.gradient_checkpointing}" if setup.trains else ""
+            name = field.cards.accelerators[card].id
+            yield (
+                name,
+                split.cards,
+                setup.format.id,
+                setup.kv_format.id if setup.kv_format else "",
+                method,
+                split.sharding,
+                split.tensor,
+                split.pipeline,
+            )
+
+
+def _verdicts(consultation: Consultation, keys: list[PlanKey]) -> Iterator[tuple[PlanKey, str, int, int]]:
+    standing = consultation.standing
+    if standing is None:
+        return
+    for criterion, favour in standing.favour.items():
+        against = standing.against[criterion]
+        for index in np.flatnonzero(consultation.alive & ((favour > 0) | (against > 0))).tolist():
+            yield keys[index], criterion, int(favour[index]), int(against[index])

@@ -1,0 +1,142 @@
+"""Whether the worked cases hold a little beside what they say: models 20% smaller or larger, prices 15% off.
+
+A model of another size has so many times the layers and with them the parameters, the cache and the arithmetic; its
+width and vocabulary stay. Prices move all at once, against budgets and thresholds in USD; and those of the
+accelerators recommended move alone, against their rivals. A case may say under ``sensitive`` why it need not hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from whygpu.chain.engines import EvaluatorChain
+from whygpu.consult import consult
+from whygpu.errors import AnswerError, Problem
+from whygpu.explain.conclude import Conclusion
+from whygpu.lint.cases import asked_on, contradictions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator
+
+    from whygpu.answers import Answers
+    from whygpu.api import KnowledgeBase
+    from whygpu.cases import Case
+    from whygpu.checks.shape import ModelShape
+    from whygpu.consult import Consultation
+    from whygpu.knowledge import Knowledge
+
+SIZES = (0.8, 1.2)
+PRICES = (0.85, 1.15)
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One small change to a case: of its ``size`` or of ``prices``, in words and as what is consulted."""
+
+    about: str
+    text: str
+    knowledge: Knowledge
+    reshape: Callable[[ModelShape], ModelShape] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Robustness:
+    """How many variations were tried, and each expectation that one of them breaks."""
+
+    cases: int
+    variations: int
+    problems: tuple[Problem, ...]
+
+
+def robustness(kb: KnowledgeBase) -> Robustness:
+    """Try every variation of every case of a knowledge base loaded with them; a case that fails as it is counts too."""
+    return _Trial(kb).run()
+
+
+class _Trial:
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb, self._knowledge = kb, kb.knowledge
+        self._all_prices = {factor: repriced(kb.knowledge, factor) for factor in PRICES}
+        self._tried = 0
+
+    def run(self) -> Robustness:
+        problems = [problem for case in self._knowledge.cases for problem in self._case(case)]
+        return Robustness(len(self._knowledge.cases), self._tried, tuple(problems))
+
+    def _case(self, case: Case) -> Iterator[Problem]:
+        try:
+            answers = self._kb.check(case.answers)
+            plain = self._consult(case, answers, Variation("", "as it is", self._knowledge))
+        except AnswerError as error:
+            yield from error.problems
+            return
+        yield from contradictions(case, plain)
+        broken: set[str] = set()
+        for variation in self._variations(plain):
+            self._tried += 1
+            for problem in contradictions(case, self._consult(case, answers, variation)):
+                broken.add(variation.about)
+                if variation.about not in case.sensitive:
+                    yield replace(problem, code="fragile-case", message=f"{variation.text}: {problem.message}")
+        for about in sorted(case.sensitive.keys() - broken):
+            message = f"case '{case.id}' is said to be sensitive to {about}, and holds: {case.sensitive[about]}"
+            yield Problem("needless-sensitive", message, case.place, "remove it", severity="warning")
+
+    def _variations(self, plain: Consultation) -> Iterator[Variation]:
+        for factor in SIZES:
+            yield Variation("size", f"with a model x{factor:g}", self._knowledge, partial(resized, factor=factor))
+        conclusion = Conclusion(plain)
+        field = plain.field_
+        chosen = {field.candidate(index).accelerator.id for index in conclusion.first} if field is not None else set()
+        for factor, knowledge in self._all_prices.items():
+            yield Variation("prices", f"at all prices x{factor:g}", knowledge)
+            if chosen:
+                alone = repriced(self._knowledge, factor, chosen)
+                yield Variation("prices", f"at prices of {', '.join(sorted(chosen))} x{factor:g}", alone)
+
+    @staticmethod
+    def _consult(case: Case, answers: Answers, variation: Variation) -> Consultation:
+        knowledge, reshape = variation.knowledge, variation.reshape
+        return consult(knowledge, answers, EvaluatorChain(), "evaluator", asked_on(case), reshape=reshape)
+
+
+def resized(shape: ModelShape, factor: float) -> ModelShape:
+    """A model like this one with so many times the layers, and all that goes with them."""
+
+    def times(count: int) -> int:
+        return max(round(count * factor), 1) if count else 0
+
+    return replace(
+        shape,
+        parameters=times(shape.parameters),
+        active_parameters=times(shape.active_parameters),
+        trained_parameters=times(shape.trained_parameters),
+        layers=times(shape.layers),
+        encoder_layers=times(shape.encoder_layers),
+        moe_layers=times(shape.moe_layers),
+        sliding_layers=times(shape.sliding_layers),
+        state_layers=times(shape.state_layers),
+        flops_per_sample=shape.flops_per_sample * factor,
+        activation_bytes_per_sample=shape.activation_bytes_per_sample * factor,
+        components=tuple(replace(item, parameters=times(item.parameters)) for item in shape.components),
+        kv_groups=tuple(replace(group, layers=times(group.layers)) for group in shape.kv_groups),
+        parts=tuple(replace(part, parameters=times(part.parameters)) for part in shape.parts),
+    )
+
+
+def repriced(knowledge: Knowledge, factor: float, accelerators: Container[str] | None = None) -> Knowledge:
+    """The same knowledge at so many times the prices, of these accelerators or of all."""
+    catalogue = knowledge.catalogue
+    offerings = tuple(
+        replace(item, usd_per_hour=item.usd_per_hour * factor)
+        if accelerators is None or item.accelerator in accelerators
+        else item
+        for item in catalogue.offerings
+    )
+    purchases = tuple(
+        replace(item, usd=item.usd * factor) if accelerators is None or item.accelerator in accelerators else item
+        for item in catalogue.purchases
+    )
+    return replace(knowledge, catalogue=replace(catalogue, offerings=offerings, purchases=purchases))
