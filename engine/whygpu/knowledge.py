@@ -355,7 +355,6 @@ class Knowledge:
     root: str
     documents: Mapping[str, SourceDocument]
     claims: Mapping[str, Claim]
-    tensions: Mapping[str, Tension]
     vocabulary: Mapping[str, NameSpec]
     questions: tuple[Question, ...]
     values: Mapping[str, DerivedValue]
@@ -363,6 +362,7 @@ class Knowledge:
     catalogue: Catalogue
     strata: Strata
     formulas: tuple[Formula, ...] = ()
+    tensions: Mapping[str, Tension] = field(default_factory=lambda: MappingProxyType({}))
     tables: tuple[Table, ...] = ()
     cases: tuple[Case, ...] = ()
     citations: tuple[Citation, ...] = ()

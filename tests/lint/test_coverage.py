@@ -31,7 +31,8 @@ tensions:
 - {id: t91, between: [wiki-01, wiki-02], about: Neither settled nor shown.}
 - {id: t92, between: [wiki-01, wiki-02], about: Settled without a case., settled_by: no-h100, how: So.}
 - {id: t93, between: [wiki-01, wiki-02], about: Settled and shown., settled_by: [no-h100, age], how: So.}
-- {id: t94, between: [wiki-01, wiki-04], about: A conflict.}
+- {id: t94, between: [wiki-04, wiki-06], about: A conflict.}
+- {id: t95, between: [wiki-01, wiki-04], about: A conflict of others.}
 """
 _RULES = """rules:
 - id: no-h100
@@ -78,7 +79,7 @@ _CASES = """cases:
     rejected: {h100: no-h100}
     conflicts: [ecosystem]
   source: [wiki-01, wiki-04, wiki-05]
-  tension: [t93, t94]
+  tension: [t93, t94, t95]
 - id: in-production
   title: In production
   answers: {phase: inference, model: llama-3.1-8b, criticality: production, accelerators: [T4, H100]}
@@ -140,6 +141,7 @@ def test_tensions_are_settled_and_shown_or_shown_as_a_conflict() -> None:
     assert found["t92"] == ["no case shows how 't92' is settled: Settled without a case."]
     assert found["t93"] == []
     assert found["t94"] == []
+    assert found["t95"] == ["'t95' is neither settled nor shown: A conflict of others."]  # one side only is its own
 
 
 def test_cases_on_the_wrong_side_are_doubted() -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whygpu.api import KnowledgeBase
-from whygpu.cases import Conflicts
 from whygpu.chain.strata import Strata, Stratum
 from whygpu.errors import AnswerError, Problem
+from whygpu.explain.conclude import Conclusion
 from whygpu.knowledge import Advise, Warn
 from whygpu.lint.cases import asked_on
 from whygpu.lint.outcome import Outcome
@@ -126,14 +126,16 @@ def cover(kb: KnowledgeBase) -> Coverage:
         )
         for claim in knowledge.claims.values()
     )
-    return Coverage(tuple(claims), tuple(_tensions(knowledge)), tuple(_doubts(knowledge, runs)))
+    return Coverage(tuple(claims), tuple(_tensions(knowledge, runs)), tuple(_doubts(knowledge, runs)))
 
 
-def _tensions(knowledge: Knowledge) -> Iterator[TensionCover]:
+def _tensions(knowledge: Knowledge, runs: Iterable[_Run]) -> Iterator[TensionCover]:
+    """A tension is shown where claims on both sides of a conflict are of it."""
     for tension in knowledge.tensions.values():
-        cases = [case for case in knowledge.cases if tension.id in case.tensions]
-        shown = any(isinstance(item.outcome, Conflicts) for case in cases for item in case.expected)
-        yield TensionCover(tension, tuple(case.id for case in cases), shown)
+        cases = [run for run in runs if tension.id in run.case.tensions]
+        sides = (side for run in cases for side in run.conflicts)
+        shown = any(not any(claims.isdisjoint(tension.between) for claims in pair) for pair in sides)
+        yield TensionCover(tension, tuple(run.case.id for run in cases), shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,8 @@ class _Run:
     outcome: Outcome
     fired: frozenset[str]
     standing: frozenset[str]
+    conflicts: tuple[tuple[frozenset[str], frozenset[str]], ...]
+    """The claims for and those against in each conflict reported, of cases that show a tension."""
 
 
 def _run(kb: KnowledgeBase, case: Case) -> _Run | None:
@@ -156,7 +160,15 @@ def _run(kb: KnowledgeBase, case: Case) -> _Run | None:
         return None
     standing = frozenset((*(rule.id for rule in found.fired), *found.fired_plans))
     fired = standing | {rule.id for rule, _, _ in found.defeated}
-    return _Run(case, answers, Outcome.of(found), fired, standing)
+    return _Run(case, answers, Outcome.of(found), fired, standing, tuple(_conflicts(kb, case, found)))
+
+
+def _conflicts(kb: KnowledgeBase, case: Case, found: Consultation) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    def claims(rules: Iterable[str]) -> frozenset[str]:
+        return frozenset(claim for rule in rules for claim in kb.knowledge.rule_by_id[rule].sources)
+
+    for item in Conclusion(found).conflicts() if case.tensions else ():
+        yield claims(item.favour), claims(item.against)
 
 
 def _doubts(knowledge: Knowledge, runs: Iterable[_Run]) -> Iterator[Problem]:
