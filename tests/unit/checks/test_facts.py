@@ -1,4 +1,4 @@
-"""The facts the checks rest on: every one loads, and every source is a reference."""
+"""The facts the checks rest on: every one loads, and every source is a reference or a claim."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def sources(node: Any) -> set[str]:
 
 @pytest.fixture(scope="module")
 def references() -> set[str]:
-    return {row["id"] for path in (FACTS / "references").glob("*.yaml") for row in read(path)["references"]}
+    """References of the facts, and the documents' claims."""
+    found = {row["id"] for path in (FACTS / "references").glob("*.yaml") for row in read(path)["references"]}
+    return found | {row["id"] for row in read(FACTS.parent / "sources.yaml")["claims"]}
 
 
 @pytest.mark.parametrize(
