@@ -11,6 +11,7 @@ from whygpu.errors import (
     Problem,
     WhygpuError,
 )
+from whygpu.life import LifeAdvice
 
 __version__ = "0.1.0"
 
@@ -22,6 +23,7 @@ __all__ = [
     "InputError",
     "KnowledgeBase",
     "KnowledgeBaseError",
+    "LifeAdvice",
     "Plan",
     "Problem",
     "WhygpuError",

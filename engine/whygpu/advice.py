@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from whygpu.checks.reckoning import Range
     from whygpu.consult import Consultation
     from whygpu.explain.questions import Flip, WhatIf, WhyNot
+    from whygpu.knowledge import Profile
     from whygpu.trace import Step, Trace
 
 Status = Literal["recommended", "tied", "infeasible"]
@@ -235,6 +236,9 @@ class Sections(Protocol):
     def infeasible(self) -> Infeasible | None:
         """Why nothing is left."""
 
+    def profile(self) -> Profile | None:
+        """What the phase is like."""
+
     def trace(self) -> Trace:
         """The record."""
 
@@ -304,6 +308,11 @@ class Advice:
     def infeasible(self) -> Infeasible | None:
         """Why no plan is left; None where one is."""
         return self.sections.infeasible()
+
+    @cached_property
+    def profile(self) -> Profile | None:
+        """What the phase that this is about is like; None where no profile describes it."""
+        return self.sections.profile()
 
     @cached_property
     def trace(self) -> Trace:

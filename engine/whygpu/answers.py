@@ -36,6 +36,8 @@ class Answers:
     provider_classes: tuple[str, ...] | None = None
     regions: tuple[str, ...] | None = None
     price_kinds: tuple[str, ...] = ("on-demand",)
+    life: str = "alone"
+    """Which phase of a whole life this is about (train, serve); "alone" where it is about one phase."""
     given: ReadOnly[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """The answers as they were given, for the record."""
 
@@ -158,6 +160,9 @@ class _Reader:
                 value = self._value(key, node, specs[key])
                 if value is not None:
                     values[key] = value
+            elif key == "phases":
+                message = "'phases' describes a whole life, training and serving; this is about a single phase"
+                self._add(self._node.keys[key], "whole-life", message, "leave it out, and give 'phase' instead")
             else:
                 known = [*specs, *LISTS, "model"]
                 problem(

@@ -6,17 +6,19 @@ import gc
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import Answers, check, node_of
 from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
-from whygpu.consult import Consultation, consult
+from whygpu.consult import PHASE_OF_LIFE, Consultation, consult
 from whygpu.errors import EngineError, KnowledgeBaseError, Place, Problem
 from whygpu.estimate import Estimate, estimate_of, one_accelerator
 from whygpu.explain.conclude import conclude
+from whygpu.explain.life import LIFE_NAMES, conclude_life
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.knowledge import Registry, default_root, load_texts, read_texts
+from whygpu.phases import check_life, is_life
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.explicit import explicit_plans
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
 
     from whygpu.advice import Advice, Plan
     from whygpu.knowledge import Knowledge
+    from whygpu.life import LifeAdvice
 
-REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES))
+REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, PHASE_OF_LIFE))
 
 
 class KnowledgeBase:
@@ -100,9 +103,32 @@ class KnowledgeBase:
         *,
         engine: EngineName = "durable",
         today: date | None = None,
-    ) -> Advice:
-        """The advice on the answers; raises AnswerError."""
-        return conclude(self.consult(answers, engine=engine, today=today))
+    ) -> Advice | Any:
+        """The advice on the answers; raises AnswerError.
+
+        Answers with ``phases`` give a LifeAdvice. No type can tell such a mapping from others, hence ``Any``: whoever
+        asks about one phase, as nearly everyone does, has an Advice without a cast.
+        """
+        if isinstance(answers, Answers):
+            return conclude(self.consult(answers, engine=engine, today=today))
+        node = answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
+        if is_life(node):
+            return self.advise_life(node, engine=engine, today=today)
+        return conclude(self.consult(node, engine=engine, today=today))
+
+    def advise_life(
+        self, answers: ReadOnly[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
+    ) -> LifeAdvice:
+        """The advice on a whole life, answers with ``phases``; raises AnswerError."""
+        node = answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
+        checked = check_life(node, self.knowledge)
+
+        def again(answers: Answers) -> Consultation:
+            return consult(self.knowledge, answers, EvaluatorChain(), engine, today)
+
+        train = self.consult(checked.train, engine=engine, today=today)
+        serve = self.consult(checked.serve, engine=engine, today=today)
+        return conclude_life(checked.given, train, serve, again, self.chain(engine))
 
 
 def load(path: str | Path | None = None) -> KnowledgeBase:

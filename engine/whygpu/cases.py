@@ -6,7 +6,7 @@ A selector says which plans are meant; it is a condition over ``gpu.`` and ``pla
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,6 +130,15 @@ class Conflicts:
 SENSITIVITIES = ("size", "prices")
 """What a case holds against unless it says why not: models of another size, and other prices."""
 
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """A figure of a whole life's cost meets a condition; (``condition`` None) it is not known."""
+
+    name: str
+    condition: Expression | None
+
+
 Outcome = (
     Ends
     | Recommends
@@ -144,7 +153,11 @@ Outcome = (
     | Assumes
     | Open
     | Conflicts
+    | Costs
 )
+
+Part = Literal["", "train", "serve", "life"]
+"""What an expectation is about: the only phase, one of a whole life's, or the life's cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +167,7 @@ class Expected:
     outcome: Outcome
     text: str
     place: Place
+    part: Part = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,9 @@ from whygpu.errors import EngineError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from whygpu.advice import Advice
     from whygpu.api import KnowledgeBase
+    from whygpu.life import LifeAdvice
 
 EXAMPLE = "kb-explain --set phase=inference --set model=llama-3.1-70b --set concurrency=8"
 OK, BAD_INPUT, INFEASIBLE = 0, 2, 3
@@ -30,7 +32,7 @@ def explain_main(arguments: Sequence[str] | None = None) -> int:
         description="Which hardware for this work, and why: reads answers, prints the recommendation and its reasons.",
         epilog=f"example: {EXAMPLE}",
     )
-    inputs.add_options(parser)
+    _add_explain_options(parser)
     options = parser.parse_args(arguments)
     return _run(lambda: _explain(options, parser), options.format)
 
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     explain = commands.add_parser("explain", help="recommend hardware and explain it (the same as kb-explain)")
-    inputs.add_options(explain)
+    _add_explain_options(explain)
     estimate = commands.add_parser("estimate", help="memory, speed and cost of one plan, whether it fits or not")
     estimate_command.add_options(estimate)
     check = commands.add_parser("check", help="check a knowledge base or a file of it, run its tests and cases")
@@ -73,6 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(lambda: importers.run_prices(options))
         case _:
             return _run(lambda: _ui(options))
+
+
+def _add_explain_options(parser: argparse.ArgumentParser) -> None:
+    inputs.add_options(parser)
+    parser.add_argument("--only", choices=("train", "serve"), help="of a whole life ('phases'), this phase in full")
+    parser.add_argument("--about", action="store_true", help="say what this phase is like, at the end")
 
 
 def _run(command: Callable[[], int], form: str = "text") -> int:
@@ -109,22 +117,43 @@ def _explain(options: argparse.Namespace, parser: argparse.ArgumentParser) -> in
     if inputs.nothing_given(options):
         parser.print_help()
         return OK
+    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.render.life import LifeRenderer  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415
-    from whygpu.render.text import TextRenderer  # noqa: PLC0415
 
     knowledge = _load(options.kb)
     if options.batch is not None:
         return batch.run(
-            options, knowledge, "advice", lambda node: knowledge.advise(node, engine=options.engine).to_dict()
+            options,
+            knowledge,
+            "advice",
+            lambda node: _of_phase(knowledge.advise(node, engine=options.engine), options.only).to_dict(),
         )
-    advice = knowledge.advise(inputs.read_answers(options, knowledge) or {}, engine=options.engine)
+    node = inputs.read_answers(options, knowledge)
+    advice = _of_phase(knowledge.advise({} if node is None else node, engine=options.engine), options.only)
     if options.format == "json":
         json.dump(advice.to_dict(), sys.stdout, indent=1, ensure_ascii=False)
         sys.stdout.write("\n")
     else:
-        renderer = TextRenderer(knowledge.knowledge.claims, knowledge.knowledge.vocabulary, Style.of(sys.stdout))
-        sys.stdout.write(renderer.render(advice))
+        renderer = LifeRenderer(knowledge.knowledge.claims, knowledge.knowledge.vocabulary, Style.of(sys.stdout))
+        phases = advice.phases if isinstance(advice, LifeAdvice) else (advice,)
+        sys.stdout.write(renderer.render_life(advice) if isinstance(advice, LifeAdvice) else renderer.render(advice))
+        if options.about:
+            sys.stdout.write(renderer.about(phase.profile for phase in phases if phase.profile is not None))
     return INFEASIBLE if advice.status == "infeasible" else OK
+
+
+def _of_phase(advice: Advice | LifeAdvice, only: str | None) -> Advice | LifeAdvice:
+    """The whole advice, or that on one phase of a life; raises AnswerError where the answers are about no life."""
+    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+    from whygpu.life import LifeAdvice  # noqa: PLC0415
+
+    if only is None:
+        return advice
+    if isinstance(advice, LifeAdvice):
+        return advice.train if only == "train" else advice.serve
+    message = "the answers are about one phase, and --only picks one of a whole life"
+    raise AnswerError([Problem("idle-option", message, Place("--only"), "leave it out, or answer 'phases'")])
 
 
 def _ui(options: argparse.Namespace) -> int:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whygpu.answers import Answers
+from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
 from whygpu.chain.strata import used_names
 from whygpu.errors import AnswerError, Place, Problem
@@ -31,7 +33,6 @@ from whygpu.plans.work import Work, model_facts, setup_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whygpu.answers import Answers
     from whygpu.chain.engines import Chain, Mask
     from whygpu.chain.strata import Stratum
     from whygpu.checks.shape import ModelShape
@@ -47,6 +48,10 @@ _THROUGHPUTS = {
     "samples_per_s": "samples/s",
     "requests_per_s": "requests/s",
 }
+
+
+PHASE_OF_LIFE = "workload.life"
+"""The name that says which phase of a whole life the consultation is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,25 @@ def consult(
     return result
 
 
+def inapplicable(knowledge: Knowledge, answers: Answers) -> tuple[str, ...]:
+    """The keys answered though their questions do not apply; raises AnswerError where the model is no model."""
+    result = Consultation(knowledge, answers, "", SessionEnvironment(knowledge))
+    _Run(result, EvaluatorChain(), date.today())._answer()
+    return tuple(question.id for question in result.irrelevant)
+
+
+def judge(knowledge: Knowledge, facts: Mapping[str, v.Value], chain: Chain, engine: str) -> Consultation:
+    """What the session rules say about these facts alone: nothing is asked or assumed, and there are no plans."""
+    result = Consultation(knowledge, Answers({}, {}), engine, SessionEnvironment(knowledge))
+    for name, value in facts.items():
+        result.session.set(name, value)
+    with chain:
+        run = _Run(result, chain, date.today())
+        for stratum in knowledge.strata.session:
+            run._session_stratum(stratum)
+    return result
+
+
 class _Run:
     def __init__(
         self,
@@ -162,6 +186,8 @@ class _Run:
 
     def _answer(self) -> None:
         answers = self._result.answers
+        if PHASE_OF_LIFE in self._knowledge.vocabulary:
+            self._session.set(PHASE_OF_LIFE, known_value(answers.life))
         for key, value in answers.values.items():
             self._session.set(self._knowledge.name_by_answer[key].name, known_value(value))
         if answers.model is not None and not isinstance(answers.model, str):

@@ -329,6 +329,24 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """One thing that a profile says, in our own words."""
+
+    text: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a phase is like."""
+
+    phase: str
+    title: str
+    points: tuple[Point, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class DerivedValue:
     """A name computed from others: an expression, or for ``field`` names an aggregate over the plans left."""
 
@@ -367,6 +385,8 @@ class Knowledge:
     cases: tuple[Case, ...] = ()
     citations: tuple[Citation, ...] = ()
     """Who names which source; empty where cases were not read either."""
+    profiles: Mapping[str, Profile] = field(default_factory=lambda: MappingProxyType({}))
+    """What each phase is like, by phase."""
 
     @cached_property
     def rule_by_id(self) -> Mapping[str, Rule]:
@@ -375,7 +395,13 @@ class Knowledge:
 
     def sourced(self, reckonings: Iterable[Reckoning], *, trains: bool) -> Iterator[Reckoning]:
         """The worked figures of training or of inference, with the sources that their formulas name."""
-        phase: Phase = "training" if trains else "inference"
+        return self._sourced(reckonings, "training" if trains else "inference")
+
+    def sourced_life(self, reckonings: Iterable[Reckoning]) -> Iterator[Reckoning]:
+        """The worked figures of a whole life, with the sources that their formulas name."""
+        return self._sourced(reckonings, "life")
+
+    def _sourced(self, reckonings: Iterable[Reckoning], phase: Phase) -> Iterator[Reckoning]:
         for item in reckonings:
             yield replace(item, sources=self._formula_sources.get((item.check, phase), ()))
 

@@ -61,6 +61,8 @@ def show(value: float, unit: str | None = None) -> str:
     """A number for reading: three significant digits or so, thousands separated, the unit after it."""
     if not math.isfinite(value):
         return "unknown"
+    if unit == "share":
+        return f"{100 * value:.1f}%"
     size = abs(value)
     if unit in ("parameters", "tokens", "FLOPs", "samples", "bytes", None) and size >= 1e6:
         for scale, letter in ((1e15, "P"), (1e12, "T"), (1e9, "B"), (1e6, "M")):

@@ -19,7 +19,7 @@ from whygpu.knowledge import Advise, Conclude, Consider, Exclude, Require, Verdi
 from whygpu.lint.cases import check_cases
 from whygpu.lint.registry import CHECKS, lint
 from whygpu.lint.tests import check_tests
-from whygpu.load.cases import EXPECTATIONS
+from whygpu.load.cases import EXPECTATIONS, LIFE_EXPECTATIONS
 from whygpu.load.files import default_root
 from whygpu.load.knowledge import load_texts
 from whygpu.load.tables import HITS
@@ -109,5 +109,9 @@ def test_every_construct_is_shown() -> None:
     assert any(rule.overrides for rule in rules)
     assert any(rule.unless.parts for rule in rules)
     assert {table.hit for block in EXAMPLES for table in _loaded(block).tables} == set(HITS)
-    for word in (*EXPECTATIONS, *(f"`{check.code}`" for check in CHECKS)):
+    for word in (
+        *EXPECTATIONS,
+        *(f"{name}: {{" for name in LIFE_EXPECTATIONS),
+        *(f"`{check.code}`" for check in CHECKS),
+    ):
         assert word in TEXT, f"docs/authoring.md does not mention {word}"

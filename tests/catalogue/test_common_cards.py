@@ -158,7 +158,8 @@ def test_no_listed_field_of_a_card_in_a_case_is_open(kb: whygpu.KnowledgeBase) -
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_every_plan_of_an_example_is_priced_or_says_why_not(kb: whygpu.KnowledgeBase, path: Path) -> None:
     advice = kb.advise(read_text(path.read_text(encoding="utf-8"), path.name), engine="evaluator").to_dict()
-    plans = [plan for plan in (advice["recommendation"], *advice["alternatives"]) if plan is not None]
+    phases = advice.get("phases", [advice])  # a whole life has two
+    plans = [plan for phase in phases for plan in (phase["recommendation"], *phase["alternatives"]) if plan is not None]
     assert plans
     for plan in plans:
         if plan["cost"] is None:

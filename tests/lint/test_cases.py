@@ -82,6 +82,37 @@ def test_what_is_not_met_is_said(expected: str, found: str) -> None:
     assert problem.help.startswith("runpod-23: Low concurrency")
 
 
+_LIFE = """cases:
+- id: one
+  title: One
+  answers: {phases: {train: {method: lora, dataset_tokens: 1M}, serve: {}}, model: llama-3.1-8b, accelerators: [T4]}
+  source: [runpod-45]
+  expect:
+"""
+
+
+@pytest.mark.parametrize(
+    ("expected", "found"),
+    [
+        ("train: {recommended: {family: H100}}", "recommended: "),
+        ("serve: {values: {workload.phase: training}}", "workload.phase is inference"),
+        ("life: {trainings: '> 1'}", "life.trainings is 1"),
+        ("life: {life.usd_total: '< 1'}", "life.usd_total is "),
+        ("life: {same_times: 3}", "life.same_times is 1"),
+        ("life: {unknown: [runs]}", "life.runs is 1"),
+        ("life: {fires: [training-comes-again]}", "training-comes-again is not among the rules that fire"),
+        ("life: {no_advice: [training-headroom]}", "training-headroom is among the advice"),
+    ],
+)
+def test_what_is_not_met_of_a_whole_life_is_said(expected: str, found: str) -> None:
+    knowledge = load_texts({**small_texts(), "cases/x.yaml": f"{_LIFE}    {expected}\n"}, "kb", REGISTRY)
+    (problem,) = check_cases(KnowledgeBase(knowledge), "evaluator")
+    assert problem.code == "case-failed"
+    assert f"case 'one' expects {expected.partition(':')[0]}: " in problem.message
+    assert found in problem.message
+    assert problem.place.line == 7
+
+
 def test_a_model_that_cannot_be_read_is_a_problem() -> None:
     text = _HEAD.replace("model: llama-3.1-8b", "model: {kind: decodr, parameters: 8B}") + "    status: recommended\n"
     knowledge = load_texts({**small_texts(), "cases/x.yaml": text}, "kb", REGISTRY)

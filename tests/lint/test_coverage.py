@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.load.small import small_texts
 
 from whygpu.api import REGISTRY, KnowledgeBase
-from whygpu.checks.reckoning import CHECKS
+from whygpu.checks.reckoning import CHECKS, Phase
 from whygpu.errors import Problem
-from whygpu.explain.conclude import conclude
+from whygpu.life import LifeAdvice
 from whygpu.lint.coverage import Coverage, _without, cover
 from whygpu.lint.outcome import Outcome
 from whygpu.lint.registry import lint
 from whygpu.load.files import default_root, read_texts
 from whygpu.load.knowledge import load_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.advice import Advice
+    from whygpu.trace import Trace
 
 _CLAIMS = """documents:
   wiki: {title: What our team found out}
@@ -171,21 +178,30 @@ def test_to_take_a_rule_out_is_to_delete_it_from_its_file(rule: str, case: int) 
     assert outcomes[0] == outcomes[1]
 
 
+def _traces(advice: Advice | LifeAdvice) -> Iterator[tuple[Phase, Trace]]:
+    """Each trace and what its figures are of."""
+    if isinstance(advice, LifeAdvice):
+        yield "life", advice.trace
+    for item in advice.phases if isinstance(advice, LifeAdvice) else (advice,):
+        work = item.sections.consultation.work
+        yield "training" if work is not None and work.setup.trains else "inference", item.trace
+
+
 def test_every_check_has_a_formula_and_every_reckoning_is_a_check() -> None:
     """The steps of every case's trace, and no name of a formula that no case reckons."""
     root = default_root()
     kb = KnowledgeBase(load_texts(read_texts(root), str(root), REGISTRY))
-    seen: dict[str, set[str]] = {"training": set(), "inference": set()}
+    seen: dict[Phase, set[str]] = {"training": set(), "inference": set(), "life": set()}
     for case in kb.knowledge.cases:
-        consultation = kb.consult(case.answers, engine="evaluator")
-        trains = consultation.work is not None and consultation.work.setup.trains
-        for step in conclude(consultation).trace.steps:
-            if step.kind == "check" and not step.title.endswith("is computed"):
-                name = re.sub(r"_\d+$", "", step.title)
-                assert name in CHECKS["training" if trains else "inference"]
-                assert step.claims, step.title
-                seen["training" if trains else "inference"].add(name)
+        for phase, trace in _traces(kb.advise(case.answers, engine="evaluator")):
+            for step in trace.steps:
+                if step.kind == "check" and not step.title.endswith("is computed"):
+                    name = re.sub(r"_\d+$", "", step.title)
+                    assert name in CHECKS[phase]
+                    assert step.claims, step.title
+                    seen[phase].add(name)
     assert CHECKS["training"] == seen["training"]
+    assert CHECKS["life"] == seen["life"]
     assert CHECKS["inference"] - seen["inference"] <= {"states", "usd_total"}  # no case has a recurrent model
 
 

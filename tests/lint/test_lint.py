@@ -35,6 +35,19 @@ def _rule(when: str, then: str = "advise: try-it") -> str:
     return RULE.replace("WHEN", when).replace("THEN", then)
 
 
+def test_a_phase_without_a_profile_is_pointed_out() -> None:
+    texts = small_texts()
+    del texts["profiles.yaml"]
+    found = [item for item in lint(load_texts(texts, "kb", REGISTRY)) if item.code == "no-profile"]
+    assert [item.message.rpartition(" ")[2] for item in found] == [
+        "training",
+        "fine-tuning",
+        "inference",
+        "batch-inference",
+    ]
+    assert {str(item.place) for item in found} == {f"vocabulary.yaml:{found[0].place.line}:{found[0].place.column}"}
+
+
 def test_codes_are_distinct() -> None:
     assert len({check.code for check in CHECKS}) == len(CHECKS) >= 15
 

@@ -56,6 +56,9 @@ def test_a_link_gives_back_the_same_answers(answers: dict[str, Any], kb: Knowled
     ("parameters", "code"),
     [
         ({"colour": ["blue"]}, "unknown-key"),
+        ({"phases.train.method": ["lora"]}, "missing-key"),
+        ({"phases": ['{"train":{"phase":"inference"},"serve":{}}']}, "wrong-phase"),
+        ({"phases": ['{"train":{"model":{"config":"/etc/passwd"}},"serve":{}}']}, "file-name"),
         ({"concurrency": ["many"]}, "wrong-type"),
         ({"concurrency": ["0"]}, "out-of-range"),
         ({"concurrency": [""]}, "empty"),

@@ -46,6 +46,16 @@ def _answers(app: AppTest) -> dict[str, Any]:
     return answers
 
 
+def test_the_phase_question_tells_what_each_is_like(opened: Opened, kb: KnowledgeBase) -> None:
+    app = opened(page="phase")
+    folded = next(item for item in app.expander if item.label == "What each of them is like")
+    shown = " ".join(item.value for item in folded.markdown)
+    for profile in kb.knowledge.profiles.values():
+        assert profile.title.partition(":")[0] in shown
+        assert all(point.sources[0] in shown for point in profile.points)
+    assert not [item for item in opened(page="task").expander if item.label == "What each of them is like"]
+
+
 def test_questions_come_in_the_knowledge_bases_order_where_they_apply(opened: Opened, kb: KnowledgeBase) -> None:
     app = opened()
     seen = []

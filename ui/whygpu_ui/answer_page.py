@@ -9,6 +9,7 @@ import streamlit as st
 import yaml
 
 from whygpu.language.tree import names
+from whygpu.phases import KEY
 from whygpu.quantity import show
 from whygpu.render.text import price_text, sentence
 from whygpu_ui.answer_tables import alternatives, rejected
@@ -18,13 +19,13 @@ from whygpu_ui.charts import description, memory_chart, parts
 from whygpu_ui.knowledge import find
 from whygpu_ui.markdown import code, literal, rendered
 from whygpu_ui.problems import show_problems
-from whygpu_ui.session import forget, go, restart, state
+from whygpu_ui.session import forget, go, replace_all, restart, state
 from whygpu_ui.wizard import assumed_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu import Advice, KnowledgeBase, Plan
+    from whygpu import Advice, KnowledgeBase, LifeAdvice, Plan
     from whygpu.advice import Item
 
 _MOST_BARS = 6
@@ -63,7 +64,8 @@ def answer_page(knowledge_base: KnowledgeBase) -> None:
         chain(knowledge_base, advice)
         _items(advice)
         _assumed(knowledge_base, advice)
-    _take_along(advice)
+        _whole_life(knowledge_base, advice, finding.applicable)
+    take_along(advice)
     _answers(knowledge_base)
     if advice is not None:
         edition = f"{literal(advice.knowledge_version)} ({code(advice.knowledge_hash)})"
@@ -77,16 +79,17 @@ def _verdict(advice: Advice) -> None:
     best = [plan for plan in advice.plans if plan.rank == 1]
     if len(best) == 1:
         st.title(literal(sentence(best[0])), anchor=False)
-        _one(best[0])
+        one_plan(best[0])
         return
     st.title(f"{len(best)} plans are equally good", anchor=False)
     for plan in best:
         with st.container(border=True):
             st.markdown(f"**{literal(sentence(plan))}**")
-            _one(plan)
+            one_plan(plan)
 
 
-def _one(plan: Plan) -> None:
+def one_plan(plan: Plan) -> None:
+    """A plan's fit, memory, speed and cost."""
     text, colour = _FIT[plan.memory.verdict]
     with st.container(horizontal=True):
         st.badge(text, color=colour)
@@ -179,14 +182,15 @@ def _items(advice: Advice) -> None:
     ):
         if items:
             st.header(title, anchor=False)
-            st.markdown(_listed(items))
+            st.markdown(listed(items))
     for conflict in advice.conflicts:
         favour, against = literal(", ".join(conflict.favour)), literal(", ".join(conflict.against))
         where = f"{literal(conflict.criterion)} of {code(conflict.plan)}"
         st.warning(f"Sources disagree on {where}: {favour} for, {against} against; they cancel.")
 
 
-def _listed(items: Iterable[Item]) -> str:
+def listed(items: Iterable[Item]) -> str:
+    """Items as a list, each with its claims."""
     return "\n".join(f"- {rendered(item.text)} {' '.join(code(claim) for claim in item.claims)}" for item in items)
 
 
@@ -213,7 +217,24 @@ def _change(key: str, label: str, place: str) -> None:
     st.button(rendered(label), key=name, on_click=go, args=(key,), kwargs={"change": True})
 
 
-def _take_along(advice: Advice | None) -> None:
+def _whole_life(knowledge_base: KnowledgeBase, advice: Advice, applicable: tuple[str, ...]) -> None:
+    """The way to the other phase and the cost of both; all answers are shared, so that each goes where it applies."""
+    idle = {question.id for question in knowledge_base.knowledge.questions} - set(applicable)
+    answers = {
+        key: value for key, value in state().answers.items() if value is not None and key not in (*idle, "phase")
+    }
+    phase = next((item.value for item in advice.assumed if item.answer == "phase"), advice.answers.get("phase"))
+    trains = advice.recommendation is not None and advice.recommendation.method is not None
+    part = {"phase": phase}
+    answers[KEY] = {"train": part if trains else {}, "serve": {} if trains else part}
+    st.header("The whole life", anchor=False)
+    other = "Serving it afterwards" if trains else "Training it before"
+    st.markdown(f"{other} is a decision of its own, and serving is often most of what is paid.")
+    st.button("Train, then serve: both plans and their cost", key="whole-life", on_click=replace_all, args=(answers,))
+
+
+def take_along(advice: Advice | LifeAdvice | None) -> None:
+    """The link, and the answers and the advice as files."""
     now = state()
     st.header("Take it along", anchor=False)
     if not now.link_is_whole:

@@ -6,10 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from whygpu.answers import apply_settings
+from whygpu.answers import apply_settings, node_of
 from whygpu.errors import AnswerError, Place, Problem
 from whygpu.load.document import plain_data
 from whygpu.models import shape_of
+from whygpu.phases import KEY, PARTS, check_life
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,6 +84,12 @@ def check_answer(key: str, value: Given, knowledge_base: KnowledgeBase) -> None:
         if paths:
             message = f"'model.{paths[0]}' names a file, and the wizard reads none by name"
             raise AnswerError([_problem("file-name", message, key, "upload the config.json, or paste it")])
+    if key == KEY:
+        parts = [value.get(part) for part in PARTS] if isinstance(value, dict) else []
+        for model in [part["model"] for part in parts if isinstance(part, dict) and part.get("model") is not None]:
+            check_answer("model", model, knowledge_base)  # before anything reads a file that it names
+        check_life(node_of({KEY: value}, key), knowledge_base.knowledge)
+        return
     answers = knowledge_base.check({key: value})
     if answers.model is not None:
         shape_of(answers.model, knowledge_base.knowledge.catalogue, Place("model"))

@@ -7,9 +7,11 @@ from pathlib import Path
 import streamlit as st
 
 from whygpu.errors import EngineError, KnowledgeBaseError
+from whygpu.phases import KEY
 from whygpu_ui.answer_page import answer_page
 from whygpu_ui.browser import focus
 from whygpu_ui.knowledge import served
+from whygpu_ui.life_page import life_page
 from whygpu_ui.problems import show_problems
 from whygpu_ui.session import ANSWER_PAGE, State, mirror, start
 from whygpu_ui.wizard import question_page
@@ -35,7 +37,9 @@ def _page() -> None:
     _about_the_link(now)
     box = f"step-{now.visit}"
     with st.container(key=box):
-        if now.page == ANSWER_PAGE:
+        if KEY in now.answers:
+            life_page(knowledge_base)
+        elif now.page == ANSWER_PAGE:
             answer_page(knowledge_base)
         else:
             question_page(

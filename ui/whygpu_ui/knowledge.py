@@ -12,11 +12,12 @@ import streamlit as st
 import whygpu
 from whygpu.errors import AnswerError
 from whygpu.explain.conclude import conclude
+from whygpu.phases import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu import Advice, KnowledgeBase, Problem
+    from whygpu import Advice, KnowledgeBase, LifeAdvice, Problem
     from whygpu.chain.engines import EngineName
 
 ROOT_VARIABLE = "WHYGPU_UI_KB"
@@ -45,6 +46,8 @@ class Finding:
     problems: tuple[Problem, ...]
     applicable: tuple[str, ...]
     """Ids of the questions that apply, answered or not, in the knowledge base's order."""
+    life: LifeAdvice | None = None
+    """The advice instead, where the answers are about a whole life."""
 
 
 def find(knowledge_base: KnowledgeBase, answers: Mapping[str, Any]) -> Finding:
@@ -55,10 +58,13 @@ def find(knowledge_base: KnowledgeBase, answers: Mapping[str, Any]) -> Finding:
 
 @st.cache_resource(show_spinner=False, max_entries=64, ttl=3600)  # prices age by the day, so nothing is kept for long
 def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> Finding:  # noqa: ARG001  the hash is part of the key
+    engine: EngineName = "evaluator" if os.environ.get(ENGINE_VARIABLE) == "evaluator" else "durable"
+    given = json.loads(answers)
     try:
-        engine: EngineName = "evaluator" if os.environ.get(ENGINE_VARIABLE) == "evaluator" else "durable"
-        consultation = _knowledge_base.consult(json.loads(answers), engine=engine)
+        if KEY in given:
+            return Finding(None, (), (), _knowledge_base.advise_life(given, engine=engine))
+        consultation = _knowledge_base.consult(given, engine=engine)
     except AnswerError as error:
         everything = tuple(question.id for question in _knowledge_base.knowledge.questions)
-        return Finding(None, error.problems, everything)
+        return Finding(None, error.problems, () if KEY in given else everything)
     return Finding(conclude(consultation), (), tuple(question.id for question in consultation.applicable))

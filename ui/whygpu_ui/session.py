@@ -12,6 +12,8 @@ from whygpu_ui.answers_link import Given, check_answer, read_link, write_link
 from whygpu_ui.knowledge import find, served
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from whygpu import KnowledgeBase, Problem
 
 ANSWER_PAGE = "answer"
@@ -117,6 +119,12 @@ def go(page: str, *, change: bool = False) -> None:
     now.visit += 1
     now.problems, now.link_problems, now.passed, now.other_knowledge = (), (), None, False
     now.acted = True
+
+
+def replace_all(answers: Mapping[str, Given]) -> None:
+    """Take these answers instead of all of before, and show what comes of them."""
+    state().answers = dict(answers)
+    go(ANSWER_PAGE)
 
 
 def restart() -> None:

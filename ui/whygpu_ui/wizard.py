@@ -43,6 +43,8 @@ def question_page(knowledge_base: KnowledgeBase, question: Question) -> None:
         _form(knowledge_base, question, spec, key)
     _if_unknown(knowledge_base, question)
     _so_far(knowledge_base)
+    if question.id == "phase":
+        _profiles(knowledge_base)
     _sources(knowledge_base, question)
 
 
@@ -165,6 +167,18 @@ def _so_far(knowledge_base: KnowledgeBase) -> None:
         else:
             st.markdown(f"**So far:** {literal(sentence(finding.advice.recommendation))}")
         st.button("Skip to the recommendation so far", key="skip", on_click=go, args=(ANSWER_PAGE,))
+
+
+def _profiles(knowledge_base: KnowledgeBase) -> None:
+    """What each phase is like, to choose between them."""
+    profiles = knowledge_base.knowledge.profiles
+    if not profiles:
+        return
+    with st.expander("What each of them is like"):
+        for profile in profiles.values():
+            st.markdown(f"**{rendered(profile.title)}**")
+            lines = (f"- {rendered(point.text)} {' '.join(map(code, point.sources))}" for point in profile.points)
+            st.markdown("\n".join(lines))
 
 
 def _sources(knowledge_base: KnowledgeBase, question: Question) -> None:

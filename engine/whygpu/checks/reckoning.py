@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 Number: TypeAlias = "int | float"
-Phase = Literal["training", "inference"]
+Phase = Literal["training", "inference", "life"]
 
 _MEMORY = ("weights", "activations", "logits", "overhead", "total")
 CHECKS = MappingProxyType(
@@ -28,9 +28,16 @@ CHECKS = MappingProxyType(
                 *("ttft_ms", "token_ms", "tokens_per_s", "samples_per_s", "usd_total"),
             }
         ),
+        "life": frozenset(
+            {
+                *("trainings", "runs", "train_usd", "usd_per_month", "serve_usd", "usd_total"),
+                *("serving_share", "equal_runs"),
+                *("same_usd_per_month", "same_serve_usd", "same_usd_total", "same_times"),
+            }
+        ),
     }
 )
-"""Every figure that is reckoned, by phase: ``kb/formulas.yaml`` says of each what it is and who says so."""
+"""Every figure that is reckoned, by phase or of a whole life: ``kb/formulas.yaml`` says what it is and who says so."""
 _NUMBER = re.compile(r"_\d+\Z")
 
 

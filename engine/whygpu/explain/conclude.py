@@ -28,12 +28,14 @@ from whygpu.advice import (
     Relaxation,
     Status,
 )
+from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.checks.speed import FIGURES
 from whygpu.consult import fill_template
 from whygpu.explain.conditions import Judge
 from whygpu.explain.record import Recorder
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
+from whygpu.phases import LIFE_KEYS
 from whygpu.quantity import GIB, MIB
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
     from whygpu.checks.reckoning import Range
     from whygpu.consult import Consultation
+    from whygpu.knowledge import Profile
     from whygpu.trace import Trace
 
 HOURS_PER_MONTH = 8766 / 12  # 365.25 days
@@ -353,6 +356,12 @@ class Conclusion:
             Assumed(item.question.name, item.question.id, item.value, item.because) for item in self._c.assumed
         )
 
+    def profile(self) -> Profile | None:
+        """What the phase is like."""
+        spec = self._knowledge.name_by_answer.get("phase")
+        phase = plain(self._c.session.value(spec.name)) if spec is not None else None
+        return self._knowledge.profiles.get(str(phase))
+
     def conflicts(self) -> tuple[Conflict, ...]:
         """Equal and opposite verdicts on the plans shown."""
         standing = self._c.standing
@@ -381,6 +390,8 @@ class Conclusion:
             known = question.id in assumed
             verb = "a value was assumed; it is read by" if known else "it is waited for by"
             why = f"{verb} {listed}" if readers else "the plans are sized by it" if known else "no rule reads it"
+            if question.id in LIFE_KEYS and not readers:
+                known, why = False, "the cost of the whole life rests on it"
             yield OpenQuestion(question.id, why, bool(readers) or known)
 
     @cached_property

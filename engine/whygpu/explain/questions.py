@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import check, node_of
@@ -141,6 +141,7 @@ def what_if(consultation: Consultation, changes: Mapping[str, Any]) -> WhatIf:
     """The advice with these answers laid over the given ones (None takes one away); raises AnswerError."""
     given = {**consultation.answers.given, **changes}
     answers = check(node_of({key: value for key, value in given.items() if value is not None}), consultation.knowledge)
+    answers = replace(answers, life=consultation.answers.life)
     after = conclude(consult(consultation.knowledge, answers, EvaluatorChain(), consultation.engine))
     return WhatIf(conclude(consultation).recommendation, after)
 

@@ -16,7 +16,7 @@ from whygpu.quantity import GIB
 from whygpu.trace import Fact, Origin, Step, Term, Trace, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from whygpu.checks.reckoning import Reckoning
     from whygpu.consult import Consultation
@@ -36,8 +36,15 @@ class Recorder:
         self._assumed = {item.question.name: item for item in consultation.assumed}
         self._answered = {self._knowledge.name_by_answer[key].name: key for key in consultation.answers.values}
 
-    def trace(self, shown: Iterable[int], rejected: Iterable[int]) -> Trace:
-        """The trace: all of the consultation, all about the plans shown, and what rejected the others."""
+    def trace(
+        self, shown: Iterable[int], rejected: Iterable[int], figures: Mapping[str, Reckoning] | None = None
+    ) -> Trace:
+        """The trace: all of the consultation, all about the plans shown, and what rejected the others.
+
+        ``figures``: how names of the consultation came about that neither rules nor values.yaml give.
+        """
+        for name, reckoning in (figures or {}).items():
+            self._reckoning(reckoning, None, self.fact(name))
         for name in (*self._answered, *self._assumed):
             self.fact(name)
         for rule in self._c.fired:
@@ -106,7 +113,8 @@ class Recorder:
             return "catalogue", str(figure.place if figure else card.place), figure.sources if figure else ()
         if name.startswith("model.") and self._c.work is not None:
             return "catalogue", self._c.work.shape.id or "the model as described", self._c.work.shape.source
-        return "check", "values.yaml" if name in self._knowledge.values else "plan", ()
+        where = "values.yaml" if name in self._knowledge.values else "life" if name.startswith("life.") else "plan"
+        return "check", where, ()
 
     def _derive(self, name: str, identifier: str, index: int | None) -> None:
         """The step that computed a derived value."""
@@ -232,7 +240,7 @@ class Recorder:
                 )
             )
 
-    def _reckoning(self, reckoning: Reckoning, plan: str, gives: str | None) -> None:
+    def _reckoning(self, reckoning: Reckoning, plan: str | None, gives: str | None) -> None:
         terms = tuple(Term(term.name, term.value, term.unit, term.source) for term in reckoning.terms)
         result = Term(reckoning.name, reckoning.value, reckoning.unit, reckoning.sources)
         self._add(

@@ -10,7 +10,7 @@ import numpy as np
 from whygpu import cases as c
 from whygpu.chain.environment import plain
 from whygpu.errors import AnswerError, Problem
-from whygpu.explain.conclude import conclude
+from whygpu.life import LifeAdvice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,11 +35,11 @@ def check_cases(
 def check_case(kb: KnowledgeBase, case: c.Case, engine: EngineName) -> Iterator[Problem]:
     """A problem for each expectation of one case that is not met."""
     try:
-        consultation = kb.consult(case.answers, engine=engine, today=asked_on(case))
+        advice = kb.advise(case.answers, engine=engine, today=asked_on(case))
     except AnswerError as error:
         yield from error.problems
         return
-    yield from contradictions(case, consultation)
+    yield from contradictions(case, advice)
 
 
 def asked_on(case: c.Case) -> date | None:
@@ -47,18 +47,27 @@ def asked_on(case: c.Case) -> date | None:
     return date.fromisoformat(case.on) if case.on is not None else None
 
 
-def contradictions(case: c.Case, consultation: Consultation) -> Iterator[Problem]:
-    """A problem for each expectation of a case that a consultation does not meet."""
-    judge = _Judge(consultation, conclude(consultation))
+def contradictions(case: c.Case, advice: Advice | LifeAdvice) -> Iterator[Problem]:
+    """A problem for each expectation of a case that an advice does not meet."""
+    judges = _judges(advice)
+    knowledge = next(iter(judges.values())).knowledge
     for expected in case.expected:
-        found = judge.contradiction(expected.outcome)
+        found = judges[expected.part].contradiction(expected.outcome)
         if found is not None:
             yield Problem(
                 "case-failed",
                 f"case '{case.id}' expects {expected.text}; {found}",
                 expected.place,
-                _says(consultation.knowledge, case),
+                _says(knowledge, case),
             )
+
+
+def _judges(advice: Advice | LifeAdvice) -> dict[c.Part, _Judge]:
+    """Who judges what is expected of each part."""
+    if not isinstance(advice, LifeAdvice):
+        return {"": _Judge(advice.sections.consultation, advice)}
+    parts: dict[c.Part, Advice] = {"train": advice.train, "serve": advice.serve, "life": advice.said}
+    return {part: _Judge(found.sections.consultation, found) for part, found in parts.items()}
 
 
 def _says(knowledge: Knowledge, case: c.Case) -> str:
@@ -75,6 +84,7 @@ class _Judge:
 
     def __init__(self, consultation: Consultation, advice: Advice) -> None:
         self._consultation, self._advice = consultation, advice
+        self.knowledge = consultation.knowledge
 
     def contradiction(self, outcome: c.Outcome) -> str | None:
         """What was found instead; None where the expectation is met."""
@@ -115,6 +125,11 @@ class _Judge:
                 return self._assumes(key, value)
             case c.Open(questions=questions):
                 return self._listed(questions, {item.question for item in advice.open}, True, "open questions")
+            case c.Costs(name=name, condition=condition):
+                session = self._consultation.session
+                figure = plain(session.value(name))
+                met = figure is None if condition is None else session.evaluator.truth(condition).true
+                return None if met else f"{name} is {'unknown' if figure is None else f'{figure:.6g}'}"
             case c.Conflicts(criteria=criteria):
                 return self._listed(criteria, {item.criterion for item in advice.conflicts}, True, "conflicts")
 

@@ -14,6 +14,7 @@ from whygpu.chain.strata import Strata, Stratum
 from whygpu.errors import AnswerError, Problem
 from whygpu.explain.conclude import Conclusion
 from whygpu.knowledge import Advise, Warn
+from whygpu.life import LifeAdvice
 from whygpu.lint.cases import asked_on
 from whygpu.lint.outcome import Outcome
 from whygpu.lint.use import WHO_CITES
@@ -114,7 +115,7 @@ def cover(kb: KnowledgeBase) -> Coverage:
     cited: dict[str, list[Citation]] = {}
     for citation in knowledge.citations:
         cited.setdefault(citation.source, []).append(citation)
-    runs = [run for case in knowledge.cases if (run := _run(kb, case)) is not None]
+    runs = [run for case in knowledge.cases for run in _runs(kb, case)]
     movers = _Movers(knowledge, runs)
     claims = (
         ClaimCover(
@@ -126,7 +127,8 @@ def cover(kb: KnowledgeBase) -> Coverage:
         )
         for claim in knowledge.claims.values()
     )
-    return Coverage(tuple(claims), tuple(_tensions(knowledge, runs)), tuple(_doubts(knowledge, runs)))
+    doubts = dict.fromkeys(_doubts(knowledge, runs))  # of a whole life once, though it has two runs
+    return Coverage(tuple(claims), tuple(_tensions(knowledge, runs)), tuple(doubts))
 
 
 def _tensions(knowledge: Knowledge, runs: Iterable[_Run]) -> Iterator[TensionCover]:
@@ -135,7 +137,7 @@ def _tensions(knowledge: Knowledge, runs: Iterable[_Run]) -> Iterator[TensionCov
         cases = [run for run in runs if tension.id in run.case.tensions]
         sides = (side for run in cases for side in run.conflicts)
         shown = any(not any(claims.isdisjoint(tension.between) for claims in pair) for pair in sides)
-        yield TensionCover(tension, tuple(run.case.id for run in cases), shown)
+        yield TensionCover(tension, tuple(dict.fromkeys(run.case.id for run in cases)), shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +153,23 @@ class _Run:
     """The claims for and those against in each conflict reported, of cases that show a tension."""
 
 
-def _run(kb: KnowledgeBase, case: Case) -> _Run | None:
-    """None where the case does not run at all, which the case's own check reports."""
+def _runs(kb: KnowledgeBase, case: Case) -> Iterator[_Run]:
+    """The case's run, of a whole life one for each phase; none where it does not run, as the case's own check reports.
+
+    What fires in one phase of a life, or about its cost, is shown by the case, so it counts for both runs.
+    """
     try:
-        answers = kb.check(case.answers)
-        found = _consult(kb, case, answers)
+        advice = kb.advise(case.answers, engine="evaluator", today=asked_on(case))
     except AnswerError:
-        return None
-    standing = frozenset((*(rule.id for rule in found.fired), *found.fired_plans))
-    fired = standing | {rule.id for rule, _, _ in found.defeated}
-    return _Run(case, answers, Outcome.of(found), fired, standing, tuple(_conflicts(kb, case, found)))
+        return
+    phases = advice.phases if isinstance(advice, LifeAdvice) else (advice,)
+    spoken = (*phases, advice.said) if isinstance(advice, LifeAdvice) else phases
+    held = [item.sections.consultation for item in spoken]
+    standing = frozenset(name for found in held for name in (*(rule.id for rule in found.fired), *found.fired_plans))
+    fired = standing | {rule.id for found in held for rule, _, _ in found.defeated}
+    for found in held[: len(phases)]:
+        conflicts = tuple(_conflicts(kb, case, found))
+        yield _Run(case, found.answers, Outcome.of(found), fired, standing, conflicts)
 
 
 def _conflicts(kb: KnowledgeBase, case: Case, found: Consultation) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
@@ -197,7 +206,7 @@ class _Movers:
     def __init__(self, knowledge: Knowledge, runs: Sequence[_Run]) -> None:
         self._knowledge, self._runs = knowledge, runs
         self._thinned: dict[str, KnowledgeBase] = {}
-        self._found: dict[tuple[str, str], Moved | None] = {}
+        self._found: dict[tuple[str, str, str], Moved | None] = {}
 
     def of(self, claim: Claim) -> tuple[Mover, ...]:
         """The rules that cite the claim and move plans; a whole table, where none of its rows does alone."""
@@ -238,7 +247,7 @@ class _Movers:
         ids = {rule.id for rule in rules}
         if ids.isdisjoint(run.fired):
             return None
-        key = name, run.case.id
+        key = name, run.case.id, run.answers.life
         if key not in self._found:
             if name not in self._thinned:
                 self._thinned[name] = KnowledgeBase(_without(self._knowledge, ids))

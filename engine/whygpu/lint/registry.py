@@ -49,6 +49,7 @@ CHECKS = (
     Check("unused-source", "a reference that nothing cites", use.unused_sources),
     Check("uncited-claim", "a claim that no rule, fact, formula, question or table cites", use.uncited_claims),
     Check("no-formula", "a figure that is reckoned and that no formula explains", use.unexplained_checks, "error"),
+    Check("no-profile", "a phase that no profile describes", use.missing_profiles),
     Check("no-such-model", "a model assumed for an open question that no preset is", facts.missing_models),
     Check("bad-model", "a model whose figures do not go together", facts.bad_models),
     Check("high-rate", "a rate too high for its neighbours: sparse for dense?", accelerators.high_rates, "error"),

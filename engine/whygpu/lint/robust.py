@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult import consult
 from whygpu.errors import AnswerError, Problem
-from whygpu.explain.conclude import Conclusion
+from whygpu.explain.conclude import conclude
+from whygpu.explain.life import conclude_life
+from whygpu.life import LifeAdvice
 from whygpu.lint.cases import asked_on, contradictions
+from whygpu.phases import LifeAnswers, check_life, is_life
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
+    from whygpu.advice import Advice
     from whygpu.answers import Answers
     from whygpu.api import KnowledgeBase
     from whygpu.cases import Case
@@ -67,8 +71,8 @@ class _Trial:
 
     def _case(self, case: Case) -> Iterator[Problem]:
         try:
-            answers = self._kb.check(case.answers)
-            plain = self._consult(case, answers, Variation("", "as it is", self._knowledge))
+            answers = self._answers(case)
+            plain = self._advise(case, answers, Variation("", "as it is", self._knowledge))
         except AnswerError as error:
             yield from error.problems
             return
@@ -76,7 +80,7 @@ class _Trial:
         broken: set[str] = set()
         for variation in self._variations(plain):
             self._tried += 1
-            for problem in contradictions(case, self._consult(case, answers, variation)):
+            for problem in contradictions(case, self._advise(case, answers, variation)):
                 broken.add(variation.about)
                 if variation.about not in case.sensitive:
                     yield replace(problem, code="fragile-case", message=f"{variation.text}: {problem.message}")
@@ -84,12 +88,14 @@ class _Trial:
             message = f"case '{case.id}' is said to be sensitive to {about}, and holds: {case.sensitive[about]}"
             yield Problem("needless-sensitive", message, case.place, "remove it", severity="warning")
 
-    def _variations(self, plain: Consultation) -> Iterator[Variation]:
+    def _answers(self, case: Case) -> Answers | LifeAnswers:
+        return check_life(case.answers, self._knowledge) if is_life(case.answers) else self._kb.check(case.answers)
+
+    def _variations(self, plain: Advice | LifeAdvice) -> Iterator[Variation]:
         for factor in SIZES:
             yield Variation("size", f"with a model x{factor:g}", self._knowledge, partial(resized, factor=factor))
-        conclusion = Conclusion(plain)
-        field = plain.field_
-        chosen = {field.candidate(index).accelerator.id for index in conclusion.first} if field is not None else set()
+        phases = plain.phases if isinstance(plain, LifeAdvice) else (plain,)
+        chosen = {plan.accelerator.id for phase in phases for plan in phase.plans if plan.rank == 1}
         for factor, knowledge in self._all_prices.items():
             yield Variation("prices", f"at all prices x{factor:g}", knowledge)
             if chosen:
@@ -97,9 +103,14 @@ class _Trial:
                 yield Variation("prices", f"at prices of {', '.join(sorted(chosen))} x{factor:g}", alone)
 
     @staticmethod
-    def _consult(case: Case, answers: Answers, variation: Variation) -> Consultation:
-        knowledge, reshape = variation.knowledge, variation.reshape
-        return consult(knowledge, answers, EvaluatorChain(), "evaluator", asked_on(case), reshape=reshape)
+    def _advise(case: Case, answers: Answers | LifeAnswers, variation: Variation) -> Advice | LifeAdvice:
+        def held(part: Answers) -> Consultation:
+            knowledge, reshape = variation.knowledge, variation.reshape
+            return consult(knowledge, part, EvaluatorChain(), "evaluator", asked_on(case), reshape=reshape)
+
+        if isinstance(answers, LifeAnswers):
+            return conclude_life(answers.given, held(answers.train), held(answers.serve), held, EvaluatorChain())
+        return conclude(held(answers))
 
 
 def resized(shape: ModelShape, factor: float) -> ModelShape:

@@ -83,6 +83,14 @@ def unexplained_checks(knowledge: Knowledge) -> Iterator[Finding]:
             yield place, f"no formula says what '{check}' is in {phase}", "add it to formulas.yaml, with a source"
 
 
+def missing_profiles(knowledge: Knowledge) -> Iterator[Finding]:
+    """Phases that can be answered and that no profile describes."""
+    spec = knowledge.name_by_answer.get("phase")
+    for phase in spec.values if spec is not None else ():
+        if phase not in knowledge.profiles and spec is not None:
+            yield spec.place, f"no profile describes {phase}", "add one to profiles.yaml"
+
+
 def unused_sources(knowledge: Knowledge) -> Iterator[Finding]:
     """References that nothing cites."""
     cited = {item.source for item in knowledge.citations}

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whygpu import cases as c
 from whygpu.answers import check
 from whygpu.errors import AnswerError, did_you_mean
 from whygpu.knowledge import CRITERIA, Advise, Warn
+from whygpu.load.cells import read_cell
 from whygpu.load.conditions import Reading
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.fields import Fields, kind_of, problem
 from whygpu.load.selectors import SelectorReader, one_card
 from whygpu.load.sources import listed
+from whygpu.phases import check_life, is_life
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -47,6 +50,9 @@ EXPECTATIONS = (
     "conflicts",
 )
 """What ``expect`` may hold, as docs/authoring.md explains."""
+LIFE_EXPECTATIONS = ("train", "serve", "life")
+"""What ``expect`` may hold where the answers have ``phases``: what is expected of each phase, and of the cost."""
+_OF_COST = ("advice", "no_advice", "warnings", "no_warnings", "fires", "silent")
 _MAX_SHOWN = 160
 
 
@@ -77,7 +83,7 @@ def _read_case(topic: str, node: Node, knowledge: Knowledge, problems: list[Prob
     answers = fields.get("answers", required=True)
     if answers is not None:
         try:
-            check(answers, knowledge)
+            check_life(answers, knowledge) if is_life(answers) else check(answers, knowledge)
         except AnswerError as error:
             problems += error.problems
     sources = frozenset({*knowledge.claims, *knowledge.catalogue.references})
@@ -89,7 +95,9 @@ def _read_case(topic: str, node: Node, knowledge: Knowledge, problems: list[Prob
     fields.text("note")
     expect = fields.get("expect", required=True)
     inner = Fields.of(expect, f"'expect' of {fields.what}", problems) if expect is not None else None
-    expected = tuple(_Reader(fields.what, knowledge, problems).read(inner)) if inner is not None else ()
+    reader = _Reader(fields.what, knowledge, problems)
+    whole = answers is not None and is_life(answers)
+    expected = tuple(reader.read_life(inner) if whole else reader.read(inner)) if inner is not None else ()
     fields.done()
     if expect is not None and not expected and len(problems) == before:
         problem(problems, fields.node, "no-expectation", f"{fields.what} expects nothing", "add something to 'expect'")
@@ -122,11 +130,50 @@ class _Reader:
         for key, node in fields.node.items.items():
             if key not in EXPECTATIONS:
                 near = did_you_mean(key, EXPECTATIONS) or f"one of {', '.join(EXPECTATIONS)}"
+                if key in LIFE_EXPECTATIONS:
+                    near = "only answers with 'phases' have it"
                 self._add(fields.node.keys[key], "unknown-key", f"{self._what} cannot expect '{key}'", near)
                 continue
             for outcome, where in self._outcomes(key, node):
                 text = f"{key}: {_shown(where)}"
                 yield c.Expected(outcome, text[:_MAX_SHOWN], fields.node.keys[key].place)
+
+    def read_life(self, fields: Fields) -> Iterator[c.Expected]:
+        """What is expected of each phase, as of any case, and of the cost of both."""
+        for key, node in fields.node.items.items():
+            inner = Fields.of(node, f"'{key}' of {self._what}", self._problems) if key in LIFE_EXPECTATIONS else None
+            if key not in LIFE_EXPECTATIONS:
+                near = did_you_mean(key, LIFE_EXPECTATIONS) or f"of a whole life: {', '.join(LIFE_EXPECTATIONS)}"
+                self._add(fields.node.keys[key], "unknown-key", f"{self._what} cannot expect '{key}'", near)
+            elif inner is not None and key == "life":
+                yield from self._of_cost(inner)
+            elif inner is not None:
+                part: c.Part = "train" if key == "train" else "serve"
+                yield from (replace(item, text=f"{key}: {item.text}", part=part) for item in self.read(inner))
+
+    def _of_cost(self, fields: Fields) -> Iterator[c.Expected]:
+        vocabulary = self._knowledge.vocabulary
+        names = {name.partition(".")[2]: spec for name, spec in vocabulary.items() if spec.entity == "life"}
+        for key, node in fields.node.items.items():
+            short = key.removeprefix("life.")
+            where = fields.node.keys[key]
+            outcomes: list[c.Outcome] = []
+            if key == "unknown":
+                for item in node.items if isinstance(node, Sequence) else [node]:
+                    for found, _ in self._listed(item, "figure of a life", names, c.Open):
+                        if isinstance(found, c.Open):
+                            outcomes.append(c.Costs(names[found.questions[0]].name, None))
+            elif key in _OF_COST:
+                outcomes = [outcome for outcome, _ in self._outcomes(key, node)]
+            elif short in names:
+                cell = read_cell(node, names[short], f"{self._what}, {key}", self._problems)
+                if cell is not None and cell.condition is not None:
+                    outcomes = [c.Costs(names[short].name, cell.condition.tree)]
+            else:
+                near = did_you_mean(short, [*names, *_OF_COST, "unknown"]) or f"known: {', '.join(names)}"
+                self._add(where, "unknown-name", f"{self._what}: the cost of a life has no '{key}'", near)
+            for outcome in outcomes:
+                yield c.Expected(outcome, f"life: {key}: {_shown(node)}"[:_MAX_SHOWN], where.place, "life")
 
     def _outcomes(self, key: str, node: Node) -> Iterator[tuple[c.Outcome, Node]]:
         expected = not key.startswith("no") and key not in ("impossible", "does_not_fit", "silent")

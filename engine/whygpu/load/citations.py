@@ -25,7 +25,7 @@ def citations(sections: Iterable[tuple[str, Node]]) -> Iterator[Citation]:
     for section, node in sections:
         if section not in _NOT_KNOWLEDGE:
             kind = "fact" if section in FACTS else section.removesuffix("s")
-            name = _id(node)
+            name = _id(node, "phase" if kind == "profile" else "id")
             if name is None and isinstance(node, Mapping):
                 for key, inner in node.items.items():
                     yield from _inside(inner, kind, key)
@@ -48,6 +48,6 @@ def _inside(node: Node, kind: str, name: str) -> Iterator[Citation]:
                 yield from _inside(inner, kind, name)
 
 
-def _id(node: Node) -> str | None:
-    identifier = node.items.get("id") if isinstance(node, Mapping) else None
+def _id(node: Node, key: str = "id") -> str | None:
+    identifier = node.items.get(key) if isinstance(node, Mapping) else None
     return identifier.text if isinstance(identifier, Scalar) else None

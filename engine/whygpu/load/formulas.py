@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from whygpu.load.conditions import Reading
     from whygpu.load.document import Node
 
-_PHASES: tuple[Phase, ...] = ("training", "inference")
+_BOTH: tuple[Phase, ...] = ("training", "inference")
+_PHASES: tuple[Phase, ...] = (*_BOTH, "life")
 
 
 def read_formulas(nodes: Iterable[Node], reading: Reading) -> list[Formula]:
@@ -30,7 +31,7 @@ def read_formulas(nodes: Iterable[Node], reading: Reading) -> list[Formula]:
         if identifier in found:
             problem(reading.problems, node, "duplicate-id", f"{fields.what} is there twice", "rename or remove one")
         phase = fields.choice("phase", _PHASES)
-        phases = tuple(known for known in _PHASES if phase in (None, known))
+        phases = _BOTH if phase is None else tuple(known for known in _PHASES if known == phase)
         known = sorted(set[str]().union(*(CHECKS[item] for item in phases)))
         found[identifier] = Formula(
             id=identifier,

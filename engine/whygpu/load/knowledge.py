@@ -22,6 +22,7 @@ from whygpu.load.fields import Fields, kind_of, problem
 from whygpu.load.files import default_root, read_texts
 from whygpu.load.formulas import read_formulas
 from whygpu.load.prices import read_offerings, read_providers, read_purchases
+from whygpu.load.profiles import read_profiles
 from whygpu.load.rules import read_rules
 from whygpu.load.sources import read_claims, read_documents, read_tensions, unsettled
 from whygpu.load.tables import read_tables
@@ -40,6 +41,7 @@ _LISTS = frozenset(
         "tensions",
         "formulas",
         "questions",
+        "profiles",
         "rules",
         "tables",
         "cases",
@@ -140,6 +142,7 @@ class _Assembly:
         rules = self._with_rows(read_rules(self._lists.get("rules", []), options, reading), rows, tables)
         formulas = read_formulas(self._nodes("formulas"), reading)
         questions = read_questions(self._nodes("questions"), reading)
+        profiles = read_profiles(self._nodes("profiles"), reading)
         if problems:
             return None
         problems += unsettled(tensions, {item.id for items in (rules, tables, formulas, questions) for item in items})
@@ -164,6 +167,7 @@ class _Assembly:
             strata=strata,
             formulas=tuple(formulas),
             tables=tuple(tables),
+            profiles=MappingProxyType(profiles),
         )
         if not self._cases:
             return knowledge

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from whygpu.load.conditions import Reading
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\Z")
-ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "measured")
+ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "life", "measured")
 KINDS: tuple[Kind, ...] = ("choice", "number", "flag", "text")
 AGGREGATES = ("min", "max", "count")
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whygpu.advice import Advice, Item, Plan
+    from whygpu.knowledge import Profile
+    from whygpu.life import LifeAdvice
     from whygpu.trace import Trace
 
 SCHEMA = 1
@@ -38,7 +40,59 @@ def advice_dict(advice: Advice) -> dict[str, Any]:
         ],
         "open": [_plain(asdict(item)) for item in advice.open],
         "infeasible": None if infeasible is None else _plain(asdict(infeasible)),
+        "profile": None if advice.profile is None else _profile(advice.profile),
         "trace": trace_dict(advice.trace),
+    }
+
+
+def _profile(profile: Profile) -> dict[str, Any]:
+    points = [{"text": point.text, "claims": list(point.sources)} for point in profile.points]
+    return {"phase": profile.phase, "title": profile.title, "points": points}
+
+
+def life_dict(advice: LifeAdvice) -> dict[str, Any]:
+    """Both phases' answers, and what the whole life costs; what is not known is null, with the reason beside it."""
+    train, unknown, cost = advice.train, advice.unknown, advice.cost
+    run, same = train.recommendation, advice.same
+    known = _plain(cost.figures()) if cost else {}
+    months = known.get("service_months")
+    no_months = None if cost else "nobody says how long it serves"
+    return {
+        "schema": SCHEMA,
+        "kb": {"version": train.knowledge_version, "hash": train.knowledge_hash},
+        "engine": train.engine,
+        "status": advice.status,
+        "answers": _plain(dict(advice.answers)),
+        "phases": [advice_dict(phase) for phase in advice.phases],
+        "life_cost": {
+            "service_months": months,
+            "train": {
+                "usd_per_run": _plain(run.cost.usd_total) if run and run.cost else None,
+                "trainings": known.get("trainings"),
+                "runs": known.get("runs"),
+                "usd_total": known.get("train_usd"),
+                "because": unknown.train or no_months,
+            },
+            "serve": {
+                "usd_per_month": known.get("usd_per_month"),
+                "usd_total": known.get("serve_usd"),
+                "because": unknown.serve or no_months,
+            },
+            "usd_total": known.get("usd_total"),
+            "serving_share": known.get("serving_share"),
+            "equal_runs": known.get("equal_runs"),
+            "same_hardware": {
+                "plan": plan_dict(same, variant=True) if same else None,
+                "usd_per_month": known.get("same_usd_per_month"),
+                "serve_usd_total": known.get("same_serve_usd"),
+                "usd_total": known.get("same_usd_total"),
+                "times": known.get("same_times"),
+                "because": unknown.same or no_months,
+            },
+            "advice": [_item(item) for item in advice.advice],
+            "warnings": [_item(item) for item in advice.warnings],
+            "trace": trace_dict(advice.trace),
+        },
     }
 
 

@@ -11,10 +11,10 @@ from whygpu.render.figures import show_plain
 from whygpu.render.style import Style, plain_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from whygpu.advice import Advice, Plan, Rejection
-    from whygpu.knowledge import Claim, NameSpec
+    from whygpu.knowledge import Claim, NameSpec, Profile
     from whygpu.trace import Fact, Outcome, Step
 
 _PARTS = (
@@ -69,6 +69,15 @@ class TextRenderer:
             list(self._footer(advice)),
         ]
         return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+    def about(self, profiles: Iterable[Profile]) -> str:
+        """What phases are like."""
+        lines: list[str] = []
+        for profile in profiles:
+            lines += ["", self._style.strong(plain_markdown(profile.title))]
+            for point in profile.points:
+                lines += self._wrap(f"{point.text} [{', '.join(point.sources)}]", "    ", "  - ")
+        return "\n".join([*lines, ""])
 
     def _wrap(self, text: str, indent: str = "  ", first: str | None = None) -> Iterator[str]:
         flat = plain_markdown(" ".join(text.split()))
