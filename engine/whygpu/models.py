@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whygpu.checks.shape import ModelShape
     from whygpu.intake import IntakeProblem
 
-_WORDS = frozenset({"name", "kind", "task", "id", "config", "safetensors", "gguf"})
+_WORDS = frozenset({"name", "kind", "task", "id", "config", "safetensors", "gguf", "diffusers"})
 
 
 def shape_of(model: str | Mapping[str, Any], catalogue: Catalogue, place: Place) -> tuple[ModelShape, tuple[str, ...]]:

@@ -80,7 +80,7 @@ def check_answer(key: str, value: Given, knowledge_base: KnowledgeBase) -> None:
     Files are not read on behalf of an address: a configuration must be given itself, not as a path on the server.
     """
     if key == "model" and isinstance(value, dict):
-        paths = [name for name in ("config", "safetensors", "gguf") if isinstance(value.get(name), str)]
+        paths = [name for name in ("config", "safetensors", "gguf", "diffusers") if isinstance(value.get(name), str)]
         if paths:
             message = f"'model.{paths[0]}' names a file, and the wizard reads none by name"
             raise AnswerError([_problem("file-name", message, key, "upload the config.json, or paste it")])

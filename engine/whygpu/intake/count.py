@@ -51,7 +51,7 @@ class ExpertSizes:
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """The sizes a count needs; 0 where there is none. `uneven_parameters`: feed-forwards that differ from layer to
-    layer.
+    layer; `projection`: the width that the output is projected to.
     """
 
     layers: int
@@ -74,6 +74,7 @@ class Sizes:
     buckets: int = 0
     audio_bins: int = 0
     uneven_parameters: int = 0
+    projection: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,14 @@ def _ends(sizes: Sizes, family: Family) -> int:
         total += sizes.vocabulary
     if family.pooler:
         total += linear(hidden, hidden, True)
-    return total
+    if family.kind == "encoder" and family.relative_positions:
+        total += _distances(sizes, family, sizes.layers)
+    return total + hidden * sizes.projection
+
+
+def _distances(sizes: Sizes, family: Family, layers: int) -> int:
+    """Biases by distance of one stack: those of its first layer, or of each."""
+    return (layers if family.relative_every else 1) * sizes.buckets * sizes.attentions[0].heads
 
 
 def _encoder_beside(sizes: Sizes, family: Family) -> int:
@@ -196,7 +204,7 @@ def _encoder_beside(sizes: Sizes, family: Family) -> int:
     if family.positions:
         ends += ((sizes.source_positions or sizes.positions) + family.position_extra) * hidden
     if family.relative_positions:
-        ends += 2 * sizes.buckets * sizes.attentions[0].heads
+        ends += _distances(sizes, family, sizes.layers) + _distances(sizes, family, sizes.encoder_layers)
     if family.audio:
         ends += linear(3 * sizes.audio_bins, hidden, True) + linear(3 * hidden, hidden, True)
     return sizes.encoder_layers * layer + sizes.layers * (block + one_norm) + ends

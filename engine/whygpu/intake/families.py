@@ -20,7 +20,7 @@ class Family:
     width (one a query and key element) or empty. `positions` says whether positions are learned, and `position_extra`
     how many rows more than the configuration names. `sliding` tells which layers slide where no list does: all, none,
     even, or every (all but each n-th, n from the configuration or `sliding_every`). `relative_positions`: each stack
-    learns a bias per head and bucket of distance; `audio`: two convolutions of three stand before the encoder.
+    learns a bias per head and bucket of distance, `relative_every` says that each layer does; `audio`: two convolutions of three stand before the encoder.
     """
 
     kind: Kind = "decoder"
@@ -50,11 +50,18 @@ class Family:
     sinks: bool = False
     key_bias: bool = True
     relative_positions: bool = False
+    relative_every: bool = False
     audio: bool = False
     gated_attention: bool = False
     shared_experts: int = 0
     indexed: bool = False
     dense_beside_experts: bool = False
+    headless: bool = False
+    halved_ffn: bool = False
+    patch_bias: bool = True
+    layer_scales: int = 0
+    mask_token: bool = False
+    pooling_head: bool = False
 
 
 _LLAMA = Family()
@@ -115,6 +122,7 @@ FAMILIES: Mapping[str, Family] = {
     "olmo": replace(_LLAMA, norms=0, final_norm=False),
     "olmo2": replace(_LLAMA, qk_norm="width"),
     "olmo3": replace(_LLAMA, qk_norm="width"),
+    "qwen": replace(_LLAMA, qkv_bias=True, halved_ffn=True),
     "qwen2": replace(_LLAMA, qkv_bias=True, sliding="none"),
     "qwen3": replace(_LLAMA, qk_norm="head", sliding="none"),
     "gemma": replace(_LLAMA, tied=True),
@@ -155,6 +163,7 @@ FAMILIES: Mapping[str, Family] = {
     "nemotron-nas": _LLAMA,
     "jamba": _LLAMA,
     "bamba": _LLAMA,
+    "granitemoehybrid": replace(_LLAMA, tied=True),
     "nemotron_h": replace(_LLAMA, gated=False, norms=1, expert_correction=True),
     "qwen3_next": replace(_LLAMA, qk_norm="head", gated_attention=True, shared_gate=True, sliding="none"),
     "qwen3_5_text": replace(_LLAMA, qk_norm="head", gated_attention=True, sliding="none"),
@@ -181,13 +190,17 @@ FAMILIES: Mapping[str, Family] = {
     "electra": replace(_BERT, pooler=False),
     "distilbert": replace(_BERT, pooler=False),
     "mpnet": _BERT,
-    "nomic_bert": replace(_BERT, gated=True, positions=False),
+    "nomic_bert": replace(
+        _BERT, gated=True, positions=False, qkv_bias=False, out_bias=False, ffn_bias=False, pooler=False
+    ),
     "esm": replace(_BERT, embedding_norm=False, final_norm=True),
     "modernbert": Family(kind="encoder", gated=True, tied=True, embedding_norm=True, sliding="every", sliding_every=3),
+    "clip_text_model": replace(_BERT, embedding_norm=False, final_norm=True, pooler=False),
+    "siglip_text_model": replace(_BERT, embedding_norm=False, final_norm=True, pooler=False),
     # encoder-decoders
     "t5": _T5,
     "mt5": replace(_T5, tied=False),
-    "umt5": replace(_T5, tied=False),
+    "umt5": replace(_T5, tied=False, relative_every=True),
     "bart": _BART,
     "mbart": replace(_BART, final_norm=True),
     "pegasus": replace(_BART, positions=False, embedding_norm=False, final_norm=True),
@@ -196,10 +209,10 @@ FAMILIES: Mapping[str, Family] = {
     # vision
     "vit": _VIT,
     "deit": replace(_VIT, position_extra=2),
-    "dinov2": _VIT,
-    "clip_vision_model": replace(_VIT, norms=2),
-    "siglip_vision_model": replace(_VIT, position_extra=0),
-    "beit": _VIT,
+    "dinov2": replace(_VIT, layer_scales=2, mask_token=True),
+    "clip_vision_model": replace(_VIT, embedding_norm=True, patch_bias=False),
+    "siglip_vision_model": replace(_VIT, position_extra=0, pooling_head=True),
+    "beit": replace(_VIT, positions=False, key_bias=False, layer_scales=2),
 }
 
 # Model types that are built like another one, for the language model alone.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from whygpu.checks.shape import KvGroup, ModelShape
+from whygpu.intake.components import NO_SPEED
 from whygpu.intake.families import FAMILIES
 from whygpu.intake.gguf import FILE_TYPES, GgufHeader, read_gguf
 from whygpu.intake.mapping import from_mapping
@@ -31,6 +32,8 @@ _SLIDING = {
     "llama4": "llama4_text",
 }
 _ENCODERS = ("bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "roberta", "modern-bert", "neo-bert")
+# Denoisers of diffusion models as ComfyUI-GGUF converts them (city96/ComfyUI-GGUF, tools/convert.py): no sizes beside.
+_DENOISERS = ("flux", "sd1", "sdxl", "sd3", "aura", "hidream", "cosmos", "ltxv", "hyvid", "wan", "lumina2", "qwen_image")
 _TYPE_FORMATS = {"F32": "fp32", "F16": "fp16", "BF16": "bf16", "MXFP4": "mxfp4", "NVFP4": "nvfp4"}
 
 
@@ -50,6 +53,7 @@ def from_gguf(given: str, sizes: SizeTable, *, name: str = "") -> IntakeResult:
             )
             for tensor in header.tensors
         ]
+        _refuse_no_model(header, tensors)
         tally = Tally.of(tensors)
         facts = _Facts(header, tensors, tally)
         data = facts.mapping(name or path.stem)
@@ -63,6 +67,20 @@ def from_gguf(given: str, sizes: SizeTable, *, name: str = "") -> IntakeResult:
     shape = _with_groups(shape, facts)
     exact = with_exact_weights(shape, tally, _format(header, tally))
     return replace(exact, file_kind="gguf"), [*problems, *facts.doubts]
+
+
+def _refuse_no_model(header: GgufHeader, tensors: list[StoredTensor]) -> None:
+    """Refuse what GGUF files hold besides models, saying what they hold. Raises WeightsError."""
+    arch, kind = (header.metadata.get(f"general.{key}") for key in ("architecture", "type"))
+    parameters, size = sum(item.parameters for item in tensors), sum(item.stored_bytes for item in tensors)
+    held = f"{parameters} parameters, {size / 2**20:.0f} MiB"
+    if arch == "clip" or kind == "mmproj":
+        mend = "name the model's own file; the projector is held beside it"
+        raise WeightsError(f"is a projector of images or sound ({held}), not a model", mend)
+    if kind == "adapter":
+        raise WeightsError(f"is an adapter ({held}), not a model", "name the model it belongs to")
+    if not tensors and "tokenizer.ggml.model" in header.metadata:
+        raise WeightsError("is a vocabulary without a model", "name the file that holds the model's weights")
 
 
 def _in_folder(path: Path) -> Path:
@@ -104,8 +122,6 @@ class _Facts:
         self.arch = arch if isinstance(arch, str) else ""
         if not self.arch:
             raise WeightsError("names no general.architecture", "is it a model? adapters and vocabularies are not")
-        if self.arch == "clip":
-            raise WeightsError("is a projector of images, not a model", "name the model's own file")
 
     def raw(self, key: str) -> object:
         """The value of a key of the architecture."""
@@ -152,6 +168,8 @@ class _Facts:
 
     def kind(self) -> str:
         """The kind of model."""
+        if self.arch in _DENOISERS:
+            return "diffusion"
         if self.arch in _ENCODERS or self.raw("attention.causal") is False:
             return "encoder"
         if self.arch.startswith("t5encoder"):
@@ -188,6 +206,10 @@ class _Facts:
             "v_head_dim": self.number("attention.value_length_mla", "attention.value_length") if self.latent else 0,
         }
         found = {key: value for key, value in found.items() if value}
+        if found["kind"] == "diffusion":
+            said = f"is a denoiser alone: {NO_SPEED}; text encoders and autoencoder are held beside it"
+            self.doubts.append(IntakeProblem(AT, said, "name the pipeline's folder", "warning"))
+            return {key: found[key] for key in ("name", "kind", "parameters", "layers") if key in found}
         found["gated_ffn"] = self._gated()
         found["tied_embeddings"] = not self.tally.count("head")
         return found | self._sliding() | self._states()

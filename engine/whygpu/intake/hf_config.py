@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
 from whygpu.checks.shape import KvGroup, ModelShape
 from whygpu.intake import keys
+from whygpu.intake.components import class_of, from_component
 from whygpu.intake.count import AttentionKind, transformer
 from whygpu.intake.families import ALIKE, FAMILIES, NESTED, Family
-from whygpu.intake.hf_sizes import Described, describe
-from whygpu.intake.hf_vision import read_vision
+from whygpu.intake.hf_sizes import Described, architecture, describe
+from whygpu.intake.hf_convolutional import CONVOLUTIONAL, read_convolutional
+from whygpu.intake.hf_vision import TWIN_TOWERS, read_twins, read_vision
 from whygpu.intake.layer_pattern import LISTS
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
@@ -33,12 +36,20 @@ def from_hf_config(
         return None, [IntakeProblem(at, f"is {shown(data)}, not the mapping a config.json holds")]
     if len(data) > MOST_KEYS:
         return None, [IntakeProblem(at, f"has {len(data)} keys, more than the {MOST_KEYS} a configuration may have")]
+    if class_of(data):
+        return from_component(data, at, name=name, parameters=parameters)
     outer = Reader(data, at)
+    outer_type = outer.text("model_type")
+    if outer_type in CONVOLUTIONAL:
+        return read_convolutional(outer, outer_type, name or _name(outer))
+    if outer_type in TWIN_TOWERS:
+        return read_twins(outer, TWIN_TOWERS[outer_type], name or _name(outer))
     reader = _language_model(outer)
     model_type = reader.text("model_type")
     family = FAMILIES.get(ALIKE.get(model_type, model_type))
     if family is None:
         family = _unknown(reader, model_type, bool(parameters))
+    family = _as_saved(reader, family)
     name = name or _name(outer)
     if family.kind == "vit":
         return read_vision(reader, family, name)
@@ -59,6 +70,16 @@ def from_hf_config(
         return None, outer.problems
     _say_what_is_left_out(outer, reader)
     return _shape(described, family, name, (parameters, active_parameters)), outer.problems
+
+
+def _as_saved(reader: Reader, family: Family) -> Family:
+    """The family, without what the class that the weights were saved from leaves out: a decoder, a head."""
+    saved = architecture(reader)
+    if family.kind == "encoder-decoder" and saved.endswith("EncoderModel"):
+        return replace(family, kind="encoder")
+    if family.kind == "decoder" and re.fullmatch(r"\w+(?<!LMHead)Model", saved):
+        return replace(family, headless=True)
+    return family
 
 
 def _name(reader: Reader) -> str:

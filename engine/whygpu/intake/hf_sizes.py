@@ -13,6 +13,9 @@ from whygpu.intake.nas import read_blocks
 from whygpu.intake.state_space import StateBlock, read_state_block
 
 
+PROJECTS = "WithProjection"
+
+
 @dataclass(frozen=True, slots=True)
 class Described:
     """What a configuration describes. `assumed` names the fields that it left to be derived."""
@@ -56,15 +59,23 @@ def describe(reader: Reader, family: Family) -> Described:
         state_layers=pattern.state,
         state_parameters=state.parameters if state else 0,
         positions=reader.count("tokens", *keys.POSITIONS),
-        tied=reader.flag(family.tied, "tie_word_embeddings"),
+        tied=reader.flag(family.tied, "tie_word_embeddings") or family.headless,
         embedding_dim=_embedding_width(reader, hidden),
         type_vocabulary=reader.count("vocabulary", "type_vocab_size") if family.kind == "encoder" else 0,
         encoder_layers=(reader.whole("layers", *keys.LAYERS) or pattern.layers) if seq2seq else 0,
         source_positions=reader.count("tokens", "max_source_positions"),
         buckets=reader.count("tokens", "relative_attention_num_buckets") or 32,
         audio_bins=reader.count("heads", "num_mel_bins"),
+        projection=reader.count("hidden", "projection_dim") if architecture(reader).endswith(PROJECTS) else 0,
     )
     return Described(sizes, pattern, state, tuple(assumed))
+
+
+def architecture(reader: Reader) -> str:
+    """The class that the weights were saved from, empty where none is named."""
+    listed = reader.raw("architectures")[1]
+    named = listed[0] if isinstance(listed, list) and listed else ""
+    return named[:80] if isinstance(named, str) else ""
 
 
 def _feed_forward(reader: Reader, family: Family, hidden: int, experts: ExpertSizes | None) -> int | None:
@@ -72,6 +83,8 @@ def _feed_forward(reader: Reader, family: Family, hidden: int, experts: ExpertSi
     if experts is not None and reader.has("intermediate_size_mlp"):
         return reader.whole("hidden", "intermediate_size_mlp")
     width = reader.whole("hidden", *keys.FFN)
+    if width is not None and family.halved_ffn:
+        return max(width // 2, 1)
     ratio = reader.number("ratio", "ffn_hidden_size_ratio", "expansion_ratio") if width is None else None
     return round(ratio * hidden) if ratio and family.kind == "decoder" else width
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from whygpu.intake.limits import shown
+from whygpu.intake.pipeline import INDEX as PIPELINE_INDEX
 from whygpu.intake.tensors import WeightsError
 
 SECONDS = 30.0
@@ -63,13 +64,17 @@ def _path(text: str) -> dict[str, Any] | None:
 def _file(path: Path) -> dict[str, Any] | None:
     if path.name.endswith((".safetensors", ".safetensors.index.json")):
         return {"safetensors": str(path)}
+    if path.name == PIPELINE_INDEX:
+        return {"diffusers": str(path.parent)}
     if path.suffix == ".gguf":
         return {"gguf": str(path)}
     return {"config": str(path)} if path.suffix == ".json" else None
 
 
 def _in_folder(path: Path) -> dict[str, Any] | None:
-    """The weights, where all of them are there; else the configuration."""
+    """The pipeline or the weights, where all of them are there; else the configuration."""
+    if (path / PIPELINE_INDEX).is_file():
+        return {"diffusers": str(path)}
     if _whole(path):
         return {"safetensors": str(path)}
     if (path / "config.json").is_file():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers")
 DECODER_LAYERS = ("decoder_layers", "num_decoder_layers")
-HIDDEN = ("hidden_size", "n_embd", "d_model", "dim", "embed_dim")
+HIDDEN = ("hidden_size", "n_embd", "n_embed", "d_model", "dim", "embed_dim")
 HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads", "encoder_attention_heads")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num")
 HEAD_DIM = ("head_dim", "d_kv", "kv_channels", "attention_head_dim")

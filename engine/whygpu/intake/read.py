@@ -13,6 +13,7 @@ from whygpu.intake.gguf_shape import from_gguf
 from whygpu.intake.hf_config import from_hf_config
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.mapping import from_mapping
+from whygpu.intake.pipeline import from_pipeline
 from whygpu.intake.preset import from_preset
 from whygpu.intake.problems import IntakeProblem, IntakeResult
 from whygpu.intake.safetensors_shape import from_safetensors
@@ -32,12 +33,14 @@ class FileReader(Protocol):
 
 
 FILES: Mapping[str, FileReader] = {"safetensors": from_safetensors, "gguf": from_gguf}
+PIPELINE = "diffusers"
 
 
 def read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: Coefficients) -> IntakeResult:
     """Read a preset's id, a mapping of sizes, {config: a config.json or its path} or a weights file into a shape.
 
-    A file is {safetensors: a file, an index or a folder} or {gguf: a file or a folder}.
+    A file is {safetensors: a file, an index or a folder} or {gguf: a file or a folder}; {diffusers: a folder} is a
+    pipeline.
 
     Problems with severity warning leave the shape usable. Raises nothing on bad input, ValueError where the knowledge
     base lacks the table of typical shapes.
@@ -57,24 +60,26 @@ def read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: 
     if isinstance(model, Mapping) and "config" in model:
         return _from_config(model)
     if isinstance(model, Mapping):
-        for key, reader in FILES.items():
+        for key in (*FILES, PIPELINE):
             if key in model:
-                return _from_file(model, key, reader, sizes)
+                return _from_file(model, key, sizes)
     return from_mapping(model, sizes)
 
 
-def _from_file(model: Mapping[Any, Any], key: str, reader: FileReader, sizes: SizeTable) -> IntakeResult:
-    """A weights file, with a name beside it where one is given."""
+def _from_file(model: Mapping[Any, Any], key: str, sizes: SizeTable) -> IntakeResult:
+    """A weights file or a pipeline, with a name beside it where one is given, and the steps of a pipeline."""
     beside = Reader(model, "model")
-    for other in [other for other in model if other not in (key, "name")][:8]:
-        mend = "only name can; the file gives the rest"
+    may = ("name", "steps") if key == PIPELINE else ("name",)
+    for other in [other for other in model if other not in (key, *may)][:8]:
+        mend = f"only {' and '.join(may)} can; the file gives the rest"
         beside.complain(shown(other).strip("'"), f"cannot stand beside {key}", mend)
     path, name = model[key], beside.text("name")
+    steps = beside.count("steps", "steps") if key == PIPELINE else 0
     if not isinstance(path, str) or not path or len(path) > MOST_PATH:
         beside.complain(key, f"is {shown(path)}, not the path of a file", f"{key}: path of a file or its folder")
     if beside.problems:
         return None, beside.problems
-    return reader(path, sizes, name=name)
+    return from_pipeline(path, name=name, steps=steps) if key == PIPELINE else FILES[key](path, sizes, name=name)
 
 
 def _from_config(model: Mapping[Any, Any]) -> IntakeResult:

@@ -10,6 +10,7 @@ import json
 import math
 import stat
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from whygpu.intake.tensors import MOST_DIMENSIONS, MOST_PARAMETERS, WeightsError
 INDEX_NAME = "model.safetensors.index.json"
 SINGLE_NAME = "model.safetensors"
 MOST_HEADER_BYTES = 100_000_000  # the reference implementation's own limit (safetensors/src/tensor.rs)
+MOST_CONFIG_BYTES = 4 * 2**20
 MOST_BRACKETS, MOST_COMMAS = 1_000_000, 4_000_000  # bound what parsing the JSON takes
 MOST_TENSORS = 400_000
 MOST_SHARDS = 4096
@@ -83,10 +85,22 @@ def read_header(path: Path) -> list[RawTensor]:
     if len(header) > MOST_TENSORS:
         raise WeightsError(f"{path.name}: holds {len(header)} tensors, more than {MOST_TENSORS}")
     tensors: list[RawTensor] = []
+    spans: list[tuple[int, int, str]] = []
     for name, entry in header.items():
         if name != "__metadata__":
             tensors.append(_tensor(path.name, name, entry, data_bytes))
+            spans.append((*entry["data_offsets"], name))
+    _apart(path.name, spans)
     return tensors
+
+
+def _apart(file: str, spans: list[tuple[int, int, str]]) -> None:
+    """Refuse tensors that share bytes, which would count twice. Raises WeightsError."""
+    spans.sort()
+    for (_, last, name), (first, _, following) in pairwise(spans):
+        if first < last:
+            said = f"{file}: tensors {shown(name)} and {shown(following)} overlap"
+            raise WeightsError(said, "the file is damaged or made to mislead")
 
 
 def _header_bytes(path: Path) -> tuple[bytes, int]:

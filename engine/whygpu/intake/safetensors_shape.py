@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from whygpu.intake.components import NO_SPEED
 from whygpu.intake.hf_config import from_hf_config
 from whygpu.intake.mapping import from_mapping
 from whygpu.intake.problems import IntakeProblem, IntakeResult
-from whygpu.intake.safetensors import RawTensor, open_regular, parse_json, read_tensors
+from whygpu.intake.safetensors import MOST_CONFIG_BYTES, RawTensor, open_regular, parse_json, read_tensors
 from whygpu.intake.sizes import SizeTable
 from whygpu.intake.tensors import StoredTensor, Tally, WeightsError, expert_of, layer_of, part_of, with_exact_weights
 
 AT = "model.safetensors"
-MOST_CONFIG_BYTES = 4 * 2**20
 # Data types of unquantized weights by the format of kb/facts/formats.yaml that has them.
 _PLAIN = {"BF16": "bf16", "F16": "fp16", "F32": "fp32", "F64": "fp32"}
 _FP8 = ("F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ")
@@ -26,6 +26,17 @@ _BESIDE = re.compile(
     r"|quant_map|nested_absmax|nested_quant_map)$|\.quant_state\.|\.weight\.(absmax|quant_map|nested_\w+)|_scales$"
     r"|(rotary_emb\.inv_freq|position_ids|num_batches_tracked|masked_bias|attn\.bias)$"
 )
+# Low-rank adapters hold a pair of thin matrices for each one they change (peft, and the trainers of diffusion models).
+_ADAPTER = re.compile(r"\.lora_(A|B|down|up|embedding_A|embedding_B)\.|\.lora\.(down|up)\.")
+# Parts of a diffusion model's single file, as its authors publish it, by how their tensors' names begin.
+_SINGLE_FILE = {
+    "model.diffusion_model.": "denoiser",
+    "first_stage_model.": "autoencoder",
+    "vae.": "autoencoder",
+    "cond_stage_model.": "text_encoder",
+    "conditioner.": "text_encoder",
+    "text_encoders.": "text_encoder",
+}
 _PACKED = re.compile(r"(\.qweight|\.weight_packed|_blocks)$")
 
 
@@ -33,14 +44,11 @@ def from_safetensors(given: str, sizes: SizeTable, *, name: str = "") -> IntakeR
     """Read the headers of a file, an index or a folder into a shape. Never raises on bad input."""
     path = Path(given)
     try:
-        raw = read_tensors(path)
         config = _config_beside(path)
-        quantization = config.get("quantization_config")
-        quantization = quantization if isinstance(quantization, Mapping) else {}
-        bits = _packed_bits(quantization, raw)
-        tensors = [_stored(tensor, bits) for tensor in raw]
-        tally = Tally.of(tensors)
-        number_format = _format(quantization, raw, tally)
+        tensors, tally, number_format = _read(path, config)
+        if all(_ADAPTER.search(tensor.name) for tensor in tensors):
+            said = f"is an adapter of {tally.parameters} parameters, not a model"
+            raise WeightsError(said, "name the model it belongs to; method: lora sizes its training")
     except WeightsError as error:
         return None, [IntakeProblem(AT, error.message, error.mend)]
     except OSError as error:
@@ -52,6 +60,22 @@ def from_safetensors(given: str, sizes: SizeTable, *, name: str = "") -> IntakeR
     exact = with_exact_weights(shape, tally, number_format)
     named = name or folder.resolve().name or shape.name
     return replace(exact, name=named[:80], file_kind="safetensors"), problems
+
+
+def tally_of(path: Path) -> tuple[Tally, str]:
+    """Parameters and bytes of a file or index, and the format it is in. Raises WeightsError."""
+    _, tally, number_format = _read(path, _config_beside(path))
+    return tally, number_format
+
+
+def _read(path: Path, config: Mapping[str, Any]) -> tuple[list[StoredTensor], Tally, str]:
+    raw = read_tensors(path)
+    quantization = config.get("quantization_config")
+    quantization = quantization if isinstance(quantization, Mapping) else {}
+    bits = _packed_bits(quantization, raw)
+    tensors = [_stored(tensor, bits) for tensor in raw]
+    tally = Tally.of(tensors)
+    return tensors, tally, _format(quantization, raw, tally)
 
 
 def _config_beside(path: Path) -> dict[str, Any]:
@@ -118,6 +142,10 @@ def _described(config: dict[str, Any], tensors: list[StoredTensor], tally: Tally
             return shape, kept
         doubts = [IntakeProblem(AT, f"config.json beside it is of no use: {problems[0]}", "", "warning")]
     data = _sizes_of(tensors, tally)
+    if set(data) == {"parameters"} and {part.name for part in tally.parts} == {"other"}:
+        said = f"holds {tally.parameters} parameters, but nothing says of what kind of model"
+        mend = f"put its config.json beside it, or give kind (and image_size ...) with parameters: {tally.parameters}"
+        return None, [*doubts, IntakeProblem(AT, said, mend)]
     shape, problems = from_mapping(data, sizes, at=AT)
     if shape is None:
         return None, problems
@@ -129,7 +157,10 @@ def _described(config: dict[str, Any], tensors: list[StoredTensor], tally: Tally
     found = [
         key for key in data if key not in guessed and key not in ("parameters", "kind", "gated_ffn", "tied_embeddings")
     ]
-    said = f"{', '.join(found)} are from the shapes of its tensors" if found else "its tensors' names say nothing"
+    said = f"{', '.join(found) or 'its kind'} are from the shapes of its tensors"
+    if shape.kind == "diffusion":
+        names = ", ".join(f"{part.name} {part.parameters}" for part in shape.components)
+        return shape, [*problems, *doubts, IntakeProblem(AT, f"holds {names}: {NO_SPEED}", "", "warning")]
     note = IntakeProblem(AT, f"has no usable config.json beside it: {said}; the rest is assumed", "", "warning")
     return shape, [*problems, *doubts, note]
 
@@ -139,8 +170,12 @@ def _sizes_of(tensors: list[StoredTensor], tally: Tally) -> dict[str, Any]:
     layers = 1 + max((number for tensor in tensors if (number := layer_of(tensor.name)) is not None), default=-1)
     convolved = sum(tensor.parameters for tensor in tensors if len(tensor.dims) == 4)
     found: dict[str, Any] = {"parameters": tally.parameters}
+    if any(tensor.name.startswith("model.diffusion_model.") for tensor in tensors):
+        return {"kind": "diffusion", "components": _single_file(tensors)}
     if convolved > tally.parameters / 2:
         return found | {"kind": "cnn"}
+    if any("patch_embed" in tensor.name for tensor in tensors):
+        return found | {"kind": "vit"}
     table = _first(tensors, r"(embed_tokens|wte|word_embeddings|tok_embeddings|embed_in|shared)\.weight$")
     if not layers or table is None:
         return found
@@ -164,6 +199,15 @@ def _sizes_of(tensors: list[StoredTensor], tally: Tally) -> dict[str, Any]:
         # how many a token takes is in no tensor: all of them, until somebody says otherwise
         found |= {"experts": experts, "experts_per_token": experts}
     return {key: value for key, value in found.items() if value or isinstance(value, bool)}
+
+
+def _single_file(tensors: list[StoredTensor]) -> dict[str, int]:
+    """Parameters of each network of a diffusion model in one file."""
+    found: dict[str, int] = {}
+    for tensor in tensors:
+        part = next((part for begin, part in _SINGLE_FILE.items() if tensor.name.startswith(begin)), "other")
+        found[part] = found.get(part, 0) + tensor.parameters
+    return {part: count for part, count in found.items() if count}
 
 
 def _names_heads(tensors: list[StoredTensor]) -> int:

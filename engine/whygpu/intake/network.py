@@ -1,0 +1,22 @@
+"""One network of a pipeline, as counted from its configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Parameters, operations of one pass over one sample, and the FP32 bytes it holds at most meanwhile.
+
+    `latent_side` is the side of the square of latents that a denoiser of images works on, `image_side` that of an
+    autoencoder's images, `stages` how often it halves them. 0 where it has none or it is not known.
+    """
+
+    parameters: int
+    flops: float = 0.0
+    layers: int = 0
+    latent_side: int = 0
+    image_side: int = 0
+    stages: int = 0
+    peak_bytes: float = 0.0
