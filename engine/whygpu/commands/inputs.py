@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--model",
         metavar="ID|ORG/NAME|FILE",
         help="the model: a preset, a model in the Hugging Face cache or on the Hub, or the path of a config.json, "
-        ".safetensors or .gguf file or of a folder with one",
+        ".safetensors or .gguf file, of a folder with one, or of a diffusers pipeline's folder",
     )
     parser.add_argument(
         "--batch", metavar="IN", help="a .jsonl, .csv or .parquet file with one set of answers a line or row"

@@ -75,6 +75,8 @@ def _entry(
 
 
 def _task(shape: ModelShape) -> str:
+    if shape.kind == "diffusion":
+        return "image-generation"
     return "vision" if shape.kind in ("cnn", "vit", "detector", "segmenter") else "language"
 
 

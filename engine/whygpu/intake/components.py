@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from whygpu.checks.shape import Component, ModelShape
 from whygpu.intake import keys
-from whygpu.intake.diffusion_transformers import LATENT, cogvideox, flux, hunyuan_video, ltx, pixart, qwen_image, sd3, wan
+from whygpu.intake.diffusion_transformers import (
+    LATENT,
+    cogvideox,
+    flux,
+    hunyuan_video,
+    ltx,
+    pixart,
+    qwen_image,
+    sd3,
+    wan,
+)
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.network import Network
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors

@@ -66,7 +66,9 @@ def flux(reader: Reader) -> Network | None:
         return None
     width, side, text = body.width, 128, 512.0
     image = (side / 2) ** 2
-    total = linear(inputs, width, image) + linear(source, width, text) + embedding(STEP, width) + embedding(pooled, width)
+    total = (
+        linear(inputs, width, image) + linear(source, width, text) + embedding(STEP, width) + embedding(pooled, width)
+    )
     total += embedding(STEP, width) if guided else Cost()
     double = linear(width, 6 * width, 1).times(2) + _joint_attention(body, image, text) + norm(body.head).times(2)
     double += feed_forward(width, 4 * width, image) + feed_forward(width, 4 * width, text)

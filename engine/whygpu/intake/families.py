@@ -20,7 +20,10 @@ class Family:
     width (one a query and key element) or empty. `positions` says whether positions are learned, and `position_extra`
     how many rows more than the configuration names. `sliding` tells which layers slide where no list does: all, none,
     even, or every (all but each n-th, n from the configuration or `sliding_every`). `relative_positions`: each stack
-    learns a bias per head and bucket of distance, `relative_every` says that each layer does; `audio`: two convolutions of three stand before the encoder.
+    learns a bias per head and bucket of distance, `relative_every` says that each layer does; `audio`: two
+    convolutions of three stand before the encoder. `headless`: the weights were saved without the language model's
+    head. `halved_ffn`: the configuration counts gate and up-projection as one width. Of vision: `layer_scales` weights
+    as wide as the hidden size in each layer, `pooling_head` an attention that pools the patches.
     """
 
     kind: Kind = "decoder"

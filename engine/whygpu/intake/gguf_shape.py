@@ -33,7 +33,20 @@ _SLIDING = {
 }
 _ENCODERS = ("bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "roberta", "modern-bert", "neo-bert")
 # Denoisers of diffusion models as ComfyUI-GGUF converts them (city96/ComfyUI-GGUF, tools/convert.py): no sizes beside.
-_DENOISERS = ("flux", "sd1", "sdxl", "sd3", "aura", "hidream", "cosmos", "ltxv", "hyvid", "wan", "lumina2", "qwen_image")
+_DENOISERS = (
+    "flux",
+    "sd1",
+    "sdxl",
+    "sd3",
+    "aura",
+    "hidream",
+    "cosmos",
+    "ltxv",
+    "hyvid",
+    "wan",
+    "lumina2",
+    "qwen_image",
+)
 _TYPE_FORMATS = {"F32": "fp32", "F16": "fp16", "BF16": "bf16", "MXFP4": "mxfp4", "NVFP4": "nvfp4"}
 
 

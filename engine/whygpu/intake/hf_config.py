@@ -12,8 +12,8 @@ from whygpu.intake import keys
 from whygpu.intake.components import class_of, from_component
 from whygpu.intake.count import AttentionKind, transformer
 from whygpu.intake.families import ALIKE, FAMILIES, NESTED, Family
-from whygpu.intake.hf_sizes import Described, architecture, describe
 from whygpu.intake.hf_convolutional import CONVOLUTIONAL, read_convolutional
+from whygpu.intake.hf_sizes import Described, architecture, describe
 from whygpu.intake.hf_vision import TWIN_TOWERS, read_twins, read_vision
 from whygpu.intake.layer_pattern import LISTS
 from whygpu.intake.limits import Reader, shown
@@ -152,6 +152,10 @@ def _as_configured(reader: Reader, family: Family) -> Family:
 
 def _say_what_is_left_out(outer: Reader, reader: Reader) -> None:
     """Towers beside the language model are not counted."""
+    further = reader.count("layers", "num_nextn_predict_layers", "mtp_num_hidden_layers")
+    if further:
+        said = f"adds {further} that predict further tokens: in the file, not counted here, as they need not be loaded"
+        reader.complain("num_nextn_predict_layers", said, "", "warning")
     if reader is outer:
         return
     for key in ("vision_config", "audio_config"):

@@ -1,6 +1,7 @@
 """Configurations of convolutional networks and detectors: ResNet, ConvNeXt, Swin, DETR, YOLOS.
 
-As huggingface/transformers builds them (src/transformers/models/<model_type>), at the image size they were published at.
+As huggingface/transformers builds them (src/transformers/models/<model_type>), at the image size they were published
+for.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from whygpu.intake.limits import Reader
 from whygpu.intake.nas import read_blocks
 from whygpu.intake.state_space import StateBlock, read_state_block
 
-
 PROJECTS = "WithProjection"
 
 

@@ -31,7 +31,9 @@ def read_vision(reader: Reader, family: Family, name: str) -> IntakeResult:
         return None, reader.problems
     layers, hidden = reader.whole("layers", *keys.LAYERS) or 1, reader.whole("hidden", *keys.HIDDEN) or 1
     heads = reader.whole("heads", *keys.HEADS) or 1
-    ffn = reader.whole("hidden", *keys.FFN) or round((reader.number("ratio", "mlp_ratio") or family.default_ffn) * hidden)
+    ffn = reader.whole("hidden", *keys.FFN) or round(
+        (reader.number("ratio", "mlp_ratio") or family.default_ffn) * hidden
+    )
     wide, high = image_sides(reader)
     patch = reader.whole("pixels", "patch_size") or 1
     channels = reader.whole("heads", "num_channels") or 3
@@ -113,9 +115,15 @@ def read_twins(outer: Reader, towers: tuple[str, str], name: str) -> IntakeResul
     width = outer.count("hidden", "projection_dim")
     if has_errors(outer.problems):
         return None, outer.problems
+    if architecture(outer) == "StableDiffusionSafetyChecker":
+        # The tower of images alone, projected, with 17 unwanted concepts, 3 of special care, and a threshold for each.
+        total = shape.parameters + shape.hidden_size * width + 20 * width + 20
+        return replace(shape, parameters=total, active_parameters=total, trained_parameters=total), outer.problems
     hidden = described.sizes.hidden
     # SigLIP projects texts alone, and learns a scale and a bias; CLIP projects both, and learns a scale.
-    ends = (hidden + shape.hidden_size) * width + 1 if towers[0] == "clip_text_model" else linear(hidden, hidden, True) + 2
+    ends = (
+        (hidden + shape.hidden_size) * width + 1 if towers[0] == "clip_text_model" else linear(hidden, hidden, True) + 2
+    )
     total = shape.parameters + transformer(described.sizes, FAMILIES[towers[0]]).parameters + ends
     outer.complain("text_config", "counts as held in memory; the operations are those of an image", "", "warning")
     return replace(shape, parameters=total, active_parameters=total, trained_parameters=total), outer.problems

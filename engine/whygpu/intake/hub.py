@@ -1,7 +1,8 @@
 """Where the model is that a command line names: a preset, a file or folder, or ORG/NAME on the Hugging Face Hub.
 
 The Hub's local cache is read directly (its layout: huggingface_hub documentation, "Understand caching"). Beyond it only
-config.json and the headers of safetensors files are fetched, where huggingface_hub is installed and may go online.
+config.json (of a pipeline, that of each network) and the counts of parameters are fetched, where huggingface_hub is
+installed and may go online.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from whygpu.intake.limits import shown
 from whygpu.intake.pipeline import INDEX as PIPELINE_INDEX
+from whygpu.intake.pipeline import networks_of, read_index
 from whygpu.intake.tensors import WeightsError
 
 SECONDS = 30.0
@@ -130,7 +132,8 @@ def _cached(name: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
 def _online(name: str, fetch: Fetch) -> dict[str, Any]:
     """The model's configuration from the Hub, within a time limit."""
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        raise WeightsError(f"{name} is not in the local cache, and HF_HUB_OFFLINE is set", _OTHERWISE)
+        message = f"{name} is not in the local cache ({cache_folder(os.environ)}), and HF_HUB_OFFLINE is set"
+        raise WeightsError(message, f"unset HF_HUB_OFFLINE, or {_OTHERWISE}")
     outcome: list[dict[str, Any] | WeightsError] = []
 
     def work() -> None:
@@ -139,7 +142,8 @@ def _online(name: str, fetch: Fetch) -> dict[str, Any]:
         except WeightsError as error:
             outcome.append(error)
         except Exception as error:  # noqa: BLE001  whatever the network or the Hub's library raises is one message
-            outcome.append(WeightsError(f"{name} cannot be had from the Hub: {_brief(error)}", _OTHERWISE))
+            mend = f"fetch it where there is a network (hf download {name}), or {_OTHERWISE}"
+            outcome.append(WeightsError(f"{name} cannot be had from the Hub: {_brief(error)}", mend))
 
     thread = threading.Thread(target=work, daemon=True)  # a daemon: one that hangs does not keep the process
     thread.start()
@@ -164,14 +168,27 @@ def fetch_from_hub(name: str) -> dict[str, Any]:
     try:
         import huggingface_hub  # noqa: PLC0415  an optional package, and slow to import
     except ImportError as error:
-        message = f"{name} is not in the local cache, and huggingface_hub is not installed to fetch its config.json"
+        cache = cache_folder(os.environ)
+        message = f"{name} is not in the local cache ({cache}), and huggingface_hub is not installed to fetch it"
         raise WeightsError(message, f"pip install huggingface_hub; or {_OTHERWISE}") from error
-    found: dict[str, Any] = {"config": huggingface_hub.hf_hub_download(name, "config.json", etag_timeout=10)}
+    absent = getattr(getattr(huggingface_hub, "errors", None), "EntryNotFoundError", ())
+    try:
+        found: dict[str, Any] = {"config": huggingface_hub.hf_hub_download(name, "config.json", etag_timeout=10)}
+    except absent:
+        return {"diffusers": _fetch_pipeline(huggingface_hub, name), "name": name}
     found["name"] = name
     counts = _published_counts(huggingface_hub, name)
     if counts and set(counts) <= _FLOATS:  # numbers that hold several weights would be miscounted
         found["parameters"] = sum(counts.values())
     return found
+
+
+def _fetch_pipeline(hub: Any, name: str) -> str:
+    """The folder with a pipeline's index and the configurations of its networks. Raises WeightsError."""
+    index = Path(hub.hf_hub_download(name, PIPELINE_INDEX, etag_timeout=10))
+    for network in networks_of(read_index(index)):
+        hub.hf_hub_download(name, f"{network}/config.json", etag_timeout=10)
+    return str(index.parent)
 
 
 def _published_counts(hub: Any, name: str) -> dict[str, int]:

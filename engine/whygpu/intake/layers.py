@@ -62,9 +62,7 @@ def embedding(inputs: int, width: int) -> Cost:
     return linear(inputs, width, 1) + linear(width, width, 1)
 
 
-def whole_numbers(
-    reader: Reader, limit: str, key: str, otherwise: Sequence[int], stages: int = 0
-) -> tuple[int, ...]:
+def whole_numbers(reader: Reader, limit: str, key: str, otherwise: Sequence[int], stages: int = 0) -> tuple[int, ...]:
     """A list of whole numbers under the key, or one number that stands for all `stages`.
 
     What is wrong is kept as a problem, and `otherwise` given instead.
@@ -73,20 +71,19 @@ def whole_numbers(
     if value is None:
         return tuple(otherwise)
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        if not stages:
+            reader.complain(key, f"is {shown(value)}, not a list of numbers")
+            return tuple(otherwise)
         one = reader.whole(limit, key)
-        return (one,) * stages if one is not None and stages else tuple(otherwise)
-    inner = Reader(dict(enumerate_keys(value[: MOST_STAGES + 1])), reader.path(key), reader.problems)
+        return tuple(otherwise) if one is None else (one,) * stages
+    named = {str(number): item for number, item in enumerate(value[: MOST_STAGES + 1])}
+    inner = Reader(named, reader.path(key), reader.problems)
     found = tuple(number for name in inner.data if (number := inner.whole(limit, name)) is not None)
     if not 1 <= len(value) <= MOST_STAGES or (stages and len(value) != stages):
         wanted = f"{stages} numbers" if stages else f"1 to {MOST_STAGES} numbers"
         reader.complain(key, f"is {shown(value)}, not {wanted}")
         return tuple(otherwise)
     return found if len(found) == len(value) else tuple(otherwise)
-
-
-def enumerate_keys(values: Sequence[object]) -> list[tuple[str, object]]:
-    """The entries of a list under their numbers."""
-    return [(str(number), value) for number, value in enumerate(values)]
 
 
 def words(reader: Reader, key: str, otherwise: Sequence[str]) -> tuple[str, ...]:

@@ -46,8 +46,8 @@ def from_pipeline(given: str, *, name: str = "", steps: int = 0) -> IntakeResult
     path = Path(given)
     try:
         folder = path if path.is_dir() else path.parent
-        index = _json(folder / INDEX)
-        networks = _networks(index)
+        index = read_index(folder / INDEX)
+        networks = networks_of(index)
     except (WeightsError, OSError, ValueError, RuntimeError) as error:
         said = error.message if isinstance(error, WeightsError) else f"cannot be read: {str(error)[:200]}"
         return None, [IntakeProblem(AT, said, f"name a folder with {INDEX}")]
@@ -87,7 +87,7 @@ def _label(folder: Path, index: Mapping[str, Any]) -> str:
     return said if isinstance(said, str) and 0 < len(said) <= 80 else folder.resolve().name or "a pipeline"
 
 
-def _json(path: Path) -> Mapping[str, Any]:
+def read_index(path: Path) -> Mapping[str, Any]:
     """A small JSON file that holds a mapping. Raises WeightsError."""
     with open_regular(path) as file:
         raw = file.read(MOST_CONFIG_BYTES + 1)
@@ -99,8 +99,8 @@ def _json(path: Path) -> Mapping[str, Any]:
     return data
 
 
-def _networks(index: Mapping[str, Any]) -> dict[str, str]:
-    """Names of the networks and their classes. Raises WeightsError."""
+def networks_of(index: Mapping[str, Any]) -> dict[str, str]:
+    """Names of a pipeline's networks, which are those of their folders, and their classes. Raises WeightsError."""
     found: dict[str, str] = {}
     for part, entry in index.items():
         if part.startswith("_") or not isinstance(entry, list) or len(entry) != 2:
@@ -120,12 +120,13 @@ def _read_network(folder: Path, part: str, wanted: str, found: _Found) -> None:
     """Count one network; what is wrong is kept."""
     at = f"{AT}.{part}"
     try:
-        config = _json(folder / "config.json") if (folder / "config.json").is_file() else {}
+        config = read_index(folder / "config.json") if (folder / "config.json").is_file() else {}
     except WeightsError as error:
         found.problems.append(IntakeProblem(at, error.message, error.mend))
         return
+    kept = len(found.problems)
     exact = _count_weights(folder, part, found, "warning" if config else "error")
-    if not config and not exact and not has_errors(found.problems):
+    if not config and not exact and len(found.problems) == kept:
         mend = "download the whole pipeline; each network's config.json is enough"
         found.problems.append(IntakeProblem(at, f"has no config.json ({wanted})", mend))
     elif class_of(config):
@@ -150,7 +151,8 @@ def _count_weights(folder: Path, part: str, found: _Found, severity: str) -> boo
             return False
         tally, kind = tally_of(weights)
     except WeightsError as error:
-        found.problems.append(IntakeProblem(f"{AT}.{part}", error.message, error.mend, severity))
+        instead = "; its configuration counts instead" if severity == "warning" else ""
+        found.problems.append(IntakeProblem(f"{AT}.{part}", error.message + instead, error.mend, severity))
         return False
     found.stored[part], found.parameters[part] = (tally, kind), tally.parameters
     return True

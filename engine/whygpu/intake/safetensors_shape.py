@@ -46,9 +46,7 @@ def from_safetensors(given: str, sizes: SizeTable, *, name: str = "") -> IntakeR
     try:
         config = _config_beside(path)
         tensors, tally, number_format = _read(path, config)
-        if all(_ADAPTER.search(tensor.name) for tensor in tensors):
-            said = f"is an adapter of {tally.parameters} parameters, not a model"
-            raise WeightsError(said, "name the model it belongs to; method: lora sizes its training")
+        _refuse_adapter(tensors, tally)
     except WeightsError as error:
         return None, [IntakeProblem(AT, error.message, error.mend)]
     except OSError as error:
@@ -60,6 +58,13 @@ def from_safetensors(given: str, sizes: SizeTable, *, name: str = "") -> IntakeR
     exact = with_exact_weights(shape, tally, number_format)
     named = name or folder.resolve().name or shape.name
     return replace(exact, name=named[:80], file_kind="safetensors"), problems
+
+
+def _refuse_adapter(tensors: list[StoredTensor], tally: Tally) -> None:
+    """Raises WeightsError for a file that holds low-rank adapters alone."""
+    if all(_ADAPTER.search(tensor.name) for tensor in tensors):
+        said = f"is an adapter of {tally.parameters} parameters, not a model"
+        raise WeightsError(said, "name the model it belongs to; method: lora sizes its training")
 
 
 def tally_of(path: Path) -> tuple[Tally, str]:

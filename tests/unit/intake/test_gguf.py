@@ -59,6 +59,34 @@ def test_a_mixture_of_experts_and_heads_by_layer(tmp_path: Path, coefficients: C
     assert shape.parameters - shape.active_parameters == 3 * 64 * 128 * 2
 
 
+def test_latent_attention(tmp_path: Path, coefficients: Coefficients) -> None:
+    """As llama.cpp converts DeepSeek-V2-Lite: one latent head is cached, 512 + 64 numbers a token and layer."""
+    keys = LLAMA_KEYS | {"general.architecture": "deepseek2"}
+    keys = {key.replace("llama.", "deepseek2."): value for key, value in keys.items()}
+    keys |= {
+        "deepseek2.attention.head_count": 16, "deepseek2.attention.head_count_kv": 1,
+        "deepseek2.attention.key_length": 576, "deepseek2.attention.value_length": 512,
+        "deepseek2.attention.key_length_mla": 192, "deepseek2.attention.value_length_mla": 128,
+        "deepseek2.attention.kv_lora_rank": 512, "deepseek2.rope.dimension_count": 64,
+    }  # fmt: skip
+    path = tmp_path / "x.gguf"
+    path.write_bytes(gguf_bytes(LLAMA_GGUF, keys))
+    shape, _ = read({"gguf": str(path)}, {}, coefficients)
+    assert shape is not None
+    assert (shape.kv_lora_rank, shape.qk_rope_head_dim, shape.head_dim, shape.v_head_dim) == (512, 64, 128, 128)
+    assert shape.kv_elements_per_token() == 512 + 64
+
+
+def test_a_denoiser_says_what_it_can(tmp_path: Path, coefficients: Coefficients) -> None:
+    path = tmp_path / "flux.gguf"
+    path.write_bytes(gguf_bytes({"double_blocks.0.img_mod.lin.weight": ((64, 384), 8, 26112)},
+                                {"general.architecture": "flux", "general.file_type": 7}))  # fmt: skip
+    shape, problems = read({"gguf": str(path)}, {}, coefficients)
+    assert shape is not None
+    assert (shape.kind, shape.parameters, shape.stored_format) == ("diffusion", 64 * 384, "q8_0")
+    assert "is a denoiser alone" in str(problems[0])
+
+
 def test_a_split_model(tmp_path: Path, coefficients: Coefficients) -> None:
     names = list(LLAMA_GGUF)
     keys = LLAMA_KEYS | {"split.count": 2}
@@ -118,7 +146,12 @@ def _info(dims: tuple[int, ...], kind: int = 0, offset: int = 0, count: int | No
         (GOOD[:200], "beyond the end"),
         (GOOD[:-1], "lies beyond the end"),
         (gguf_bytes(LLAMA_GGUF, {}), "names no general.architecture"),
-        (gguf_bytes(LLAMA_GGUF, {"general.architecture": "clip"}), "projector of images"),
+        (
+            gguf_bytes(LLAMA_GGUF, {"general.architecture": "clip"}),
+            "projector of images or sound (43328 parameters, 0 MiB)",
+        ),
+        (gguf_bytes(LLAMA_GGUF, LLAMA_KEYS | {"general.type": "adapter"}), "is an adapter (43328 parameters"),
+        (gguf_bytes({}, {"general.architecture": "llama", "tokenizer.ggml.model": "gpt2"}), "is a vocabulary without"),
         (gguf_bytes(LLAMA_GGUF, LLAMA_KEYS | {"general.alignment": 0}), "general.alignment"),
         (gguf_bytes(LLAMA_GGUF, LLAMA_KEYS | {"split.count": 9}), "not named so"),
         (gguf_bytes(LLAMA_GGUF, LLAMA_KEYS | {"llama.block_count": 2**31}), "layers"),
@@ -153,6 +186,53 @@ def test_type_numbers_and_block_sizes_are_those_of_gguf_py() -> None:
     names = {int(kind): kind.name.partition("_")[2].lower() for kind in constants.LlamaFileType}
     same = {"f32": "fp32", "f16": "fp16", "mxfp4_moe": "mxfp4"}
     assert {kind: same.get(names[kind], names[kind]) for kind in FILE_TYPES} == FILE_TYPES
+
+
+quantized = ("F32", "F16", "BF16", "Q4_0", "Q8_0", "Q4_K", "Q6_K", "IQ4_XS", "MXFP4")
+
+
+@given(
+    tensors=st.dictionaries(
+        st.text(min_size=1, max_size=20),
+        st.tuples(st.sampled_from(quantized), st.lists(st.integers(1, 3), max_size=3)),
+        max_size=8,
+    ),
+    keys=st.dictionaries(
+        st.text("abc._", min_size=1, max_size=12),
+        st.integers(0, 2**31)
+        | st.text(min_size=1, max_size=20)
+        | st.booleans()
+        | st.lists(st.integers(0, 99), min_size=1, max_size=9),
+        max_size=8,
+    ),
+)
+@settings(max_examples=60, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_files_of_gguf_py_read_the_same(
+    tmp_path: Path, tensors: dict[str, tuple[str, list[int]]], keys: dict[str, Any]
+) -> None:
+    gguf = pytest.importorskip("gguf", reason="the gguf package, an oracle, is not installed")
+    numpy = pytest.importorskip("numpy")
+    path = tmp_path / "x.gguf"
+    writer: Any = gguf.GGUFWriter(str(path), "llama")
+    for key, value in keys.items():
+        add = {int: writer.add_uint32, str: writer.add_string, bool: writer.add_bool, list: writer.add_array}[
+            type(value)
+        ]
+        add(f"x.{key}", value)
+    for name, (kind_name, dims) in tensors.items():
+        kind = gguf.GGMLQuantizationType[kind_name]
+        block, width = gguf.constants.GGML_QUANT_SIZES[kind]
+        writer.add_tensor(name, numpy.zeros((*dims, 256 // block * width), numpy.uint8), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    ours, theirs = read_header(path), gguf.GGUFReader(path)
+    assert {item.name: (item.elements, item.stored_bytes, item.type_name) for item in ours.tensors} == {
+        item.name: (int(item.n_elements), int(item.n_bytes), item.tensor_type.name) for item in theirs.tensors
+    }
+    for key, value in keys.items():
+        assert ours.metadata[f"x.{key}"] == (tuple(value) if isinstance(value, list) else value)
 
 
 def test_a_file_that_gguf_py_wrote_reads_the_same(tmp_path: Path, coefficients: Coefficients) -> None:

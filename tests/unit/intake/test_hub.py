@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -10,9 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.unit.intake.files import CONFIG, header_of, llama_tensors, write_safetensors
+from tests.unit.intake.files import CONFIG, PARAMETERS, header_of, llama_tensors, write_safetensors
+from tests.unit.intake.pipelines import BUILT, write_pipeline
 
-from whygpu.intake import hub
+from whygpu.checks.coefficients import Coefficients
+from whygpu.intake import hub, read
 from whygpu.intake.tensors import WeightsError
 
 PRESETS = {"llama-3.1-8b": None}
@@ -39,6 +43,22 @@ def snapshot(cache: Path, name: str, commit: str = COMMIT, *, main: bool = True)
     if main:
         (folder / "refs").mkdir(exist_ok=True)
         (folder / "refs" / "main").write_text(commit, encoding="ascii")
+    return found
+
+
+def published(cache: Path, name: str, files: dict[str, bytes], commit: str = COMMIT) -> Path:
+    """A snapshot as huggingface_hub lays it out: blobs by their hash, and links to them."""
+    folder = cache / f"models--{name.replace('/', '--')}"
+    (folder / "blobs").mkdir(parents=True)
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text(commit, encoding="ascii")
+    found = folder / "snapshots" / commit
+    for path, data in files.items():
+        digest = hashlib.sha256(data).hexdigest()
+        (folder / "blobs" / digest).write_bytes(data)
+        link = found / path
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(Path(*[".."] * (2 + path.count("/")), "blobs", digest))
     return found
 
 
@@ -90,6 +110,55 @@ def test_the_cache_gives_the_main_branch(cache: Path) -> None:
     assert "cccccccc" in later["config"]
 
 
+def test_links_to_blobs_are_followed(cache: Path, tmp_path: Path, coefficients: Coefficients) -> None:
+    weights = write_safetensors(tmp_path / "w.safetensors", header_of(llama_tensors())).read_bytes()
+    files = {"config.json": json.dumps(CONFIG).encode(), "model.safetensors": weights}
+    found = published(cache, "meta/llama", files)
+    model = hub.locate("meta/llama", PRESETS, fetch=no_network)
+    assert model == {"safetensors": str(found), "name": "meta/llama"}
+    shape, problems = read(model, {}, coefficients)
+    assert shape is not None
+    assert problems == []
+    assert (shape.name, shape.parameters, shape.kv_heads) == ("meta/llama", PARAMETERS, 1)
+
+
+def test_a_pipeline_in_the_cache(cache: Path, tmp_path: Path, coefficients: Coefficients) -> None:
+    folder = write_pipeline(tmp_path / "sd", *BUILT["stable-diffusion-1.5"])
+    files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.json")}
+    found = published(cache, "sd/one", files)
+    model = hub.locate("sd/one", PRESETS, fetch=no_network)
+    assert model == {"diffusers": str(found), "name": "sd/one"}
+    shape, problems = read(model, {}, coefficients)
+    assert shape is not None, problems
+    assert {item.name for item in shape.components} == {"unet", "text_encoder", "vae"}
+    assert hub.locate(str(folder / "model_index.json"), PRESETS) == {"diffusers": str(folder)}
+
+
+@pytest.mark.parametrize("damage", ["loop", "dangling", "emptied", "file", "endless"])
+def test_a_damaged_cache_is_as_none(cache: Path, damage: str) -> None:
+    folder = cache / "models--meta--llama"
+    (folder / "snapshots").mkdir(parents=True)
+    snapshot_folder = folder / "snapshots" / COMMIT
+    if damage == "loop":
+        snapshot_folder.symlink_to(snapshot_folder)
+    elif damage == "endless":
+        snapshot_folder.mkdir()
+        (snapshot_folder / "config.json").symlink_to("config.json")
+    elif damage == "dangling":
+        snapshot_folder.mkdir()
+        (snapshot_folder / "config.json").symlink_to("../../blobs/gone")
+    elif damage == "file":
+        snapshot_folder.touch()
+    asked: list[str] = []
+
+    def fetch(name: str) -> dict[str, Any]:
+        asked.append(name)
+        return {"config": {}}
+
+    assert hub.locate("meta/llama", PRESETS, fetch=fetch) == {"config": {}}
+    assert asked == ["meta/llama"]
+
+
 @pytest.mark.parametrize("key", ["HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"])
 def test_where_the_cache_is(key: str) -> None:
     folders = {"HF_HUB_CACHE": "/c", "HF_HOME": "/c/hub", "XDG_CACHE_HOME": "/c/huggingface/hub"}
@@ -108,8 +177,11 @@ def test_names_that_lead_astray(name: str) -> None:
 
 def test_offline_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(WeightsError, match="HF_HUB_OFFLINE is set"):
+    with pytest.raises(WeightsError, match="HF_HUB_OFFLINE is set") as caught:
         hub.locate("meta/llama", PRESETS, fetch=no_network)
+    assert str(hub.cache_folder(os.environ)) in caught.value.message
+    for mend in ("unset HF_HUB_OFFLINE", "path of its config.json", "--set model.parameters=8B"):
+        assert mend in caught.value.mend
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +189,7 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     with pytest.raises(WeightsError, match="huggingface_hub is not installed") as caught:
         hub.locate("meta/llama", PRESETS)
     assert "pip install huggingface_hub" in caught.value.mend
+    assert "path of its config.json" in caught.value.mend
 
 
 def test_the_hub_gives_configuration_and_parameters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -132,6 +205,27 @@ def test_the_hub_gives_configuration_and_parameters(monkeypatch: pytest.MonkeyPa
     assert hub.locate("meta/llama", PRESETS) == wanted | {"parameters": 70}
     counts["I32"] = 9  # packed weights: not as many numbers as parameters
     assert hub.locate("meta/llama", PRESETS) == wanted
+
+
+def test_the_hub_gives_a_pipeline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class EntryNotFoundError(Exception):
+        pass
+
+    folder = write_pipeline(tmp_path / "flux", *BUILT["flux.1-dev"])
+    wanted: list[str] = []
+
+    def download(_: str, file: str, **__: object) -> str:
+        wanted.append(file)
+        if not (folder / file).is_file():
+            raise EntryNotFoundError(file)
+        return str(folder / file)
+
+    errors = SimpleNamespace(EntryNotFoundError=EntryNotFoundError)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_download=download, errors=errors))
+    assert hub.locate("bfl/flux", PRESETS) == {"diffusers": str(folder), "name": "bfl/flux"}
+    assert wanted[:2] == ["config.json", "model_index.json"]
+    assert {"transformer/config.json", "vae/config.json"} <= set(wanted)
+    assert not [file for file in wanted if file.startswith(("scheduler", "tokenizer"))]
 
 
 def test_failures_and_silence_of_the_hub_are_messages(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from tests.unit.intake.files import (
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.setup import Format
 from whygpu.intake import read
+from whygpu.intake.safetensors import read_header
 from whygpu.intake.tensors import part_of
 
 BF16 = Format("bf16", "BF16", 16)
@@ -156,6 +159,9 @@ GOOD = {"dtype": "F16", "shape": [4, 4], "data_offsets": [0, 32]}
         (json.dumps({"t": GOOD | {"data_offsets": [32, 0]}}).encode(), "cut short"),
         (json.dumps({"t": GOOD | {"data_offsets": [0]}}).encode(), "not two positions"),
         (json.dumps({"t": GOOD | {"data_offsets": [0, 16]}}).encode(), "take 32 bytes"),
+        (json.dumps({"t": GOOD | {"data_offsets": [-32, 0]}}).encode(), "not two positions"),
+        (json.dumps({"t": GOOD, "u": GOOD}).encode(), "'t' and 'u' overlap"),
+        (json.dumps({"x" * 1_000_000: GOOD | {"dtype": "y" * 1_000_000}}).encode(), "has type 'yyy"),
     ],
 )
 def test_hostile_headers(tmp_path: Path, coefficients: Coefficients, raw: bytes, message: str) -> None:
@@ -167,10 +173,78 @@ def test_a_length_beyond_the_file(tmp_path: Path, coefficients: Coefficients, le
     assert message in problem_of(write_raw(tmp_path / "x.safetensors", b"{}  ", length=length), coefficients)
 
 
+def test_a_header_of_100_megabytes_is_refused_unread(tmp_path: Path, coefficients: Coefficients) -> None:
+    """One of as many numbers as are allowed is read within bounds."""
+    path = write_raw(tmp_path / "x.safetensors", b"{", data_bytes=100_000_100, length=100_000_001)
+    begun = time.perf_counter()
+    assert "claims 100000001 bytes" in problem_of(path, coefficients)
+    assert time.perf_counter() - begun < 1
+    raw = b'{"t":{"dtype":[' + b"0," * 3_000_000 + b"0]}}"
+    assert "has type [0, 0" in problem_of(write_raw(path, raw), coefficients)
+    assert time.perf_counter() - begun < 20
+
+
 def test_a_truncated_file(model: Path, coefficients: Coefficients) -> None:
     path = model / "model.safetensors"
     os.truncate(path, path.stat().st_size - 1000)
     assert "cut short" in problem_of(path, coefficients)
+
+
+def test_an_adapter_is_no_model(tmp_path: Path, coefficients: Coefficients) -> None:
+    names = ("lora_A", "lora_B")
+    header = header_of({f"base_model.model.transformer.h.0.attn.c_attn.{name}.weight": (8, 768) for name in names})
+    path = write_safetensors(tmp_path / "adapter_model.safetensors", header)
+    assert "is an adapter of 12288 parameters" in problem_of(path, coefficients)
+
+
+def test_tensors_that_say_nothing_are_no_language_model(tmp_path: Path, coefficients: Coefficients) -> None:
+    path = write_safetensors(
+        tmp_path / "model.safetensors", header_of({"l1.weight": (128, 784), "l2.weight": (10, 128)})
+    )
+    said = problem_of(path, coefficients)
+    assert "101632 parameters, but nothing says of what kind of model" in said
+    assert "parameters: 101632" in said
+
+
+def test_a_diffusion_model_in_one_file(tmp_path: Path, coefficients: Coefficients) -> None:
+    tensors = {
+        "model.diffusion_model.input_blocks.0.0.weight": (320, 4, 3, 3),
+        "first_stage_model.decoder.conv_in.weight": (512, 4, 3, 3),
+        "cond_stage_model.transformer.text_model.embeddings.token_embedding.weight": (100, 768),
+    }
+    path = write_safetensors(tmp_path / "v1-5.safetensors", header_of(tensors, "F16"))
+    shape, problems = read({"safetensors": str(path)}, {}, coefficients)
+    assert shape is not None
+    assert shape.kind == "diffusion"
+    assert {item.name: item.parameters for item in shape.components} == {
+        "denoiser": 320 * 36, "autoencoder": 512 * 36, "text_encoder": 76_800,
+    }  # fmt: skip
+    assert "there is no speed" in str(problems[0])
+
+
+dtypes = {"F32": "float32", "F16": "float16", "F64": "float64", "I8": "int8", "U8": "uint8", "I32": "int32"}
+
+
+@given(
+    tensors=st.dictionaries(
+        st.text(min_size=1, max_size=20).filter(lambda name: name != "__metadata__"),
+        st.tuples(st.sampled_from(sorted(dtypes)), st.lists(st.integers(0, 5), max_size=4)),
+        max_size=12,
+    )
+)
+@settings(max_examples=60, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_files_of_the_safetensors_package_read_the_same(
+    tmp_path: Path, tensors: dict[str, tuple[str, list[int]]]
+) -> None:
+    package = pytest.importorskip("safetensors", reason="the safetensors package, an oracle, is not installed")
+    numpy = pytest.importorskip("numpy")
+    path = tmp_path / "x.safetensors"
+    arrays = {name: numpy.zeros(dims, dtypes[dtype]) for name, (dtype, dims) in tensors.items()}
+    importlib.import_module("safetensors.numpy").save_file(arrays, str(path), {"format": "pt"})
+    ours = {item.name: (item.dtype, item.dims, item.stored_bytes) for item in read_header(path)}
+    with package.safe_open(str(path), "np") as theirs:
+        names = [(name, theirs.get_slice(name)) for name in theirs.keys()]  # noqa: SIM118  it is no mapping
+        assert ours == {name: (part.get_dtype(), tuple(part.get_shape()), arrays[name].nbytes) for name, part in names}
 
 
 def test_paths_that_are_no_file(tmp_path: Path, coefficients: Coefficients) -> None:
