@@ -145,6 +145,7 @@ def pipeline_shape(
         kind="diffusion",
         parameters=sum(parts.values()),
         layers=network.layers,
+        gated_ffn=False,
         image_size=side,
         steps=steps,
         flops_per_sample=passes * network.flops + decoding / steps,

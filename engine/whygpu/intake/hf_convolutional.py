@@ -42,6 +42,7 @@ def read_convolutional(reader: Reader, model_type: str, name: str) -> IntakeResu
         kind=counted.kind,
         parameters=counted.cost.parameters,
         layers=counted.layers,
+        gated_ffn=False,
         image_size=counted.image,
         flops_per_sample=counted.cost.flops,
         peak_bytes_per_sample=4.0 * counted.peak,
