@@ -8,7 +8,7 @@ from whygpu.checks.shape import ModelShape
 from whygpu.intake import keys
 from whygpu.intake.count import AttentionKind, Sizes, linear, norm, transformer
 from whygpu.intake.families import FAMILIES, Family
-from whygpu.intake.hf_sizes import architecture, describe
+from whygpu.intake.hf_sizes import PROJECTS, architecture, describe
 from whygpu.intake.limits import LIMITS, Reader
 from whygpu.intake.problems import IntakeResult, has_errors
 
@@ -91,8 +91,10 @@ def labels(reader: Reader, otherwise: int = 0) -> int:
 
 
 def _heads(reader: Reader, hidden: int) -> int:
-    """Parameters of a classifier or a pooler, where the class that was saved has one."""
+    """Parameters of a classifier, a pooler or a projection, where the class that was saved has one."""
     saved = architecture(reader)
+    if saved.endswith(PROJECTS):
+        return hidden * reader.count("hidden", "projection_dim")
     if saved.endswith("ForImageClassification"):
         return linear(hidden, labels(reader, 2), True)
     return linear(hidden, hidden, True) if saved in ("ViTModel", "DeiTModel") else 0

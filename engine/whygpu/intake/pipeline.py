@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from whygpu.checks.shape import ModelShape
 from whygpu.intake.components import AUTOENCODERS, DENOISERS, NO_SPEED, class_of, count_network, pipeline_shape
 from whygpu.intake.hf_config import from_hf_config
 from whygpu.intake.limits import Reader, shown
@@ -73,13 +74,21 @@ def from_pipeline(given: str, *, name: str = "", steps: int = 0) -> IntakeResult
     trained = sum(found.parameters[part] for part in denoisers)
     label = name or _label(folder, index)
     shape = pipeline_shape(label, found.parameters, config, network, trained=trained, decoder=decoder, steps=steps)
-    if set(found.stored) == set(found.parameters):
-        stored = sum(tally.stored_bytes for tally, _ in found.stored.values())
-        bits = (("other", stored * 8 / shape.parameters),)
-        assumed = tuple(word for word in shape.assumed if word != "parameters")
-        kind = found.stored[first][1]
-        shape = replace(shape, stored_format=kind, stored_bits=bits, file_kind="safetensors", assumed=assumed)
-    return shape, found.problems
+    return _as_stored(shape, found, first), found.problems
+
+
+def _as_stored(shape: ModelShape, found: _Found, denoiser: str) -> ModelShape:
+    """The shape in the format and bytes of its files, where those of every network are there."""
+    if set(found.stored) != set(found.parameters):
+        return shape
+    stored = sum(tally.stored_bytes for tally, _ in found.stored.values())
+    return replace(
+        shape,
+        stored_format=found.stored[denoiser][1],
+        stored_bits=(("other", stored * 8 / shape.parameters),),
+        file_kind="safetensors",
+        assumed=tuple(word for word in shape.assumed if word != "parameters"),
+    )
 
 
 def _label(folder: Path, index: Mapping[str, Any]) -> str:
