@@ -14,7 +14,7 @@ from whygpu.intake.count import AttentionKind, transformer
 from whygpu.intake.families import ALIKE, FAMILIES, NESTED, Family
 from whygpu.intake.hf_convolutional import CONVOLUTIONAL, read_convolutional
 from whygpu.intake.hf_sizes import Described, architecture, describe
-from whygpu.intake.hf_vision import TWIN_TOWERS, read_twins, read_vision
+from whygpu.intake.hf_vision import TWIN_TOWERS, coming_to, read_twins, read_vision
 from whygpu.intake.layer_pattern import LISTS
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
@@ -37,13 +37,13 @@ def from_hf_config(
     if len(data) > MOST_KEYS:
         return None, [IntakeProblem(at, f"has {len(data)} keys, more than the {MOST_KEYS} a configuration may have")]
     if class_of(data):
-        return from_component(data, at, name=name, parameters=parameters)
+        return _as_given(from_component(data, at, name=name, parameters=parameters), parameters)
     outer = Reader(data, at)
     outer_type = outer.text("model_type")
     if outer_type in CONVOLUTIONAL:
-        return read_convolutional(outer, outer_type, name or _name(outer))
+        return _as_given(read_convolutional(outer, outer_type, name or _name(outer)), parameters)
     if outer_type in TWIN_TOWERS:
-        return read_twins(outer, TWIN_TOWERS[outer_type], name or _name(outer))
+        return _as_given(read_twins(outer, TWIN_TOWERS[outer_type], name or _name(outer)), parameters)
     reader = _language_model(outer)
     model_type = reader.text("model_type")
     family = FAMILIES.get(ALIKE.get(model_type, model_type))
@@ -52,7 +52,7 @@ def from_hf_config(
     family = _as_saved(reader, family)
     name = name or _name(outer)
     if family.kind == "vit":
-        return read_vision(reader, family, name)
+        return _as_given(read_vision(reader, family, name), parameters)
     missing = _missing(reader, family)
     if missing:
         mend = f"{_still_said(reader)}give the sizes as a mapping instead, or at least parameters"
@@ -70,6 +70,15 @@ def from_hf_config(
         return None, outer.problems
     _say_what_is_left_out(outer, reader)
     return _shape(described, family, name, (parameters, active_parameters)), outer.problems
+
+
+def _as_given(read: IntakeResult, parameters: int) -> IntakeResult:
+    """What was read, with the parameters that were given instead of the count."""
+    shape, problems = read
+    if shape is None or not parameters:
+        return read
+    assumed = tuple(word for word in shape.assumed if word != "parameters")
+    return replace(coming_to(shape, parameters), assumed=assumed), problems
 
 
 def _as_saved(reader: Reader, family: Family) -> Family:

@@ -120,7 +120,7 @@ def read_twins(outer: Reader, towers: tuple[str, str], name: str) -> IntakeResul
     if architecture(outer) == "StableDiffusionSafetyChecker":
         # The tower of images alone, projected, with 17 unwanted concepts, 3 of special care, and a threshold for each.
         total = shape.parameters + shape.hidden_size * width + 20 * width + 20
-        return replace(shape, parameters=total, active_parameters=total, trained_parameters=total), outer.problems
+        return coming_to(shape, total), outer.problems
     hidden = described.sizes.hidden
     # SigLIP projects texts alone, and learns a scale and a bias; CLIP projects both, and learns a scale.
     ends = (
@@ -128,4 +128,9 @@ def read_twins(outer: Reader, towers: tuple[str, str], name: str) -> IntakeResul
     )
     total = shape.parameters + transformer(described.sizes, FAMILIES[towers[0]]).parameters + ends
     outer.complain("text_config", "counts as held in memory; the operations are those of an image", "", "warning")
-    return replace(shape, parameters=total, active_parameters=total, trained_parameters=total), outer.problems
+    return coming_to(shape, total), outer.problems
+
+
+def coming_to(shape: ModelShape, total: int) -> ModelShape:
+    """The shape with so many parameters, all of which every sample passes through and training trains."""
+    return replace(shape, parameters=total, active_parameters=total, trained_parameters=total, parts=())

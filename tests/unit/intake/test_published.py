@@ -25,6 +25,15 @@ def test_parameters_and_cache_are_as_published(row: dict[str, Any]) -> None:
         assert shape.kv_elements_per_token() == math.prod(row["cache"])
 
 
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["repository"]))
+def test_given_parameters_stand_instead_of_the_count(row: dict[str, Any]) -> None:
+    shape, problems = from_hf_config(row["config"], parameters=123_456_789)
+    assert shape is not None, problems
+    assert shape.parameters == sum(part.parameters for part in shape.parts) == 123_456_789
+    assert shape.active_parameters <= shape.parameters
+    assert "parameters" not in shape.assumed
+
+
 def test_every_family_is_covered() -> None:
     families = " ".join(row["family"] for row in ROWS)
     wanted = ("MHA", "GQA", "MQA", "MLA", "sliding window", "hybrid", "state space", "tied embeddings", "mixture",
