@@ -108,6 +108,8 @@ class Plan:
     memory: Memory
     speed: Mapping[str, Range | None]
     cost: Cost | None
+    unpriced: str | None
+    """Why there is no cost; None where there is."""
     verdicts: tuple[PlanVerdict, ...]
     rank: int | None
     unverified: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ class Reference:
     where: str | None
     as_of: str | None
     place: Place
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A named thing of a catalogue as plain data; ``sources`` are all that it cites."""
+    """A named thing of a catalogue as plain data; ``sources`` are all that it cites.
+
+    ``figures``: the fields that say more than their value (``{is: ..., source: ...}``).
+    """
 
     id: str
     name: str
@@ -54,6 +58,9 @@ class Entry:
     data: Mapping[str, Any]
     sources: tuple[str, ...]
     place: Place
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    own_sources: tuple[str, ...] = ()
+    """The sources of the entry itself, which hold for every value that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,9 @@ class Accelerator:
     vendor: str
     figures: Mapping[str, Figure]
     place: Place
+    note: str | None = None
+    unpriced: str | None = None
+    """Why no price of it is known, where somebody looked."""
 
     def number(self, name: str) -> float | None:
         """The figure as a number; None where it is not given or absent."""
@@ -118,6 +128,19 @@ class Offering:
     suspect: str | None
     note: str | None
     place: Place
+    vcpu: float | None = None
+    ram_gib: float | None = None
+    statistic: str | None = None
+    """Which of several prices it is, where the source condenses them."""
+    claims: tuple[str, ...] = ()
+    """Its sources where all are claims of the source documents: it is their word, and no provider's list."""
+
+    @property
+    def never_used(self) -> str | None:
+        """Why no plan is priced by it; None where plans may be."""
+        if self.suspect is not None:
+            return self.suspect
+        return "a document's own figure, of no known day" if self.claims and self.as_of is None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +154,7 @@ class Purchase:
     as_of: str | None
     source: tuple[str, ...]
     place: Place
+    note: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

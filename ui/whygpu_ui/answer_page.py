@@ -118,7 +118,7 @@ def _speed(plan: Plan) -> str:
 def _cost(plan: Plan) -> str:
     cost = plan.cost
     if cost is None:
-        return "Cost: no price known"
+        return literal(f"Cost: no price known: {plan.unpriced}")
     where = ", ".join(filter(None, (cost.provider, cost.region, f"read {cost.as_of}" if cost.as_of else "undated")))
     total = f", {show(cost.usd_total, 'USD')} for the job" if cost.usd_total is not None else ""
     return literal(

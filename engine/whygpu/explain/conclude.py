@@ -36,6 +36,7 @@ from whygpu.explain.conditions import Judge
 from whygpu.explain.record import Recorder
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
 from whygpu.phases import LIFE_KEYS
+from whygpu.plans.price import price_list
 from whygpu.quantity import GIB, MIB
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Conclusion:
         self.consultation = self._c = consultation
         self._knowledge = consultation.knowledge
         self._rules = self._knowledge.rule_by_id
+        self._prices = price_list(self._knowledge, consultation.answers)
 
     @cached_property
     def _ids(self) -> list[str]:
@@ -154,6 +156,7 @@ class Conclusion:
         card, split, need = item.accelerator, item.split, item.memory
         mib = card.number("usable_mib")
         usable = math.nan if mib is None else mib * MIB
+        cost = self._cost(index)
         return Plan(
             id=self._ids[index],
             accelerator=AcceleratorName(card.id, card.name, card.family, card.vendor, card.number("marketing_gb"), mib),
@@ -180,7 +183,8 @@ class Conclusion:
                 verdict=need.verdict(usable),
             ),
             speed=self._speed(index),
-            cost=self._cost(index),
+            cost=cost,
+            unpriced=self._prices.why_none(card.id) if cost is None else None,
             verdicts=tuple(self._verdicts(index)),
             rank=rank,
             unverified=bool(self._c.unverified[index]),

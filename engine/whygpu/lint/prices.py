@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date
 from statistics import median
 from typing import TYPE_CHECKING
 
-from whygpu.plans.price import PriceList
+from whygpu.plans.price import PriceList, fresh_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,9 +72,9 @@ def _has_cheaper(offering: Offering, members: Iterable[Offering]) -> bool:
 def stale_prices(knowledge: Knowledge, today: date | None = None) -> Iterator[Finding]:
     """Cards whose price, as plans take it, is older than passes for today's or of no known day: once for each file."""
     catalogue = knowledge.catalogue
-    if "price-fresh-days" not in catalogue.coefficients:
+    most_days = fresh_days(catalogue)
+    if math.isnan(most_days):
         return
-    most_days = catalogue.coefficients.pick("price-fresh-days", {}).high
     now = today or date.today()
     prices = PriceList(catalogue)
     files: dict[str, list[Offering]] = {}
@@ -96,19 +97,20 @@ def _is_stale(as_of: str | None, today: date, most_days: float) -> bool:
 
 
 def unpriced(knowledge: Knowledge) -> Iterator[Finding]:
-    """Accelerators that nothing says the price of, to rent or to buy: one finding for each file."""
+    """Accelerators that nothing says the price of, to rent or to buy, nor why: one finding for each file."""
     catalogue = knowledge.catalogue
     priced = {item.accelerator for item in catalogue.offerings if item.suspect is None}
     priced |= {item.accelerator for item in catalogue.purchases}
     files: dict[str, list[tuple[str, Place]]] = {}
     for card in catalogue.accelerators.values():
-        if card.id not in priced:
+        if card.id not in priced and card.unpriced is None:
             files.setdefault(card.place.file, []).append((card.id, card.place))
     for found in files.values():
         yield (
             found[0][1],
             f"no price to rent or buy is known of {_listed([name for name, _ in found])}",
-            "add an offering or a purchase: a plan of a card without a price ranks below priced ones",
+            "add an offering or a purchase, or say with 'unpriced:' why none is known: a plan of a card without a price "
+            "ranks below priced ones",
         )
 
 

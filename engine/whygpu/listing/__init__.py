@@ -1,6 +1,7 @@
 """The catalogues as rows of plain values: listed, searched, filtered, sorted, and one entry whole."""
 
 from whygpu.listing.condition import where
+from whygpu.listing.documents import listed_beside
 from whygpu.listing.rows import SECTIONS, Listing, Row, Section, listing
 from whygpu.listing.select import column_of, find, keep_offerings, ordered
 from whygpu.listing.whole import Fact, Source, Whole, sources_of, whole, why_no_price
@@ -16,6 +17,7 @@ __all__ = [
     "column_of",
     "find",
     "keep_offerings",
+    "listed_beside",
     "listing",
     "ordered",
     "sources_of",

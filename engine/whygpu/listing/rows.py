@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
 from whygpu.catalogue import fold
+from whygpu.listing.documents import listed_beside
 from whygpu.plans.price import PriceList
 from whygpu.quantity import GIB, MIB
 
@@ -106,6 +107,7 @@ def _offerings(knowledge: Knowledge) -> Listing:
     catalogue = knowledge.catalogue
     rows: list[Row] = []
     for item in catalogue.offerings:
+        listed = listed_beside(catalogue, item)
         values: dict[str, Plain | None] = {
             "id": item.id,
             "accelerator": item.accelerator,
@@ -118,13 +120,18 @@ def _offerings(knowledge: Knowledge) -> Listing:
             "region": item.region,
             "instance": item.instance,
             "as_of": item.as_of,
+            "vcpu": item.vcpu,
+            "ram_gib": item.ram_gib,
+            "statistic": item.statistic,
             "suspect": item.suspect,
+            "document": ", ".join(item.claims) or None,
+            "listed_usd_per_hour": None if listed is None else listed.usd_per_hour,
             "note": item.note,
         }
         card = catalogue.accelerators[item.accelerator]
         words = (item.id, item.provider, card.id, card.name, item.instance or "", item.region or "")
         rows.append(Row(item.id, values, item.source, item.place, fold(" ".join(words))))
-    units = {"usd_per_hour": "USD/hour", "usd_per_card": "USD/hour"}
+    units = dict.fromkeys(("usd_per_hour", "usd_per_card", "listed_usd_per_hour"), "USD/hour") | {"ram_gib": "GiB"}
     return Listing("offerings", tuple(rows[0].values) if rows else (), tuple(rows), units)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whygpu.catalogue import Accelerator, Entry, Figure, Offering
+from whygpu.listing.documents import listed_beside
 from whygpu.plans.price import PriceList
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Source:
     title: str
     where: str | None
     as_of: str | None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Whole:
     """What a plan with one of the accelerator pays, unless the answers restrict providers or kinds of price."""
     unpriced: str | None = None
     """Why it has no such price."""
+    listed: Mapping[str, Offering | None] = field(default_factory=dict)
+    """For each offering that is a document's word (by id): what its provider lists for the same."""
 
 
 def whole(knowledge: Knowledge, section: Section, identifier: str) -> Whole:
@@ -76,7 +80,7 @@ def sources_of(knowledge: Knowledge, ids: Iterable[str]) -> tuple[Source, ...]:
 def _source(knowledge: Knowledge, identifier: str) -> Source:
     reference = knowledge.catalogue.references.get(identifier)
     if reference is not None:
-        return Source(identifier, reference.title, reference.where, reference.as_of)
+        return Source(identifier, reference.title, reference.where, reference.as_of, reference.note)
     claim = knowledge.claims.get(identifier)
     document = knowledge.documents[claim.document if claim is not None else identifier]
     return Source(identifier, document.title, claim.says if claim is not None else None, document.date)
@@ -84,12 +88,13 @@ def _source(knowledge: Knowledge, identifier: str) -> Source:
 
 def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
     catalogue = knowledge.catalogue
-    facts = [_plain_fact("family", card.family, (), card.place), _plain_fact("vendor", card.vendor, (), card.place)]
+    said = {"family": card.family, "vendor": card.vendor, "note": card.note}
+    facts = [_plain_fact(name, text, (), card.place) for name, text in said.items() if text is not None]
     for name, figure in card.figures.items():
         facts.append(Fact(name, knowledge.vocabulary[f"gpu.{name}"].unit, figure))
     offerings = sorted(
         catalogue.offerings_by_accelerator.get(card.id, ()),
-        key=lambda item: (item.suspect is not None, item.price_kind, item.usd_per_hour / item.count, item.id),
+        key=lambda item: (item.never_used is not None, item.price_kind, item.usd_per_hour / item.count, item.id),
     )
     purchases = tuple(item for item in catalogue.purchases if item.accelerator == card.id)
     price = PriceList(catalogue).price(card.id, 1, 1)
@@ -108,28 +113,21 @@ def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
         purchases,
         price,
         why_no_price(catalogue, card.id) if price is None else None,
+        {item.id: listed_beside(catalogue, item) for item in offerings if item.claims},
     )
 
 
 def why_no_price(catalogue: Catalogue, accelerator: str) -> str:
     """Why a plan with the accelerator has no price under the usual restrictions (on demand, any provider)."""
-    offerings = catalogue.offerings_by_accelerator.get(accelerator, ())
-    bought = any(item.accelerator == accelerator for item in catalogue.purchases)
-    if not offerings:
-        return "nobody is known to rent it out" + (", it is known only what it costs to buy" if bought else "")
-    usable = [item for item in offerings if item.suspect is None]
-    if not usable:
-        return "every price of it is suspect"
-    kinds = sorted({item.price_kind for item in usable})
-    if "on-demand" not in kinds:
-        return f"its prices are {' and '.join(kinds)} only: allow them with 'price_kinds'"
-    return "it is rented only in machines of several"
+    return PriceList(catalogue).why_none(accelerator)
 
 
 def _model(knowledge: Knowledge, entry: Entry) -> Whole:
     hidden = ("id", "name", "aliases", "source")
     facts = tuple(
-        _plain_fact(name, _shown(value), entry.sources, entry.place)
+        Fact(name, None, entry.figures[name])
+        if name in entry.figures
+        else _plain_fact(name, _shown(value), entry.own_sources, entry.place)
         for name, value in entry.data.items()
         if name not in hidden and value is not None
     )
@@ -163,13 +161,21 @@ def _offering(knowledge: Knowledge, item: Offering) -> Whole:
         "region": item.region,
         "instance": item.instance,
         "as_of": item.as_of,
+        "vcpu": item.vcpu,
+        "ram_gib": item.ram_gib,
+        "statistic": item.statistic,
         "suspect": item.suspect,
+        "document": ", ".join(item.claims) or None,
         "note": item.note,
     }
-    facts = tuple(
-        _plain_fact(name, value, item.source, item.place) for name, value in values.items() if value is not None
-    )
-    return Whole("offerings", item.id, item.id, (), item.place, facts, sources_of(knowledge, item.source))
+    facts = [_plain_fact(name, value, item.source, item.place) for name, value in values.items() if value is not None]
+    cited = list(item.source)
+    listed = listed_beside(knowledge.catalogue, item)
+    if listed is not None:
+        facts.append(_plain_fact("listed_usd_per_hour", listed.usd_per_hour, listed.source, listed.place))
+        facts.append(_plain_fact("listed_as_of", listed.as_of or "no date", listed.source, listed.place))
+        cited += listed.source
+    return Whole("offerings", item.id, item.id, (), item.place, tuple(facts), sources_of(knowledge, cited))
 
 
 def _plain_fact(name: str, value: Plain, sources: tuple[str, ...], place: Place) -> Fact:

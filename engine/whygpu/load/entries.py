@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from collections.abc import Mapping as ReadOnly
 
+    from whygpu.catalogue import Figure
     from whygpu.load.facts import FactReader
 
 _ROW = MappingProxyType({**MODEL, "like": TEXT})
@@ -120,7 +121,24 @@ def _read(
             MappingProxyType(data),
             tuple(dict.fromkeys(cited)),
             fields.node.place,
+            MappingProxyType(_figures(fields, reader)),
+            _own_sources(fields),
         )
+    return found
+
+
+def _own_sources(fields: Fields) -> tuple[str, ...]:
+    return tuple(item.text.strip() for item in fields.text_nodes("source"))
+
+
+def _figures(fields: Fields, reader: FactReader) -> dict[str, Figure]:
+    """The fields of an entry written as ``{is: ..., source: ...}``: who says so, who disagrees, and why."""
+    found: dict[str, Figure] = {}
+    for key, node in fields.node.items.items():
+        if isinstance(node, Mapping) and "is" in node.items:
+            figure = reader.figure(node, f"'{key}' of {fields.what}", _own_sources(fields))
+            if figure is not None:
+                found[key] = figure
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from whygpu.errors import Problem
     from whygpu.knowledge import NameSpec
-
-_FIGURE_KEYS = frozenset({"is", "absent", "source", "estimate", "because", "others"})
 
 
 class FactReader:
@@ -70,8 +69,8 @@ class FactReader:
                 where=fields.text("where"),
                 as_of=fields.date("as_of", required=True),
                 place=fields.node.place,
+                note=fields.text("note"),
             )
-            fields.text("note")
             fields.done()
         return found
 
@@ -161,12 +160,13 @@ class FactReader:
             aliases = fields.texts("aliases")
             family = fields.text("family", required=True) or name
             vendor = fields.text("vendor", required=True) or ""
-            fields.text("note")
-            figures = self._figures(fields, {"id", "name", "aliases", "family", "vendor", "note"})
+            note, unpriced = fields.text("note"), fields.text("unpriced")
+            figures = self._figures(fields, {"id", "name", "aliases", "family", "vendor", "note", "unpriced"})
             for key, figure in figures.items():
                 self._check_attribute(fields, key, figure, gpu_names)
+            figures |= _implied_lacks(figures)
             found[identifier] = Accelerator(
-                identifier, name, aliases, family, vendor, MappingProxyType(figures), fields.node.place
+                identifier, name, aliases, family, vendor, MappingProxyType(figures), fields.node.place, note, unpriced
             )
         return found
 
@@ -191,6 +191,17 @@ class FactReader:
                 f"'{key}' of {fields.what} must be a {spec.kind}{allowed}, not {figure.value!r}",
                 did_you_mean(str(figure.value), spec.values),
             )
+
+
+def _implied_lacks(figures: dict[str, Figure]) -> dict[str, Figure]:
+    """The figures that cannot be there, given what is written: the speed of no link, CUDA cores without CUDA."""
+    found: dict[str, Figure] = {}
+    link, software = figures.get("link"), figures.get("software")
+    if link is not None and link.value == "none":
+        found |= dict.fromkeys(("link_gb_s", "link_cards"), link)
+    if software is not None and software.value != "cuda":
+        found |= dict.fromkeys(("compute_capability", "cuda_cores"), software)
+    return {name: replace(figure, value=None, absent=True) for name, figure in found.items() if name not in figures}
 
 
 def fits(spec: NameSpec, value: Plain | tuple[Plain, ...]) -> bool:

@@ -57,9 +57,7 @@ def read_offerings(
         sources = reader.sources(fields, required=True)
         region, instance = fields.text("region"), fields.text("instance")
         as_of, suspect, note = fields.date("as_of"), fields.text("suspect"), fields.text("note")
-        fields.text("statistic")
-        fields.number("vcpu")
-        fields.number("ram_gib")
+        statistic, vcpu, ram_gib = fields.text("statistic"), fields.number("vcpu"), fields.number("ram_gib")
         fields.done()
         if usd is not None and usd <= 0:
             problem(
@@ -88,6 +86,10 @@ def read_offerings(
                 suspect,
                 note,
                 fields.node.place,
+                vcpu,
+                ram_gib,
+                statistic,
+                () if any(name in reader.references for name in sources) else sources,
             )
 
 
@@ -98,7 +100,7 @@ def read_purchases(reader: FactReader, accelerators: dict[str, Accelerator]) -> 
         kind = fields.choice("kind", PURCHASE_KINDS, required=True)
         as_of = fields.date("as_of")
         sources = reader.sources(fields, required=True)
-        fields.text("note")
+        note = fields.text("note")
         fields.done()
         if accelerator and usd and kind:
-            yield Purchase(identifier, accelerator, usd, kind, as_of, sources, fields.node.place)
+            yield Purchase(identifier, accelerator, usd, kind, as_of, sources, fields.node.place, note)

@@ -15,6 +15,8 @@ from whygpu.language import values as v
 from whygpu.plans.enumerate import cards_of
 from whygpu.quantity import GIB
 
+from whygpu.plans.price import fresh_days
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -60,6 +62,7 @@ PLAN_NAMES = (
     "plan.provider_class",
     "plan.providers",
     "plan.price_age_days",
+    "plan.price_fresh_days",
 )
 GPU_NAMES = ("gpu.id", "gpu.name", "gpu.family", "gpu.vendor", "gpu.usable_gib")
 _UNITS_OF_WORK = {
@@ -225,3 +228,4 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
     dates = ["NaT" if price is None or price.offering.as_of is None else price.offering.as_of for price in costs.prices]
     ages = (today - np.array(dates, dtype="datetime64[D]")).astype("timedelta64[D]")
     numbers("price_age_days", np.where(np.isnat(ages), np.nan, ages.astype(np.float64)))
+    numbers("price_fresh_days", np.full(len(ages), fresh_days(knowledge.catalogue)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -26,6 +27,12 @@ class Price:
 
 
 Restriction = tuple[str, ...] | None
+
+
+def fresh_days(catalogue: Catalogue) -> float:
+    """The age in days up to which a price passes as today's; NaN where the knowledge base does not say."""
+    found = "price-fresh-days" in catalogue.coefficients
+    return catalogue.coefficients.pick("price-fresh-days", {}).high if found else math.nan
 
 
 def price_list(knowledge: Knowledge, answers: Answers) -> PriceList:
@@ -69,6 +76,32 @@ class PriceList:
             self._found[key] = self._price(accelerator, shard, replicas)
         return self._found[key]
 
+    def why_none(self, accelerator: str) -> str:
+        """Why plans with the accelerator have no price: what is known of it, and which restriction rules it out."""
+        offerings = self._catalogue.offerings_by_accelerator.get(accelerator, ())
+        if not offerings:
+            return self._nobody(accelerator)
+        usable = [item for item in offerings if item.never_used is None]
+        if not usable:
+            return "every price of it is suspect"
+        kinds = sorted({item.price_kind for item in usable})
+        if not self._kinds & set(kinds):
+            return f"its prices are {' and '.join(kinds)} only: allow them with 'price_kinds'"
+        allowed = [item for item in usable if self._allows(item)]
+        if not allowed:
+            renters = sorted({item.provider for item in usable if item.price_kind in self._kinds})
+            more = f" and {len(renters) - 5} more" if len(renters) > 5 else ""
+            return f"nobody that the answers allow rents it out; others do: {', '.join(renters[:5])}{more}"
+        sizes = sorted({item.count for item in allowed})
+        return f"it is rented only in machines of {' or '.join(str(size) for size in sizes)}"
+
+    def _nobody(self, accelerator: str) -> str:
+        card = self._catalogue.accelerators.get(accelerator)
+        if card is not None and card.unpriced is not None:
+            return card.unpriced
+        bought = any(item.accelerator == accelerator for item in self._catalogue.purchases)
+        return "nobody is known to rent it out" + (", it is known only what it costs to buy" if bought else "")
+
     def _price(self, accelerator: str, shard: int, replicas: int) -> Price | None:
         allowed = [item for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()) if self._allows(item)]
         usual = [item for item in allowed if self._class(item) != "marketplace"]
@@ -89,7 +122,7 @@ class PriceList:
 
     def _allows(self, offering: Offering) -> bool:
         return (
-            offering.suspect is None
+            offering.never_used is None
             and offering.price_kind in self._kinds
             and (self._providers is None or offering.provider in self._providers)
             and (self._classes is None or self._class(offering) in self._classes)

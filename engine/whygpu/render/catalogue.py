@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from whygpu.catalogue import Offering
 from whygpu.quantity import show
 from whygpu.render.style import Style
 from whygpu.render.table import table, wrapped
@@ -15,7 +16,7 @@ from whygpu.render.table import table, wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from whygpu.catalogue import Figure, Offering, Plain, Purchase
+    from whygpu.catalogue import Figure, Plain, Purchase
     from whygpu.listing import Fact, Listing, Row, Source, Whole
 
 USUAL = {
@@ -186,24 +187,40 @@ def _price_lines(entry: Whole, style: Style) -> list[str]:
         lines.append(f"  a plan with one pays {_usd(entry.price.usd_per_hour)}/hour ({of}: {entry.price.offering.id})")
     elif entry.unpriced is not None:
         lines.append(f"  a plan has no hourly price: {entry.unpriced}")
-    lines += [f"  {_offering_line(item)}" for item in entry.offerings[:_MOST_PRICES]]
-    if len(entry.offerings) > _MOST_PRICES:
-        more = len(entry.offerings) - _MOST_PRICES
+    stated = [item for item in entry.offerings if item.claims]
+    listed = [item for item in entry.offerings]
+    lines += [f"  {_offering_line(item)}" for item in listed[:_MOST_PRICES]]
+    if len(listed) > _MOST_PRICES:
+        more = len(listed) - _MOST_PRICES
         lines.append(f"  and {more} more: whygpu catalogue offerings --accelerator {entry.id}")
     lines += [f"  {_purchase_line(item)}" for item in entry.purchases]
+    if stated:
+        lines += [
+            "",
+            style.strong("What documents say"),
+            *(_stated_line(item, entry.listed[item.id]) for item in stated),
+        ]
     return lines
+
+
+def _stated_line(item: Offering, listed: Offering | None) -> str:
+    what = f"{item.instance or item.accelerator} at {item.provider}"
+    of = "" if item.count == 1 else f" for {item.count}"
+    beside = "the provider lists none" if listed is None else f"the provider's list has {_offering_line(listed)}"
+    return f"  {what} {_usd(item.usd_per_hour)}/hour{of} [{', '.join(item.claims)}]; {beside}"
 
 
 def _offering_line(item: Offering) -> str:
     where = f"{item.provider} {item.region}" if item.region else item.provider
     of = "" if item.count == 1 else f" for {item.count}"
-    suspect = f"; never used: {item.suspect}" if item.suspect else ""
+    suspect = f"; never used: {item.never_used}" if item.never_used else ""
     cited = ", ".join(item.source)
     return f"{_usd(item.usd_per_hour)}/hour{of}, {item.price_kind}, {where}, {_dated(item.as_of)} [{cited}]{suspect}"
 
 
 def _purchase_line(item: Purchase) -> str:
-    return f"{_usd(item.usd)} to buy, {item.kind}, {_dated(item.as_of)} [{', '.join(item.source)}]"
+    note = f"; {item.note}" if item.note else ""
+    return f"{_usd(item.usd)} to buy, {item.kind}, {_dated(item.as_of)} [{', '.join(item.source)}]{note}"
 
 
 def _usd(amount: float) -> str:
@@ -226,6 +243,11 @@ def whole_data(entry: Whole) -> dict[str, Any]:
     }
     if entry.section == "accelerators":
         found["offerings"] = [_price_data(item) for item in entry.offerings]
+        found["documents"] = [
+            _price_data(item) | {"listed": None if (own := entry.listed[item.id]) is None else _price_data(own)}
+            for item in entry.offerings
+            if item.claims
+        ]
         found["purchases"] = [_price_data(item) for item in entry.purchases]
         found["usd_per_hour"] = None if entry.price is None else entry.price.usd_per_hour
         found["unpriced"] = entry.unpriced
@@ -247,11 +269,15 @@ def _figure_data(figure: Figure) -> dict[str, Any]:
 def _price_data(item: Offering | Purchase) -> dict[str, Any]:
     data = asdict(item)
     data["sources"] = list(data.pop("source"))
+    if isinstance(item, Offering):
+        data |= {"claims": list(item.claims), "never_used": item.never_used}
     return {**data, "place": str(item.place)}
 
 
 def _sources_data(sources: Iterable[Source]) -> dict[str, Any]:
-    return {item.id: {"title": item.title, "where": item.where, "as_of": item.as_of} for item in sources}
+    return {
+        item.id: {"title": item.title, "where": item.where, "as_of": item.as_of, "note": item.note} for item in sources
+    }
 
 
 def json_text(data: dict[str, Any]) -> str:

@@ -121,7 +121,7 @@ class _Text:
     def _cost(self) -> Iterator[str]:
         cost = self._plan.cost
         if cost is None:
-            yield "Cost: no price known."
+            yield f"Cost: no price known: {self._plan.unpriced}."
             return
         dated = f"read {cost.as_of}" if cost.as_of else "undated"
         where = ", ".join(part for part in (cost.price_kind, cost.provider, cost.region, dated) if part)

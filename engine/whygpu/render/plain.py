@@ -126,6 +126,7 @@ def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
             for name, band in plan.speed.items()
         },
         "cost": None if plan.cost is None else _plain(asdict(plan.cost)),
+        "unpriced": plan.unpriced,
         "verdicts": [
             {
                 "criterion": item.criterion,

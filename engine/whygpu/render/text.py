@@ -106,7 +106,9 @@ class TextRenderer:
         speeds = [f"{label} {_range(plan, name, unit)}" for name, label, unit in _speeds(plan)]
         if speeds:
             yield from self._wrap("Speed: " + "; ".join(speeds) + ".", "  ", "")
-        if plan.cost is not None:
+        if plan.cost is None:
+            yield from self._wrap(f"Cost: no price known: {plan.unpriced}.", "  ", "")
+        else:
             where = ", ".join(
                 part
                 for part in (
