@@ -121,7 +121,7 @@ def test_one_card_whole_as_text(capsys: Capture) -> None:
     assert "the hardware lacks it" in out
     assert "\x1b" not in out
     nobody = _out(capsys, "accelerators", "h20")
-    assert "a plan has no hourly price: nobody is known to rent it out" in nobody
+    assert "a plan has no hourly price: no provider in the price lists rents it out" in nobody
 
 
 @pytest.mark.parametrize(("section", "identifier"), [("offerings", "aws-g4dn-xlarge"), ("models", "llama-3.1-8b")])

@@ -49,7 +49,7 @@ def _silicon(card: Accelerator) -> Hashable:
 
 
 def _memory_kind(card: Accelerator) -> Hashable:
-    word = re.match("[a-z]*", card.text("memory_type") or "")
+    word = re.match(r"[a-z]*\d*", card.text("memory_type") or "")
     return card.vendor, card.text("class"), word.group() if word else ""
 
 

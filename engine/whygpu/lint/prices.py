@@ -109,8 +109,8 @@ def unpriced(knowledge: Knowledge) -> Iterator[Finding]:
         yield (
             found[0][1],
             f"no price to rent or buy is known of {_listed([name for name, _ in found])}",
-            "add an offering or a purchase, or say with 'unpriced:' why none is known: a plan of a card without a price "
-            "ranks below priced ones",
+            "add an offering or a purchase, or say with 'unpriced:' why none is known: a plan of a card without a "
+            "price ranks below priced ones",
         )
 
 

@@ -13,9 +13,8 @@ from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.speed import FIGURES
 from whygpu.language import values as v
 from whygpu.plans.enumerate import cards_of
-from whygpu.quantity import GIB
-
 from whygpu.plans.price import fresh_days
+from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -161,6 +161,8 @@ def whole_text(entry: Whole, width: int, style: Style) -> str:
         lines += wrapped(f"{source.id}: {source.title}{dated}", width, "  ", "    ")
         if source.where:
             lines.append(style.faint(f"    {source.where}"))
+        if source.note:
+            lines += wrapped(source.note, width, "    ")
     return "\n".join(lines) + "\n"
 
 
@@ -188,7 +190,7 @@ def _price_lines(entry: Whole, style: Style) -> list[str]:
     elif entry.unpriced is not None:
         lines.append(f"  a plan has no hourly price: {entry.unpriced}")
     stated = [item for item in entry.offerings if item.claims]
-    listed = [item for item in entry.offerings]
+    listed = [item for item in entry.offerings if not item.claims]
     lines += [f"  {_offering_line(item)}" for item in listed[:_MOST_PRICES]]
     if len(listed) > _MOST_PRICES:
         more = len(listed) - _MOST_PRICES
@@ -206,8 +208,9 @@ def _price_lines(entry: Whole, style: Style) -> list[str]:
 def _stated_line(item: Offering, listed: Offering | None) -> str:
     what = f"{item.instance or item.accelerator} at {item.provider}"
     of = "" if item.count == 1 else f" for {item.count}"
+    unused = "; never used" if item.never_used else ""
     beside = "the provider lists none" if listed is None else f"the provider's list has {_offering_line(listed)}"
-    return f"  {what} {_usd(item.usd_per_hour)}/hour{of} [{', '.join(item.claims)}]; {beside}"
+    return f"  {what} {_usd(item.usd_per_hour)}/hour{of} [{', '.join(item.claims)}]; {beside}{unused}"
 
 
 def _offering_line(item: Offering) -> str:

@@ -54,6 +54,25 @@ def usd(found: PriceList, shard: int = 1, replicas: int = 1) -> float | None:
     return None if price is None else price.usd_per_hour
 
 
+def test_why_there_is_none() -> None:
+    # the reasons that docs/catalogue.md lists
+    assert prices().why_none("a100") == "nobody is known to rent it out"
+    assert prices(offering("gpu-one", 1, suspect="old")).why_none("a100") == "every price of it is suspect"
+    assert prices(offering("gpu-one", 1, price_kind="spot")).why_none("a100").startswith("its prices are spot only")
+    restricted = prices(offering("gpu-one", 1), offering("big", 2), providers=("bazaar",))
+    assert restricted.why_none("a100") == "nobody that the answers allow rents it out; others do: big, gpu-one"
+    whole = prices(offering("big", 8, count=8))
+    assert whole.price("a100", 12, 1) is None
+    assert whole.why_none("a100") == "it is rented only in machines of 8"
+
+
+def test_an_undated_price_of_a_document_is_never_used() -> None:
+    stated = {"claims": ("griddly-12",)}
+    assert usd(prices(offering("gpu-one", 1, as_of=None, **stated))) is None
+    assert usd(prices(offering("gpu-one", 1, as_of=None))) == 1
+    assert usd(prices(offering("gpu-one", 1, **stated))) == 1
+
+
 def test_the_median_over_providers() -> None:
     assert usd(prices(offering("gpu-one", 1), offering("gpu-two", 5), offering("gpu-three", 2))) == 2
 
