@@ -116,7 +116,7 @@ def test_one_card_whole_as_text(capsys: Capture) -> None:
     assert "others say 125 TFLOPS [lightning-throughput]" in out
     assert "because: " in out
     assert "estimate: " in out
-    assert "never used: " in out
+    assert "; never used" in out
     assert "llm-analysis: llm-analysis GPU configurations, 2026-11-21" in out
     assert "the hardware lacks it" in out
     assert "\x1b" not in out
