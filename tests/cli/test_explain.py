@@ -166,7 +166,7 @@ def test_text_shows_verdict_memory_alternatives_reasons_and_assumptions(
         assert heading in text
     assert "rules/right-sizing.yaml:" in text
     assert "runpod-21: T4 and L4 are optimised for inference" in text
-    assert "because workload.low_concurrency is yes" in text  # a rule that rests on another rule's conclusion
+    assert "because workload.weighs_power is yes" in text  # a rule that rests on another rule's conclusion
     assert "\x1b[" not in text
 
 
