@@ -318,6 +318,10 @@ class _Reader:
             )
             return None
         if isinstance(node, Mapping):
+            task, spec = node.items.get("task"), self._knowledge.name_by_answer.get("task")
+            if isinstance(task, Scalar) and spec is not None and task.text not in spec.values:
+                near = did_you_mean(task.text, spec.values) or f"known: {', '.join(spec.values)}"
+                self._add(task, "bad-choice", f"'model.task' cannot be {kind_of(task)}", near)
             data = plain_data(node)
             return data if isinstance(data, dict) else None
         self._add(

@@ -190,7 +190,7 @@ class _Run:
             self._session.set(PHASE_OF_LIFE, known_value(answers.life))
         for key, value in answers.values.items():
             self._session.set(self._knowledge.name_by_answer[key].name, known_value(value))
-        if answers.model is not None and not isinstance(answers.model, str):
+        if answers.model is not None:  # what it is for and how large it is are asked before it
             self._shape(answers.model)
         for question in self._knowledge.questions:
             answered = question.id in answers.values or question.id in answers.places

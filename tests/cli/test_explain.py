@@ -229,6 +229,7 @@ def test_nothing_satisfies_the_constraints(run: Callable[..., subprocess.Complet
         (["accelerators=H1000"], ["there is no accelerator 'H1000'", "did you mean"]),
         (["model=llama-9"], ["there is no preset model 'llama-9'"]),
         (["model={parameters: -5}"], ["parameters"]),
+        (["model.parameters=8B", "model.task=vison"], ["'model.task' cannot be", "did you mean 'vision'?"]),
         (["nonsense"], ["is not key=value"]),
         (["budget_per_hour=1e400"], ["must be a number"]),
         (["phase=[a, b]"], ["must be one value"]),

@@ -42,6 +42,15 @@ def test_the_rules_own_tests_pass(kb: whygpu.KnowledgeBase) -> None:
     assert [str(problem) for problem in check_tests(kb.knowledge)] == []
 
 
+@pytest.mark.parametrize(
+    ("model", "task"),
+    [("stable-diffusion-xl", "image-generation"), ("whisper-large-v3", "speech"), ("yolo11m", "vision")],
+)
+def test_what_a_model_is_made_for_is_assumed_of_the_work(kb: whygpu.KnowledgeBase, model: str, task: str) -> None:
+    assumed = {item.answer: item.value for item in kb.advise({"model": model}).assumed}
+    assert assumed["task"] == task
+
+
 def test_a_changed_threshold_in_one_file_changes_the_answer(kb: whygpu.KnowledgeBase, tmp_path: Path) -> None:
     copy = tmp_path / "kb"
     shutil.copytree(ROOT / "kb", copy)

@@ -38,6 +38,7 @@ FUNCTIONS: dict[str, Signature] = {
 MODEL_NAMES = (
     "model.name",
     "model.kind",
+    "model.task",
     "model.parameters",
     "model.active_parameters",
     "model.layers",
@@ -123,6 +124,7 @@ def model_facts(shape: ModelShape) -> dict[str, float | str]:
     sizes: dict[str, float | str] = {
         "model.name": shape.name,
         "model.kind": shape.kind,
+        "model.task": shape.task,
         "model.parameters": float(shape.parameters),
         "model.active_parameters": float(shape.active_parameters),
         "model.layers": float(shape.layers),
