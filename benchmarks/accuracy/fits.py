@@ -33,7 +33,6 @@ def _setup(row: Row, subjects: Subjects) -> tuple[Setup, Split]:
             output_tokens=row["output_tokens"],
             concurrency=row["batch"],
             runtime="fastertransformer",
-            attention="eager",
         )
         return setup, Split(tensor=cards)
     if row["family"] == "litgpt-inference":

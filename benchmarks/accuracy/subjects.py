@@ -170,8 +170,8 @@ class Subjects:
 
     def held(self, estimate: MemoryEstimate, gpu: str | None) -> Held | None:
         """What is needed and what a named card has. Raises UnknownSubjectError where the card is not known."""
-        usable = self.card(gpu).number("usable_mib") if gpu else None
-        return Held(estimate.total, usable * 2**20) if usable else None
+        usable = self.catalogue.usable_bytes(self.card(gpu)) if gpu else math.nan
+        return None if math.isnan(usable) else Held(estimate.total, usable)
 
 
 def _shorter(name: str) -> tuple[str, ...]:

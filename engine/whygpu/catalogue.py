@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from whygpu.quantity import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -187,6 +190,22 @@ class Catalogue:
         for offering in self.offerings:
             found.setdefault(offering.accelerator, []).append(offering)
         return {name: tuple(items) for name, items in found.items()}
+
+    def usable_bytes(self, card: Accelerator) -> float:
+        """Memory that processes on the card can share: what the driver reports as total, less what driver and firmware
+        keep of it; NaN where it is not known.
+
+        They keep a fixed amount and a share of the memory (NVML, nvmlMemory_v2_t: `reserved`).
+        """
+        reported = card.number("usable_mib")
+        if reported is None:
+            return math.nan
+        words = {"software": card.text("software") or "", "class": card.text("class") or ""}
+        pick = self.coefficients.pick
+        kept = (
+            pick("driver-reserved-bytes", words).likely + pick("driver-reserved-share", words).likely * reported * MIB
+        )
+        return max(reported * MIB - kept, 0.0)
 
     def find_accelerators(self, text: str) -> tuple[str, ...]:
         """The ids that a text selects: an id or name alone, otherwise all that share the alias or family."""

@@ -12,7 +12,7 @@ from whygpu.checks.shape import GENERATIVE, TOKEN_KINDS
 from whygpu.errors import AnswerError, Place, Problem
 from whygpu.explain.conclude import Conclusion, conclude
 from whygpu.plans.columns import reckon_cost
-from whygpu.quantity import GIB, MIB
+from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -92,14 +92,15 @@ def estimate_of(consultation: Consultation) -> Estimate:
         return tuple(consultation.knowledge.sourced(reckonings, trains=setup.trains))
 
     costs = consultation.costs
+    usable = consultation.knowledge.catalogue.usable_bytes(candidate.accelerator)
     return Estimate(
         plan=Conclusion(consultation).at(0),
         model=work.shape.name,
         memory=sourced(candidate.memory.reckonings()),
         speed=sourced(item for item in speeds.reckonings(place) if math.isfinite(item.value)),
         cost=sourced(reckon_cost(costs, field, 0) if costs is not None else ()),
-        limits=tuple(_limits(candidate)),
-        reserved=_reserved(candidate),
+        limits=tuple(_limits(candidate, usable)),
+        reserved=_reserved(candidate, usable),
         checkpointing=setup.gradient_checkpointing if setup.trains else None,
         against=_against(advice),
         assumed=advice.assumed,
@@ -111,14 +112,9 @@ def _against(advice: Advice) -> tuple[Reason, ...]:
     return tuple(reason for rejection in advice.rejected for reason in rejection.because)
 
 
-def _usable_bytes(candidate: Candidate) -> float:
-    mib = candidate.accelerator.number("usable_mib")
-    return math.nan if mib is None else mib * MIB
-
-
-def _limits(candidate: Candidate) -> Iterator[Limit]:
+def _limits(candidate: Candidate, usable: float) -> Iterator[Limit]:
     """How far each size that the work has can grow."""
-    need, usable = candidate.memory, _usable_bytes(candidate)
+    need = candidate.memory
     setup, kind = candidate.setup, need.shape.kind
     sizes: tuple[Size, ...]
     if setup.trains:
@@ -130,9 +126,9 @@ def _limits(candidate: Candidate) -> Iterator[Limit]:
         yield Limit(size, value, int(getattr(setup, size)))
 
 
-def _reserved(candidate: Candidate) -> Reserved | None:
+def _reserved(candidate: Candidate, usable: float) -> Reserved | None:
     """What the runtime takes beside what is needed; None where it takes what it needs."""
-    need, setup, usable = candidate.memory, candidate.setup, _usable_bytes(candidate)
+    need, setup = candidate.memory, candidate.setup
     if setup.trains or setup.runtime not in _FILLING or need.shape.kind not in GENERATIVE or not math.isfinite(usable):
         return None
     taken = memory.reserved_bytes(usable, need.total, setup.runtime, need.coefficients)

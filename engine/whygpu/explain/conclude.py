@@ -37,7 +37,7 @@ from whygpu.explain.record import Recorder
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
 from whygpu.phases import LIFE_KEYS
 from whygpu.plans.price import price_list
-from whygpu.quantity import GIB, MIB
+from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -154,12 +154,13 @@ class Conclusion:
             raise ValueError("there are no plans")
         item = self._c.field_.candidate(index)
         card, split, need = item.accelerator, item.split, item.memory
-        mib = card.number("usable_mib")
-        usable = math.nan if mib is None else mib * MIB
+        usable = self._knowledge.catalogue.usable_bytes(card)
         cost = self._cost(index)
         return Plan(
             id=self._ids[index],
-            accelerator=AcceleratorName(card.id, card.name, card.family, card.vendor, card.number("marketing_gb"), mib),
+            accelerator=AcceleratorName(
+                card.id, card.name, card.family, card.vendor, *map(card.number, ("marketing_gb", "usable_mib"))
+            ),
             count=split.cards,
             nodes=split.nodes,
             format=item.setup.format.id,
@@ -179,7 +180,7 @@ class Conclusion:
                 total_gib=need.total / GIB,
                 low_gib=need.low / GIB,
                 high_gib=need.high / GIB,
-                usable_gib=None if mib is None else usable / GIB,
+                usable_gib=None if math.isnan(usable) else usable / GIB,
                 verdict=need.verdict(usable),
             ),
             speed=self._speed(index),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 from whygpu.catalogue import fold
 from whygpu.listing.documents import listed_beside
 from whygpu.plans.price import PriceList
-from whygpu.quantity import GIB, MIB
+from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.catalogue import Accelerator, Plain
+    from whygpu.catalogue import Accelerator, Catalogue, Plain
     from whygpu.errors import Place
     from whygpu.knowledge import Knowledge
 
@@ -71,7 +72,7 @@ def _accelerators(knowledge: Knowledge) -> Listing:
     rows: list[Row] = []
     for card in knowledge.catalogue.accelerators.values():
         price = prices.price(card.id, 1, 1)
-        values = {key: _figure(card, key) for key in specs}
+        values = {key: _figure(knowledge.catalogue, card, key) for key in specs}
         values["usd_per_hour"] = None if price is None else price.usd_per_hour
         figures = card.figures
         rows.append(
@@ -93,12 +94,12 @@ def _as_gib(key: str) -> str:
     return "usable_gib" if key == "usable_mib" else key
 
 
-def _figure(card: Accelerator, key: str) -> Plain | None:
+def _figure(catalogue: Catalogue, card: Accelerator, key: str) -> Plain | None:
     if key in ("id", "name", "family", "vendor"):
         return str(getattr(card, key))
     if key == "usable_gib":
-        usable = card.number("usable_mib")
-        return None if usable is None else usable * MIB / GIB
+        usable = catalogue.usable_bytes(card)
+        return None if math.isnan(usable) else usable / GIB
     figure = card.figures.get(key)
     return None if figure is None or isinstance(figure.value, tuple) else figure.value
 

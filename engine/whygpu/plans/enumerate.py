@@ -16,7 +16,6 @@ from whygpu.checks import speed
 from whygpu.checks.setup import CardKind, Device, Setup, Split, pcie_bytes_s
 from whygpu.checks.shape import TOKEN_KINDS
 from whygpu.checks.speed_columns import Band
-from whygpu.quantity import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -196,7 +195,7 @@ def cards_of(knowledge: Knowledge) -> Cards:
     kinds = tuple(dict.fromkeys(words))
     return Cards(
         cards,
-        column("usable_mib", MIB),
+        np.array([knowledge.catalogue.usable_bytes(card) for card in cards]),
         per_node.astype(np.int64),
         column("bandwidth_gb_s", 1e9),
         link,
