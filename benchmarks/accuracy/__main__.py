@@ -10,11 +10,13 @@ from __future__ import annotations
 import argparse
 import datetime
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from benchmarks.accuracy import fits, inference_memory, inference_speed, report, training_memory, training_speed
+from benchmarks.accuracy import fits, inference_memory, inference_speed, report, training_memory, training_speed, unseen
 from benchmarks.accuracy.plot import draw
-from benchmarks.accuracy.rows import KINDS, Compared, DataMissingError, LeftOut, Measurements, Outcome
+from benchmarks.accuracy.rows import KINDS, Compared, DataMissingError, LeftOut, Measurements, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects
 
 import whygpu
@@ -22,13 +24,16 @@ import whygpu
 ROOT = Path(__file__).parents[2]
 
 
-def compare(measurements: Measurements, subjects: Subjects) -> list[Outcome]:
-    """Every row of a compared kind, compared or left out."""
+def compare(measurements: Measurements, subjects: Subjects, families: frozenset[str] = frozenset()) -> list[Outcome]:
+    """Every row of a compared kind, or of some families of them, compared or left out."""
+    kinds: tuple[tuple[Callable[[Row, Subjects], Outcome], tuple[Row, ...]], ...] = (
+        (inference_memory.compare, measurements.inference_memory),
+        (training_memory.compare, measurements.training_memory),
+        (inference_speed.compare, measurements.inference_speed),
+        (training_speed.compare, measurements.training_speed),
+    )
     return [
-        *(inference_memory.compare(row, subjects) for row in measurements.inference_memory),
-        *(training_memory.compare(row, subjects) for row in measurements.training_memory),
-        *(inference_speed.compare(row, subjects) for row in measurements.inference_speed),
-        *(training_speed.compare(row, subjects) for row in measurements.training_speed),
+        compared(row, subjects) for compared, rows in kinds for row in rows if not families or row["family"] in families
     ]
 
 
@@ -45,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     except DataMissingError as missing:
         print(missing, file=sys.stderr)
         return 2
-    subjects = Subjects(whygpu.load(asked.kb))
+    subjects = Subjects(whygpu.load(asked.kb).knowledge.catalogue)
     outcomes = compare(measurements, subjects)
     compared = [outcome for outcome in outcomes if isinstance(outcome, Compared)]
     by_kind = {kind: rows for kind in KINDS if (rows := [row for row in compared if row.kind == kind])}
@@ -54,6 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         tuple(outcome for outcome in outcomes if isinstance(outcome, LeftOut)),
         tuple(fits.judge(row, subjects) for row in measurements.fits),
         measurements.other,
+        unseen.leave_out(compared, subjects, partial(compare, measurements)),
     )
     plot = asked.out.with_suffix(".svg")
     asked.out.write_text(report.markdown(done, datetime.date.today(), plot.name), encoding="utf-8")

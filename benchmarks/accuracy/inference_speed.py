@@ -113,15 +113,19 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
 
 
 def _batch_s(done: SpeedEstimate, prompts: int, output: int) -> Range:
-    """Seconds of a batch whose prompts are read together, then decoded in step; further prompts fill the stages."""
+    """Seconds of a batch whose prompts are read together, then decoded in step: the first token comes of the prompts.
+
+    Further prompts fill the stages, and are exchanged among the cards of a group with the first.
+    """
     work = done.work
     if not isinstance(work, InferenceWork):
         raise UnknownSubjectError("no request is estimated for such a model")
     columns = work.columns
-    cards = columns.tensor[0] * columns.pipeline[0]
-    further = (prompts - 1) * work.prefill_flops / (cards * columns.device.flops_s[0] * work.prefill_share[:, 0])
-    worst, likely, best = (float(value) for value in work.prefill_s[:, 0] + further + output * work.token_s[:, 0])
-    return Range(best, likely, worst)
+    tensor, setup, shape = columns.tensor, columns.setup, columns.shape
+    payload = setup.prompt_tokens * shape.hidden_size * setup.format.compute_bits / 8
+    exchanged = 2 * shape.layers * 2 * (tensor - 1) / tensor * payload / columns.wire().tensor_bytes_s
+    further = (prompts - 1) * ((work.prefill_compute_s + work.prefill_moved_s) / work.stages + exchanged)
+    return Band.of(work.prefill_s + further + (output - 1) * work.token_s).at(0)
 
 
 def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:

@@ -10,12 +10,11 @@ from typing import Any
 
 from benchmarks.accuracy.rows import Held
 
-import whygpu
 from whygpu import intake
-from whygpu.catalogue import Accelerator, fold
+from whygpu.catalogue import Accelerator, Catalogue, fold
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory import MemoryEstimate
-from whygpu.checks.setup import CardKind, Device, Format, Split, pcie_bytes_s
+from whygpu.checks.setup import HALF, CardKind, Device, Format, Split, pcie_bytes_s
 from whygpu.checks.shape import ModelShape
 
 MODELS = {  # as the tables write it, folded: the preset
@@ -85,12 +84,16 @@ class UnknownSubjectError(Exception):
 class Subjects:
     """Looks rows' names up in one knowledge base."""
 
-    def __init__(self, kb: whygpu.KnowledgeBase) -> None:
-        self.catalogue = kb.knowledge.catalogue
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
 
     @property
     def coefficients(self) -> Coefficients:
         return self.catalogue.coefficients
+
+    def with_coefficients(self, coefficients: Coefficients) -> Subjects:
+        """The same names, reckoned with by other coefficients."""
+        return Subjects(replace(self.catalogue, coefficients=coefficients))
 
     @cached_property
     def _presets(self) -> dict[str, Any]:
@@ -197,12 +200,17 @@ def untied(shape: ModelShape) -> ModelShape:
 
 def device(card: Accelerator, form: Format, network_bytes_s: float = math.nan) -> Device:
     """The card's rates for this format, as the plans have them; the network per card where a source states it."""
-    rate = next((value for name in form.rate if (value := card.number(name)) is not None), math.nan)
+
+    def rate(names: tuple[str, ...]) -> float:
+        return 1e12 * next((value for name in names if (value := card.number(name)) is not None), math.nan)
+
     link = card.text("link") or "none"
     generation, lanes = card.number("pcie_generation"), card.number("pcie_lanes")
     return Device.of(
         (card.number("bandwidth_gb_s") or math.nan) * 1e9,
-        rate * 1e12,
+        rate(form.rate),
+        half_flops_s=rate(HALF),
+        power_w=card.number("tdp_w") or math.nan,
         link_bytes_s=(card.number("link_gb_s") or 0.0) * 1e9 / 2 if link != "none" else 0.0,
         link_cards=card.number("link_cards") or 0.0,
         pcie_bytes_s=pcie_bytes_s(generation, lanes) if generation and lanes else math.nan,

@@ -191,21 +191,21 @@ class Catalogue:
             found.setdefault(offering.accelerator, []).append(offering)
         return {name: tuple(items) for name, items in found.items()}
 
-    def usable_bytes(self, card: Accelerator) -> float:
-        """Memory that processes on the card can share: what the driver reports as total, less what driver and firmware
-        keep of it; NaN where it is not known.
+    def driver_bytes(self, card: Accelerator) -> float:
+        """What driver and firmware keep of the memory that the driver reports as total; NaN where that is not known.
 
-        They keep a fixed amount and a share of the memory (NVML, nvmlMemory_v2_t: `reserved`).
+        A fixed amount and a share of the memory (NVML, nvmlMemory_v2_t: `reserved`).
         """
-        reported = card.number("usable_mib")
-        if reported is None:
-            return math.nan
+        reported = (card.number("usable_mib") or math.nan) * MIB
         words = {"software": card.text("software") or "", "class": card.text("class") or ""}
         pick = self.coefficients.pick
-        kept = (
-            pick("driver-reserved-bytes", words).likely + pick("driver-reserved-share", words).likely * reported * MIB
-        )
-        return max(reported * MIB - kept, 0.0)
+        return pick("driver-reserved-bytes", words).likely + pick("driver-reserved-share", words).likely * reported
+
+    def usable_bytes(self, card: Accelerator) -> float:
+        """Memory that processes on the card can share: what the driver reports as total, less what it keeps; NaN where
+        that is not known.
+        """
+        return (card.number("usable_mib") or math.nan) * MIB - self.driver_bytes(card)
 
     def find_accelerators(self, text: str) -> tuple[str, ...]:
         """The ids that a text selects: an id or name alone, otherwise all that share the alias or family."""

@@ -488,9 +488,9 @@ class _Run:
         if criterion == "cost":
             return Priority(criterion, Figure(costs.objective, costs.unit), True)
         names = {"latency": _LATENCIES, "throughput": _THROUGHPUTS}.get(criterion, {})
-        bands = field_.speeds.bands
-        name = next((key for key in names if key in bands), None)
-        figure = None if name is None else Figure(bands[name].likely, names[name])
+        figures = field_.speeds.figures
+        name = next((key for key in names if key in figures), None)
+        figure = None if name is None else Figure(figures[name], names[name])
         return Priority(criterion, figure, criterion == "latency")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -210,18 +210,25 @@ class CardKind:
     memory: str = ""
 
 
+HALF = ("bf16_tflops", "fp16_tflops", "fp32_tflops")
+"""The rates of 16-bit arithmetic, the one to take first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """Rates of one card per plan, as columns of equal length n (float64; NaN where not known).
 
     Bytes and operations per second: `bandwidth_bytes_s` memory; `flops_s` dense rate of the arithmetic that the
-    format uses (16-bit for weight-only formats); `link_bytes_s` one direction of the direct link per card (0 where
+    format uses (16-bit for weight-only formats) and `half_flops_s` that of 16 bits, which attention is computed in;
+    `power_w` what the card may draw; `link_bytes_s` one direction of the direct link per card (0 where
     there is none) and `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card
     between nodes. `kinds[kind[i]]` are the words of plan i.
     """
 
     bandwidth_bytes_s: FloatArray
     flops_s: FloatArray
+    half_flops_s: FloatArray
+    power_w: FloatArray
     link_bytes_s: FloatArray
     link_cards: FloatArray
     pcie_bytes_s: FloatArray
@@ -236,24 +243,58 @@ class Device:
         bandwidth_bytes_s: float | Sequence[float] | FloatArray,
         flops_s: float | Sequence[float] | FloatArray,
         *,
+        half_flops_s: float | Sequence[float] | FloatArray | None = None,
+        power_w: float | Sequence[float] | FloatArray = float("nan"),
         link_bytes_s: float | Sequence[float] | FloatArray = 0.0,
         link_cards: float | Sequence[float] | FloatArray = 0.0,
         pcie_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
         network_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
         kinds: CardKind | Sequence[CardKind] = CardKind(),
     ) -> Device:
-        """Columns from figures (repeated) or sequences. Raises ValueError where lengths differ."""
-        given = [bandwidth_bytes_s, flops_s, link_bytes_s, link_cards, pcie_bytes_s, network_bytes_s]
+        """Columns from figures (repeated) or sequences; 16 bits run at the format's rate where no other is given.
+
+        Raises ValueError where lengths differ.
+        """
+        given = [
+            bandwidth_bytes_s,
+            flops_s,
+            flops_s if half_flops_s is None else half_flops_s,
+            power_w,
+            link_bytes_s,
+            link_cards,
+            pcie_bytes_s,
+            network_bytes_s,
+        ]
         columns = [np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in given]
         words = [kinds] if isinstance(kinds, CardKind) else list(kinds)
         lengths = [len(words), *[len(column) for column in columns]]
         size = max(lengths)
         if any(length not in (1, size) for length in lengths):
             raise ValueError(f"columns of a device differ in length: {lengths}")
-        bandwidth, flops, link, cards, pcie, network = (np.broadcast_to(column, (size,)) for column in columns)
+        bandwidth, flops, half, power, link, cards, pcie, network = (
+            np.broadcast_to(column, (size,)) for column in columns
+        )
         index: dict[CardKind, int] = {}
         kind = np.array([index.setdefault(word, len(index)) for word in words], dtype=np.int64)
-        return cls(bandwidth, flops, link, cards, pcie, network, tuple(index), np.broadcast_to(kind, (size,)), size)
+        kind = np.broadcast_to(kind, (size,))
+        return cls(bandwidth, flops, half, power, link, cards, pcie, network, tuple(index), kind, size)
+
+    def one(self, index: int) -> Device:
+        """The card of one plan alone."""
+        at = slice(index, index + 1)
+        return replace(self, **{name: getattr(self, name)[at] for name in _RATES}, kind=self.kind[at], size=1)
+
+
+_RATES = (
+    "bandwidth_bytes_s",
+    "flops_s",
+    "half_flops_s",
+    "power_w",
+    "link_bytes_s",
+    "link_cards",
+    "pcie_bytes_s",
+    "network_bytes_s",
+)
 
 
 def pcie_bytes_s(generation: float, lanes: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 from whygpu.checks import speed_inference, speed_inference_explain, speed_training, speed_vision
 from whygpu.checks.coefficients import Coefficients
@@ -45,6 +46,11 @@ class SpeedEstimate:
     frames_per_s: Band | None = None
     train_hours: Band | None = None
 
+    def with_ranges(self, index: int | None = None) -> SpeedEstimate:
+        """The same plans, or plan `index` alone, with the ranges of their figures."""
+        columns = self.work.columns if index is None else self.work.columns.one(index)
+        return _estimate(columns.uncertain(_model_of(columns).UNCERTAIN))
+
     def reckonings(self, index: int = 0) -> list[Reckoning]:
         """How the likely figures of plan `index` came about."""
         if isinstance(self.work, InferenceWork):
@@ -60,16 +66,30 @@ def estimate(
     split: Split | Sequence[Split],
     device: Device,
     coefficients: Coefficients,
+    *,
+    ranges: bool = True,
 ) -> SpeedEstimate:
     """Speed of this work on every plan: one split for all of them, or one each.
 
+    Without `ranges` low and high are the likely figures, which takes a tenth of the time.
     Raises KeyError where a coefficient is missing, ValueError where splits and cards differ in number.
     """
     columns = Columns.of(shape, setup, split, device, coefficients)
-    if setup.trains:
+    return _estimate(columns.uncertain(_model_of(columns).UNCERTAIN) if ranges else columns)
+
+
+def _model_of(columns: Columns) -> ModuleType:
+    """The check that fits the kind of work."""
+    if columns.setup.trains:
+        return speed_training
+    return speed_inference if columns.shape.kind in TOKEN_KINDS else speed_vision
+
+
+def _estimate(columns: Columns) -> SpeedEstimate:
+    if columns.setup.trains:
         training = speed_training.work(columns)
         return SpeedEstimate(training, **speed_training.bands(training))
-    if shape.kind in TOKEN_KINDS:
+    if columns.shape.kind in TOKEN_KINDS:
         inference = speed_inference.work(columns)
         return SpeedEstimate(inference, **speed_inference.bands(inference))
     vision = speed_vision.work(columns)

@@ -1,9 +1,16 @@
-"""Columns that the speed checks reckon with: three rows (worst, likely, best) over n plans."""
+"""Columns that the speed checks reckon with: rows over n plans, of which the first is the likely figure.
+
+Behind it come two rows for each uncertain coefficient, that one at its worst and at its best and all others at their
+likely figures. The coefficients are measured apart from each other, so a range combines what each moves by the root
+of the sum of squares, not by setting all to their worst at once. Speeds are products of shares and rates, so what is
+squared are relative changes, as logarithms. Source: JCGM 100:2008 (Guide to the expression of uncertainty in
+measurement), 5.1.2, uncorrelated input quantities.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +20,8 @@ from whygpu.checks.reckoning import Range, Term
 from whygpu.checks.setup import CardKind, Device, FloatArray, Setup, Split
 from whygpu.checks.shape import ModelShape
 
-LIKELY = 1
+LIKELY = 0
+_LOW, _MIDDLE, _HIGH = range(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +37,20 @@ class Band:
         return Range(float(self.low[index]), float(self.likely[index]), float(self.high[index]))
 
     @classmethod
-    def of_rate(cls, rows: FloatArray) -> Band:
-        """From rows worst to best of something of which more is better."""
-        return cls(rows[0], rows[1], rows[2])
+    def of(cls, rows: FloatArray, factor: float = 1.0) -> Band:
+        """From rows: the likely figure times `factor`, and how far all coefficients together move it either way."""
+        likely = rows[LIKELY]
+        moved = np.log(rows[LIKELY + 1 :] / likely)
+        down, up = np.minimum(moved, 0.0), np.maximum(moved, 0.0)
+        return cls(
+            likely * np.exp(-np.sqrt((down**2).sum(axis=0))) * factor,
+            likely * factor,
+            likely * np.exp(np.sqrt((up**2).sum(axis=0))) * factor,
+        )
 
-    @classmethod
-    def of_time(cls, rows: FloatArray, factor: float = 1.0) -> Band:
-        """From rows worst to best of something of which less is better."""
-        return cls(rows[2] * factor, rows[1] * factor, rows[0] * factor)
+
+WIRE = ("bus-share", "link-latency-s", "pcie-latency-s", "network-latency-s", "pcie-bytes-s", "network-bytes-s")
+"""Coefficients of the path between cards."""
 
 
 def _words(kind: CardKind) -> dict[str, str]:
@@ -64,6 +78,8 @@ class Columns:
     gathers: FloatArray
     coefficients: Coefficients
     base: Mapping[str, str]
+    places: Mapping[str, int] = field(default_factory=dict)
+    """Of each uncertain coefficient the row where it is at its worst; the next one has it at its best."""
 
     @property
     def contexts(self) -> tuple[Mapping[str, str], ...]:
@@ -91,15 +107,62 @@ class Columns:
         base = setup.context(shape)
         return cls(shape, setup, device, tensor, pipeline, data, nodes, gathers, coefficients, base)
 
+    def one(self, index: int) -> Columns:
+        """The same for one of the plans alone."""
+        at = slice(index, index + 1)
+        splits = {name: getattr(self, name)[at] for name in ("tensor", "pipeline", "data", "nodes", "gathers")}
+        return replace(self, device=self.device.one(index), **splits)
+
+    def uncertain(self, names: Sequence[str]) -> Columns:
+        """The same with two more rows for each of these coefficients that has a range."""
+        ranged = []
+        for name in names:
+            figures = self._figures(name)
+            if (figures[_LOW] < figures[_HIGH]).any():
+                ranged.append(name)
+        return replace(self, places={name: 1 + 2 * place for place, name in enumerate(ranged)})
+
     def more_is_better(self, name: str) -> FloatArray:
-        """A coefficient as rows worst, likely, best, where a greater figure is the faster one."""
-        kinds = self.device.kinds
-        rows: FloatArray = self.coefficients.rows(name, self.base, kinds, lambda: self.contexts)
-        return rows[:, self.device.kind] if rows.shape[1] > 1 else np.broadcast_to(rows, (3, self.device.size))
+        """A coefficient as rows, where a greater figure is the faster one."""
+        return self._rows(name, worst=_LOW, best=_HIGH)
 
     def less_is_better(self, name: str) -> FloatArray:
-        """A coefficient as rows worst, likely, best, where a lesser figure is the faster one."""
-        return self.more_is_better(name)[::-1]
+        """A coefficient as rows, where a lesser figure is the faster one."""
+        return self._rows(name, worst=_HIGH, best=_LOW)
+
+    def _rows(self, name: str, worst: int, best: int) -> FloatArray:
+        figures, size = self._figures(name), self.device.size
+        alike = figures.shape[1] == 1
+        place = self.places.get(name)
+        if place is None:
+            likely = figures[_MIDDLE : _MIDDLE + 1]
+            return np.broadcast_to(likely, (1, size)) if alike else likely[:, self.device.kind]
+        chosen = figures if alike else figures[:, self.device.kind]
+        rows = np.empty((1 + 2 * len(self.places), size))
+        rows[:] = chosen[_MIDDLE]
+        rows[place], rows[place + 1] = chosen[worst], chosen[best]
+        return rows
+
+    def _figures(self, name: str) -> FloatArray:
+        """Low, likely and high of each kind of card, or of all where they are alike."""
+        return self.coefficients.rows(name, self.base, self.device.kinds, lambda: self.contexts)
+
+    def unmodelled(self) -> FloatArray:
+        """Rows: seconds against those reckoned, for what the formulas leave out; 1 where coefficients are at fault."""
+        rows = self.less_is_better("formula-error")
+        error: FloatArray = rows / rows[LIKELY]
+        return error
+
+    def power_share(self) -> FloatArray:
+        """Rows: share of the peak rate that the card's power limit lets it sustain, 1 where that is no limit.
+
+        Watts over joules per operation are operations per second; other formats than 16 bits take power in proportion
+        to their rates.
+        """
+        joules = self.less_is_better("joules-per-operation")
+        full = joules * self.device.half_flops_s
+        share: FloatArray = np.fmin(self.device.power_w / np.where(full > 0, full, 1e-30), 1.0)
+        return share
 
     def requests(self) -> FloatArray:
         """Requests in flight on one replica."""
@@ -116,11 +179,15 @@ class Columns:
         linked = np.nan_to_num(device.link_bytes_s) > 0
         direct = linked & (self.tensor <= np.where(device.link_cards > 0, device.link_cards, per_node))
         near = np.where(direct, device.link_bytes_s, pcie)
-        tensor_path = np.where(self.tensor > per_node, network, near)
         all_linked = linked & (per_node <= np.where(device.link_cards > 0, device.link_cards, per_node))
-        data_path = np.where(self.nodes > 1, network, np.where(all_linked, device.link_bytes_s, pcie))
+        within = np.where(all_linked, device.link_bytes_s, pcie)
+        # A ring over several machines has a lane through each of its members' adapters.
+        tensor_path = np.where(self.tensor > per_node, np.minimum(network * per_node, within), near)
+        members = np.maximum(per_node / (self.tensor * self.pipeline), 1.0)
+        data_path = np.where(self.nodes > 1, np.minimum(network * members, within), within)
         share = self.more_is_better("bus-share")
         latency = np.where(direct, self.less_is_better("link-latency-s"), self.less_is_better("pcie-latency-s"))
+        latency = np.where(self.tensor > per_node, self.less_is_better("network-latency-s"), latency)
         return Wire(tensor_path * share, data_path * share, latency)
 
 
@@ -130,9 +197,14 @@ def coefficient_of(columns: Columns, i: int, name: str, term: str) -> Term:
     return coefficient_term(term, picked)
 
 
+def power_term(power: FloatArray, i: int) -> Term:
+    """The share of the peak rate that a card's power limit leaves, as a term."""
+    return Term("power", float(power[LIKELY, i]), "share", ("torch-matmul-rates",), "that its power limit sustains")
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Rows (3, n): usable bytes per second of the tensor and the data group's path, and the latency of one
+    """Rows over n plans: usable bytes per second of the tensor and the data group's path, and the latency of one
     collective.
     """
 

@@ -2,8 +2,9 @@
 2022).
 
 A decode step reads the active weights and the cache once: it takes the longer of that, over the memory bandwidth, and
-of its arithmetic, over the peak rate; matrix units work on whole tiles, so few requests cost as much as a tile's
-rows. Prefill is arithmetic. Tensor parallelism adds two all-reduces a layer.
+of its arithmetic, over the peak rate, and more than either where they are near each other; matrix units work on whole
+tiles, so few requests cost as much as a tile's rows. Prefill is arithmetic, and what kernels move between them where
+the runtime does not fuse them. Tensor parallelism adds two all-reduces a layer.
 """
 
 from __future__ import annotations
@@ -12,15 +13,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from whygpu.checks.memory_inference import widest_ffn
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.shape import GENERATIVE, ModelShape
-from whygpu.checks.speed_columns import Band, Columns
+from whygpu.checks.speed_columns import WIRE, Band, Columns
+
+UNCERTAIN = (
+    "joules-per-operation",
+    "prefill-traffic-bytes",
+    "prefill-unpacked-share",
+    "row-s",
+    "decode-bandwidth-share",
+    "decode-mfu",
+    "decode-rows",
+    "prefill-mfu",
+    "launch-s-per-layer",
+    "gap-s-per-layer",
+    "request-s",
+    "stage-hop-s",
+    "step-s",
+    "formula-error",
+    *WIRE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class InferenceWork:
-    """Columns and rows behind the figures, for explaining them. Seconds and bytes per replica; rows (3, n) unless
-    said.
+    """Columns and rows behind the figures, for explaining them. Seconds and bytes per replica; rows over n plans
+    unless said.
     """
 
     columns: Columns
@@ -28,16 +48,23 @@ class InferenceWork:
     weight_bytes: FloatArray
     cache_bytes: FloatArray
     decode_flops: FloatArray
+    power: FloatArray
     prefill_flops: float
+    score_flops: float
     bandwidth_share: FloatArray
     decode_share: FloatArray
     prefill_share: FloatArray
     launch_s: FloatArray
     gap_s: FloatArray
+    hop_s: FloatArray
+    row_s: FloatArray
     read_s: FloatArray
     compute_s: FloatArray
     decode_wire_s: FloatArray
     token_s: FloatArray
+    prefill_compute_s: FloatArray
+    prefill_read_s: FloatArray
+    prefill_moved_s: FloatArray
     prefill_wire_s: FloatArray
     prefill_s: FloatArray
     ttft_s: FloatArray
@@ -62,45 +89,62 @@ def work(columns: Columns) -> InferenceWork:
     wire = columns.wire()
     layers = shape.layers + shape.encoder_layers
     launch = columns.less_is_better("launch-s-per-layer") * layers
-    gap = columns.less_is_better("gap-s-per-layer") * layers
+    gap = columns.less_is_better("gap-s-per-layer") * layers + columns.less_is_better("step-s")
+    row = columns.less_is_better("row-s") * layers
+    hop = columns.less_is_better("stage-hop-s") * (columns.pipeline - 1)
     bandwidth = device.bandwidth_bytes_s * bandwidth_share
+    power = columns.power_share()
+    rate = columns.tensor * device.flops_s * power
     read = (weights / columns.tensor + cache) / bandwidth
-    compute = flops / (columns.tensor * device.flops_s * decode_share)
+    compute = flops / (rate * decode_share)
     width = setup.format.compute_bits / 8 * shape.hidden_size
     decode_wire = _wire(wire.all_reduce_s(columns.tensor, requests * width), layers)
-    token = np.maximum(np.maximum(read, compute), launch) + gap + decode_wire
+    token = np.maximum(overlapped(read, compute), launch) + row * requests + gap + hop + decode_wire
+    token = token * columns.unmodelled()
     prompt = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    prefill_flops = prompt_flops(shape, prompt)
+    prefill_flops, scores = prompt_flops(shape, prompt), score_flops(shape, prompt)
     once = weights_read(shape, columns, np.full(device.size, float(prompt))) / columns.tensor / bandwidth
     filled = pipeline_fill(columns, prompt)
     # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
     together = np.ones(device.size) if shape.kind in GENERATIVE else requests
-    arithmetic = prefill_flops * together * filled / (columns.tensor * device.flops_s * prefill_share)
+    half = columns.tensor * device.half_flops_s * power
+    arithmetic = (prefill_flops / rate + scores / half) / prefill_share * together * filled
+    moved = columns.less_is_better("prefill-traffic-bytes") * prompt * prompt_width(shape, prompt) * together
+    moved = moved + columns.less_is_better("prefill-unpacked-share") * unpacked_bytes(columns, prompt)
+    moved = (moved / columns.tensor / bandwidth + row * prompt * together) * filled
     prefill_wire = _wire(wire.all_reduce_s(columns.tensor, prompt * width * together), layers)
-    prefill = np.maximum(arithmetic, np.maximum(once, launch)) + gap + prefill_wire
+    prefill = np.maximum(overlapped(arithmetic, once) + moved, launch) + gap + hop + prefill_wire
+    prefill = prefill * columns.unmodelled()
     # A request that joins others waits for the step that is under way.
     server = columns.less_is_better("request-s")
     ttft = prefill + server + np.where(requests > 1, token, 0.0)
     output = max(setup.output_tokens, 1)
     # Stages that a prompt leaves idle read the next one.
     stages = filled * columns.pipeline
-    tokens = columns.data * requests * output / (requests * prefill / stages + output * token)
+    tokens = columns.data * requests * output / (requests * prefill / stages + (output - 1) * token)
     return InferenceWork(
         columns,
         requests,
         weights,
         cache,
         flops,
+        power,
         prefill_flops,
+        scores,
         bandwidth_share,
         decode_share,
         prefill_share,
         launch,
         gap,
+        hop,
+        row,
         read,
         compute,
         decode_wire,
         token,
+        arithmetic,
+        once,
+        moved,
         prefill_wire,
         prefill,
         ttft,
@@ -115,10 +159,15 @@ def pipeline_fill(columns: Columns, prompt: int) -> FloatArray:
 
     The chunks a runtime cuts a prompt into follow each other through the stages (Huang et al. 2019, GPipe, 2.3).
     """
-    chunk = columns.coefficients.pick("prefill-chunk-tokens", columns.contexts[0]).likely
-    chunks = float(np.ceil(max(prompt, 1) / chunk))
+    chunks = _chunks(columns, prompt)
     filled: FloatArray = (chunks + columns.pipeline - 1) / (chunks * columns.pipeline)
     return filled
+
+
+def _chunks(columns: Columns, prompt: int) -> float:
+    """How many chunks the runtime cuts a prompt into."""
+    chunk = columns.coefficients.pick("prefill-chunk-tokens", columns.contexts[0]).likely
+    return float(np.ceil(max(prompt, 1) / chunk))
 
 
 def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> FloatArray:
@@ -155,22 +204,50 @@ def cache_read(columns: Columns) -> FloatArray:
     return total
 
 
+def overlapped(read_s: FloatArray, compute_s: FloatArray) -> FloatArray:
+    """Seconds of work that reads and computes: the longer of the two far from the ridge of the roofline, and up to
+    1.4 times that at the ridge, where neither unit is kept busy all the time: (read^2 + compute^2)^0.5.
+
+    Source: Volkov 2016, Understanding latency hiding on GPUs (throughput falls short of both bounds where they meet).
+    """
+    seconds: FloatArray = np.hypot(read_s, compute_s)
+    return seconds
+
+
 def prompt_flops(shape: ModelShape, tokens: int) -> float:
-    """Operations of reading a prompt: 2 * active parameters * tokens, and 4 * layers * query width * tokens^2, halved
-    by the causal mask.
+    """Operations of reading a prompt with the weights: 2 * active parameters * tokens (Kaplan et al. 2020, 2.1)."""
+    return 2.0 * shape.matmul_parameters * tokens
+
+
+def score_flops(shape: ModelShape, tokens: int) -> float:
+    """Operations of attention over a prompt, in 16 bits whatever the weights' format: 4 * layers * query width *
+    tokens^2, halved by the causal mask.
 
     Source: Kaplan et al. 2020 (arXiv:2001.08361), 2.1.
     """
     causal = 0.5 if shape.kind in GENERATIVE else 1.0
-    scores = (
-        4.0
-        * causal
-        * shape.query_width
-        * sum(group.layers * group.tokens(tokens) for group in shape.kv_groups if not group.fixed_tokens)
+    lengths = (
+        sum(group.layers * group.tokens(tokens) for group in shape.kv_groups if not group.fixed_tokens)
         if shape.kv_groups
-        else 4.0 * causal * shape.query_width * shape.layers * tokens
+        else shape.layers * tokens
     )
-    return (2.0 * shape.matmul_parameters + scores) * tokens
+    return 4.0 * causal * shape.query_width * lengths * tokens
+
+
+def prompt_width(shape: ModelShape, tokens: int) -> float:
+    """Elements that kernels of their own read and write per token, over all layers: the feed-forward width, three
+    times the hidden size (norms, rotation, residual sums), and the scores twice (scaling, softmax).
+    """
+    layers = shape.layers + shape.encoder_layers
+    return layers * (widest_ffn(shape) + 3 * shape.hidden_size + shape.heads * tokens)
+
+
+def unpacked_bytes(columns: Columns, prompt: int) -> float:
+    """Bytes moved where quantized weights are unpacked to 16 bits before each chunk of a prompt: read, and written."""
+    form, shape = columns.setup.format, columns.shape
+    if not form.quantized:
+        return 0.0
+    return _chunks(columns, prompt) * (form.weight_bytes(shape) + 2.0 * shape.matmul_parameters)
 
 
 def _wire(all_reduce_s: FloatArray, layers: int) -> FloatArray:
@@ -184,13 +261,13 @@ def bands(done: InferenceWork) -> dict[str, Band]:
     if shape.kind not in GENERATIVE:
         each = done.columns.data * done.requests * done.stages / done.prefill_s
         return {
-            "ttft_ms": Band.of_time(done.ttft_s, 1e3),
-            "samples_per_s": Band.of_rate(each),
-            "requests_per_s": Band.of_rate(each),
+            "ttft_ms": Band.of(done.ttft_s, 1e3),
+            "samples_per_s": Band.of(each),
+            "requests_per_s": Band.of(each),
         }
     return {
-        "ttft_ms": Band.of_time(done.ttft_s, 1e3),
-        "token_ms": Band.of_time(done.token_s, 1e3),
-        "tokens_per_s": Band.of_rate(done.tokens_s),
-        "requests_per_s": Band.of_rate(done.tokens_s / max(setup.output_tokens, 1)),
+        "ttft_ms": Band.of(done.ttft_s, 1e3),
+        "token_ms": Band.of(done.token_s, 1e3),
+        "tokens_per_s": Band.of(done.tokens_s),
+        "requests_per_s": Band.of(done.tokens_s / max(setup.output_tokens, 1)),
     }

@@ -7,18 +7,24 @@ import numpy as np
 from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.shape import GENERATIVE
-from whygpu.checks.speed_columns import LIKELY, coefficient_of
-from whygpu.checks.speed_inference import InferenceWork, pipeline_fill, weights_read
+from whygpu.checks.speed_columns import LIKELY, coefficient_of, power_term
+from whygpu.checks.speed_inference import (
+    InferenceWork,
+    pipeline_fill,
+    prompt_width,
+    unpacked_bytes,
+    weights_read,
+)
 
 
 def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
     """The figures of plan `i` with their formulas and the numbers put in."""
-    prefill = _prefill(done, i)
+    *parts, prefill = _prefill(done, i)
     if done.columns.shape.kind not in GENERATIVE:
-        return [prefill, _samples(done, i, prefill)]
+        return [*parts, prefill, _samples(done, i, prefill)]
     read, compute = _read(done, i), _compute(done, i)
     token = _token(done, i, read, compute)
-    return [prefill, read, compute, token, *_answers(done, i, prefill, token)]
+    return [*parts, prefill, read, compute, token, *_answers(done, i, prefill, token)]
 
 
 def _likely(rows: FloatArray, i: int) -> float:
@@ -34,37 +40,79 @@ def _rates(done: InferenceWork, i: int) -> tuple[Term, Term, Term]:
     )
 
 
-def _host(done: InferenceWork, i: int) -> tuple[Term, Term]:
+def _host(done: InferenceWork, i: int) -> tuple[Term, Term, Term]:
     return (
         Term("launch", _likely(done.launch_s, i), "s", (), "host work of all layers"),
-        Term("gap", _likely(done.gap_s, i), "s", (), "between kernels of all layers"),
+        Term("gap", _likely(done.gap_s, i), "s", (), "between kernels of all layers, and around them"),
+        Term("hops", _likely(done.hop_s, i), "s", (), "from one pipeline stage to the next"),
     )
 
 
-def _prefill(done: InferenceWork, i: int) -> Reckoning:
-    columns = done.columns
+def _row(done: InferenceWork, i: int) -> Term:
+    return Term("row", _likely(done.row_s, i), "s per token", (), "kernels that work on a row each, of all layers")
+
+
+def _prefill(done: InferenceWork, i: int) -> list[Reckoning]:
+    """Seconds of a prompt, and the three terms it is made of."""
+    columns, shape = done.columns, done.columns.shape
     setup = columns.setup
-    prompt = setup.prompt_tokens if columns.shape.kind in GENERATIVE else setup.context_tokens
-    once = weights_read(columns.shape, columns, np.full(columns.device.size, float(prompt)))
+    prompt = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
+    once = weights_read(shape, columns, np.full(columns.device.size, float(prompt)))
     tensor, rate, bandwidth = _rates(done, i)
-    terms = (
-        Term("flops", done.prefill_flops, "operations", ("kaplan-2020",)),
-        Term("together", float(done.together[i]), "requests", (), "read in one pass"),
-        Term(
-            "filled", float(pipeline_fill(columns, prompt)[i]), "share", (), "of the time, as pipeline stages overlap"
+    share = coefficient_of(columns, i, "decode-bandwidth-share", "share")
+    together = Term("together", float(done.together[i]), "requests", (), "read in one pass")
+    overlap = "of the time, as pipeline stages overlap"
+    filled = Term("filled", float(pipeline_fill(columns, prompt)[i]), "share", (), overlap)
+    compute = Reckoning(
+        "prefill_compute_s",
+        "(flops / rate + scores / half) * together * filled / (tensor * power * mfu)",
+        (
+            Term("flops", done.prefill_flops, "operations", ("kaplan-2020",)),
+            rate,
+            Term("scores", done.score_flops, "operations", ("kaplan-2020",), "of attention"),
+            Term("half", float(columns.device.half_flops_s[i]), "operations/s", (), "in 16 bits"),
+            together,
+            filled,
+            tensor,
+            power_term(done.power, i),
+            coefficient_of(columns, i, "prefill-mfu", "mfu"),
         ),
-        tensor,
-        rate,
-        coefficient_of(columns, i, "prefill-mfu", "mfu"),
-        Term("weights", float(once[i]), "bytes", (), "read once"),
-        bandwidth,
-        coefficient_of(columns, i, "decode-bandwidth-share", "share"),
-        *_host(done, i),
-        Term("wire", _likely(done.prefill_wire_s, i), "s", (), "two all-reduces a layer"),
+        _likely(done.prefill_compute_s, i),
+        "s",
     )
-    arithmetic = "flops * together * filled / (tensor * rate * mfu)"
-    formula = f"max({arithmetic}, weights / tensor / (bandwidth * share), launch) + gap + wire"
-    return Reckoning("prefill_s", formula, terms, _likely(done.prefill_s, i), "s")
+    read = Reckoning(
+        "prefill_read_s",
+        "weights / tensor / (bandwidth * share)",
+        (Term("weights", float(once[i]), "bytes", (), "read once"), tensor, bandwidth, share),
+        _likely(done.prefill_read_s, i),
+        "s",
+    )
+    moved = Reckoning(
+        "prefill_moved_s",
+        "((traffic * tokens * width * together + unpacked * copies) / tensor / (bandwidth * share) "
+        "+ row * tokens * together) * filled",
+        (
+            coefficient_of(columns, i, "prefill-traffic-bytes", "traffic"),
+            Term("tokens", prompt, "tokens"),
+            Term("width", prompt_width(shape, prompt), "elements per token", shape.source),
+            together,
+            Term("unpacked", unpacked_bytes(columns, prompt), "bytes", shape.source, "weights turned into 16-bit ones"),
+            coefficient_of(columns, i, "prefill-unpacked-share", "copies"),
+            _row(done, i),
+            filled,
+            tensor,
+            bandwidth,
+            share,
+        ),
+        _likely(done.prefill_moved_s, i),
+        "s",
+    )
+    wire = Term("wire", _likely(done.prefill_wire_s, i), "s", (), "two all-reduces a layer")
+    parts = tuple(part.as_term() for part in (compute, read, moved))
+    together_s = "(prefill_compute_s ** 2 + prefill_read_s ** 2) ** 0.5 + prefill_moved_s"
+    formula = f"max({together_s}, launch) + gap + hops + wire"
+    prefill = Reckoning("prefill_s", formula, (*parts, *_host(done, i), wire), _likely(done.prefill_s, i), "s")
+    return [compute, read, moved, prefill]
 
 
 def _read(done: InferenceWork, i: int) -> Reckoning:
@@ -89,16 +137,18 @@ def _compute(done: InferenceWork, i: int) -> Reckoning:
         coefficient_of(columns, i, "decode-rows", "rows"),
         tensor,
         rate,
+        power_term(done.power, i),
         coefficient_of(columns, i, "decode-mfu", "mfu"),
     )
-    formula = "2 * active * max(requests, rows) / (tensor * rate * mfu)"
+    formula = "2 * active * max(requests, rows) / (tensor * rate * power * mfu)"
     return Reckoning("compute_s", formula, terms, _likely(done.compute_s, i), "s")
 
 
 def _token(done: InferenceWork, i: int, read: Reckoning, compute: Reckoning) -> Reckoning:
     wire = Term("wire", _likely(done.decode_wire_s, i), "s", (), "two all-reduces a layer")
-    terms = (read.as_term(), compute.as_term(), *_host(done, i), wire)
-    formula = "max(read_s, compute_s, launch) + gap + wire"
+    requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
+    terms = (read.as_term(), compute.as_term(), _row(done, i), requests, *_host(done, i), wire)
+    formula = "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch) + row * requests + gap + hops + wire"
     return Reckoning("token_s", formula, terms, _likely(done.token_s, i), "s")
 
 
@@ -128,7 +178,7 @@ def _answers(done: InferenceWork, i: int, prefill: Reckoning, token: Reckoning) 
         Term("stages", float(done.stages[i]), "prompts", (), "under way in the pipeline"),
         token.as_term(),
     )
-    formula = "data * requests * output / (requests * prefill_s / stages + output * token_s)"
+    formula = "data * requests * output / (requests * prefill_s / stages + (output - 1) * token_s)"
     return [
         Reckoning("ttft_ms", "1000 * (prefill_s + server + wait)", first, 1e3 * _likely(done.ttft_s, i), "ms"),
         Reckoning("token_ms", "1000 * token_s", (token.as_term(),), 1e3 * _likely(done.token_s, i), "ms"),

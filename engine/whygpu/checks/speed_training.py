@@ -17,17 +17,33 @@ from whygpu.checks.adapters import adapter_parameters
 from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.shape import TOKEN_KINDS
-from whygpu.checks.speed_columns import LIKELY, Band, Columns
+from whygpu.checks.speed_columns import LIKELY, WIRE, Band, Columns, power_term
 from whygpu.checks.weights import ENDS
+
+UNCERTAIN = (
+    "joules-per-operation",
+    "training-mfu",
+    "vision-training-mfu",
+    "training-launch-s-per-layer",
+    "gather-launch-s-per-layer",
+    "unpack-share",
+    "decode-bandwidth-share",
+    "exchange-overlap",
+    "formula-error",
+    *WIRE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingWork:
-    """Columns and rows behind the figures. Seconds per optimizer step over one micro-batch; rows (3, n) unless said."""
+    """Columns and rows behind the figures. Seconds per optimizer step over one micro-batch; rows over n plans
+    unless said.
+    """
 
     columns: Columns
     flops: float
     mfu: FloatArray
+    power: FloatArray
     bubble: FloatArray
     launch_s: FloatArray
     unpack_s: FloatArray
@@ -69,6 +85,7 @@ def work(columns: Columns) -> TrainingWork:
     mfu = columns.more_is_better(
         "training-mfu" if shape.kind in TOKEN_KINDS or shape.kind == "vit" else "vision-training-mfu"
     )
+    power = columns.power_share()
     wire = columns.wire()
     accumulation = max(setup.gradient_accumulation, 1)
     bubble = (columns.pipeline - 1) / (accumulation + columns.pipeline - 1)
@@ -78,7 +95,7 @@ def work(columns: Columns) -> TrainingWork:
     launch = host * layers
     cards = columns.tensor * columns.pipeline
     unpack = unpacked_bytes(columns) / cards / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share"))
-    compute = np.maximum(flops / (cards * device.flops_s * mfu) + unpack, launch) / (1 - bubble)
+    compute = np.maximum(flops / (cards * device.flops_s * power * mfu) + unpack, launch) / (1 - bubble)
     trained = float(
         shape.trained_parameters
         if setup.method == "full"
@@ -94,6 +111,7 @@ def work(columns: Columns) -> TrainingWork:
     tensor_wire = reduces * wire.all_reduce_s(columns.tensor, np.full(device.size, payload))
     data_wire = _gradient_exchange(columns, trained, wire.data_bytes_s, compute * accumulation) / accumulation
     step = compute + tensor_wire + data_wire + update / accumulation
+    step = step * columns.unmodelled()
     samples = columns.data * setup.batch_size / step
     tokens = samples * setup.sequence_tokens
     total = setup.epochs * (
@@ -103,6 +121,7 @@ def work(columns: Columns) -> TrainingWork:
         columns,
         flops,
         mfu,
+        power,
         bubble,
         launch,
         unpack,
@@ -158,11 +177,11 @@ def _gradient_exchange(columns: Columns, trained: float, bytes_s: FloatArray, co
 
 def bands(done: TrainingWork) -> dict[str, Band]:
     """The figures of the contract, by name."""
-    found = {"samples_per_s": Band.of_rate(done.samples_s)}
+    found = {"samples_per_s": Band.of(done.samples_s)}
     if done.columns.shape.kind in TOKEN_KINDS:
-        found["train_tokens_per_s"] = Band.of_rate(done.tokens_s)
+        found["train_tokens_per_s"] = Band.of(done.tokens_s)
     if done.work_total:
-        found["train_hours"] = Band.of_time(done.work_total / done.samples_s / 3600)
+        found["train_hours"] = Band.of(done.work_total / done.samples_s / 3600)
     return found
 
 
@@ -180,12 +199,13 @@ def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
     flops = _reckon_flops(done)
     compute = Reckoning(
         "compute_s",
-        "max(flops / (tensor * pipeline * rate * mfu) + unpack, launch) / (1 - bubble)",
+        "max(flops / (tensor * pipeline * rate * power * mfu) + unpack, launch) / (1 - bubble)",
         (
             flops.as_term(),
             Term("tensor", float(columns.tensor[i]), "cards"),
             Term("pipeline", float(columns.pipeline[i]), "stages"),
             Term("rate", float(device.flops_s[i]), "operations/s"),
+            power_term(done.power, i),
             Term("mfu", mfu.likely, mfu.unit, mfu.source, mfu.meaning),
             Term("unpack", likely(done.unpack_s), "s", (), "quantized weights turned into 16-bit ones"),
             Term("launch", likely(done.launch_s), "s", (), "host work of all layers"),

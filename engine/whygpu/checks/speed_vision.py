@@ -1,6 +1,7 @@
 """Speed of models that work on whole samples: operations per sample over the share of the peak rate they reach.
 
-The longer of arithmetic and of moving weights and activations decides, and the host's work comes on top. Diffusion
+The longer of arithmetic and of moving weights and activations decides; the host's work, and what goes with the image
+alone (copying it to the card, decoding boxes), come on top. Diffusion
 repeats it for every step.
 """
 
@@ -12,21 +13,33 @@ import numpy as np
 
 from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.setup import FloatArray
-from whygpu.checks.speed_columns import LIKELY, Band, Columns, coefficient_of
+from whygpu.checks.speed_columns import LIKELY, Band, Columns, coefficient_of, power_term
+
+UNCERTAIN = (
+    "joules-per-operation",
+    "vision-mfu",
+    "traffic-per-activation",
+    "decode-bandwidth-share",
+    "vision-step-s",
+    "vision-pixel-s",
+    "formula-error",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class VisionWork:
-    """Columns and rows behind the figures. Seconds per batch; rows (3, n) unless said."""
+    """Columns and rows behind the figures. Seconds per batch; rows over n plans unless said."""
 
     columns: Columns
     flops: float
     steps: int
     mfu: FloatArray
+    power: FloatArray
     weight_bytes: float
     compute_s: FloatArray
     read_s: FloatArray
     fixed_s: FloatArray
+    image_s: FloatArray
     batch_s: FloatArray
     samples_s: FloatArray
 
@@ -39,15 +52,24 @@ def work(columns: Columns) -> VisionWork:
         shape.flops_per_sample * setup.pixel_scale(shape) * setup.batch_size if shape.flops_per_sample else float("nan")
     )
     mfu = columns.more_is_better("vision-mfu")
+    power = columns.power_share()
     weights = setup.format.weight_bytes(shape)
-    compute = flops / (columns.tensor * device.flops_s * mfu)
+    compute = flops / (columns.tensor * device.flops_s * power * mfu)
     traffic = columns.less_is_better("traffic-per-activation") * moved_bytes(columns)
     bandwidth = device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
     read = (weights + traffic) / columns.tensor / bandwidth
     fixed = columns.less_is_better("vision-step-s")
-    batch = steps * (np.maximum(compute, read) + fixed)
+    image = columns.less_is_better("vision-pixel-s") * pixels(columns)
+    batch = steps * (np.maximum(compute, read) + fixed) + image
+    batch = batch * columns.unmodelled()
     samples = columns.data * columns.pipeline * setup.batch_size / batch
-    return VisionWork(columns, flops, steps, mfu, weights, compute, read, fixed, batch, samples)
+    return VisionWork(columns, flops, steps, mfu, power, weights, compute, read, fixed, image, batch, samples)
+
+
+def pixels(columns: Columns) -> float:
+    """Pixels of one batch's images, 0 where the model has no image size."""
+    side = columns.setup.pixels or columns.shape.image_size
+    return float(side**2 * columns.setup.batch_size)
 
 
 def moved_bytes(columns: Columns) -> float:
@@ -60,9 +82,9 @@ def moved_bytes(columns: Columns) -> float:
 def bands(done: VisionWork) -> dict[str, Band]:
     """The figures of the contract, by name. `ttft_ms` is the time of one batch."""
     found = {
-        "ttft_ms": Band.of_time(done.batch_s, 1e3),
-        "samples_per_s": Band.of_rate(done.samples_s),
-        "requests_per_s": Band.of_rate(done.samples_s),
+        "ttft_ms": Band.of(done.batch_s, 1e3),
+        "samples_per_s": Band.of(done.samples_s),
+        "requests_per_s": Band.of(done.samples_s),
     }
     if done.columns.shape.kind in ("cnn", "vit", "detector", "segmenter"):
         found["frames_per_s"] = found["samples_per_s"]
@@ -81,6 +103,7 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
         Term("batch", setup.batch_size, "samples"),
         tensor,
         Term("rate", float(device.flops_s[i]), "operations/s"),
+        power_term(done.power, i),
         coefficient_of(columns, i, "vision-mfu", "mfu"),
     )
     moved = (
@@ -93,7 +116,7 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
     )
     compute = Reckoning(
         "compute_s",
-        "forward * area * batch / (tensor * rate * mfu)",
+        "forward * area * batch / (tensor * rate * power * mfu)",
         arithmetic,
         float(done.compute_s[LIKELY, i]),
         "s",
@@ -108,8 +131,15 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
     fixed = coefficient_of(columns, i, "vision-step-s", "fixed")
     batch = Reckoning(
         "batch_s",
-        "steps * (max(compute_s, read_s) + fixed)",
-        (Term("steps", done.steps, "steps", shape.source), compute.as_term(), read.as_term(), fixed),
+        "steps * (max(compute_s, read_s) + fixed) + pixels * pixel",
+        (
+            Term("steps", done.steps, "steps", shape.source),
+            compute.as_term(),
+            read.as_term(),
+            fixed,
+            Term("pixels", pixels(columns), "pixels", (), "of a batch"),
+            coefficient_of(columns, i, "vision-pixel-s", "pixel"),
+        ),
         float(done.batch_s[LIKELY, i]),
         "s",
     )

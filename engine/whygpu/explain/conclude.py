@@ -194,13 +194,8 @@ class Conclusion:
         )
 
     def _speed(self, index: int) -> dict[str, Range | None]:
-        bands = self._c.field_.speeds.bands if self._c.field_ else {}
-        found: dict[str, Range | None] = {}
-        for name in FIGURES:
-            band = bands.get(name)
-            at = None if band is None else band.at(index)
-            found[name] = None if at is None or not math.isfinite(at.likely) else at
-        return found
+        field_ = self._c.field_
+        return field_.speeds.ranges(index) if field_ else dict.fromkeys(FIGURES)
 
     def _cost(self, index: int) -> Cost | None:
         costs, field_ = self._c.costs, self._c.field_

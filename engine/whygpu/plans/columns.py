@@ -135,18 +135,18 @@ def costs_of(field: Field, prices: PriceList, work: Work) -> Costs:
         for card, way in zip(field.card.tolist(), field.way.tolist(), strict=True)
     )
     hourly = np.array([math.nan if price is None else price.usd_per_hour for price in found])
-    bands = field.speeds.bands
+    figures = field.speeds.figures
     total = np.full(len(field), np.nan)
     if not (setup.trains or setup.phase == "batch-inference"):
         return Costs(found, hourly, total, hourly, "USD/hour")
-    hours = bands["train_hours"].likely if "train_hours" in bands else total
+    hours = figures.get("train_hours", total)
     if np.isfinite(hours).any():
         total = hourly * hours
         return Costs(found, hourly, total, total, "USD")
     for name, unit in _UNITS_OF_WORK.items():
-        if name in bands:
+        if name in figures:
             with np.errstate(all="ignore"):
-                return Costs(found, hourly, total, hourly / 3600.0 / bands[name].likely * 1e6, unit)
+                return Costs(found, hourly, total, hourly / 3600.0 / figures[name] * 1e6, unit)
     return Costs(found, hourly, total, hourly, "USD/hour")
 
 
@@ -214,9 +214,8 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
     verdict = np.where(need["total"] > usable, "no", np.where(need["high"] > usable, "tight", "fits"))
     environment.set("plan.verdict", v.Word(np.where(np.isnan(usable), "", verdict)))
     for name in FIGURES:
-        band = field.speeds.bands.get(name)
-        if band is not None:
-            numbers(name, band.likely)
+        if name in field.speeds.figures:
+            numbers(name, field.speeds.figures[name])
     numbers("usd_per_hour", costs.usd_per_hour)
     numbers("usd_total", costs.usd_total)
     numbers("watts", watts_of(field))

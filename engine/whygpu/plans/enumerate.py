@@ -6,14 +6,15 @@ Memory does not depend on the card, so each way of running is sized once for all
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from whygpu.checks import speed
-from whygpu.checks.setup import CardKind, Device, Setup, Split, pcie_bytes_s
+from whygpu.checks.reckoning import Range
+from whygpu.checks.setup import HALF, CardKind, Device, Setup, Split, pcie_bytes_s
 from whygpu.checks.shape import TOKEN_KINDS
 from whygpu.checks.speed_columns import Band
 
@@ -92,16 +93,33 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """Speeds of all plans: a band over plans for each figure that applies, and the estimate each plan's come from."""
+    """Speeds of all plans: the likely figures that apply, over plans, and the estimate each plan's come from."""
 
-    bands: Mapping[str, Band]
+    figures: Mapping[str, NDArray[np.float64]]
     origin: tuple[tuple[SpeedEstimate, NDArray[np.int64]], ...]
     """Estimates, each with the plans it is for."""
+    _ranged: dict[tuple[int, int | None], SpeedEstimate] = field(default_factory=dict, compare=False, repr=False)
+    """What was reckoned with ranges, which few plans need: of an estimate one plan, then (None) all of its plans."""
 
     def likely(self, name: str, index: int) -> float:
         """The likely figure of one plan; NaN where it does not apply or is not known."""
-        band = self.bands.get(name)
-        return math.nan if band is None else float(band.likely[index])
+        figures = self.figures.get(name)
+        return math.nan if figures is None else float(figures[index])
+
+    def ranges(self, index: int) -> dict[str, Range | None]:
+        """Every figure of one plan with its range; None where it does not apply or is not known."""
+        estimate, place = self.estimate(index)
+        one, whole = (id(estimate), place), (id(estimate), None)
+        if one not in self._ranged and whole not in self._ranged:
+            first = all(key[0] != id(estimate) for key in self._ranged)
+            self._ranged[one if first else whole] = estimate.with_ranges(place if first else None)
+        ranged, place = (self._ranged[one], 0) if one in self._ranged else (self._ranged[whole], place)
+        found: dict[str, Range | None] = {}
+        for name in speed.FIGURES:
+            band: Band | None = getattr(ranged, name)
+            at = None if band is None else band.at(place)
+            found[name] = None if at is None or not math.isfinite(at.likely) else at
+        return found
 
     def estimate(self, index: int) -> tuple[SpeedEstimate, int]:
         """The estimate that one plan's figures come from, and its place in it."""
@@ -148,6 +166,7 @@ class Cards:
     usable_bytes: NDArray[np.float64]
     per_node: NDArray[np.int64]
     bandwidth_bytes_s: NDArray[np.float64]
+    power_w: NDArray[np.float64]
     link_bytes_s: NDArray[np.float64]
     link_cards: NDArray[np.float64]
     pcie_bytes_s: NDArray[np.float64]
@@ -198,6 +217,7 @@ def cards_of(knowledge: Knowledge) -> Cards:
         np.array([knowledge.catalogue.usable_bytes(card) for card in cards]),
         per_node.astype(np.int64),
         column("bandwidth_gb_s", 1e9),
+        column("tdp_w"),
         link,
         np.where(np.isnan(joined), np.where(link > 0, per_node, 0.0), joined),
         np.array(pcie),
@@ -371,7 +391,7 @@ def _speeds(work: Work, cards: Cards, ways: tuple[Way, ...], card: NDArray[np.in
     alike: dict[Setup, list[int]] = {}
     for number in np.unique(way):
         alike.setdefault(ways[number].setup, []).append(int(number))
-    bands: dict[str, Band] = {}
+    figures: dict[str, NDArray[np.float64]] = {}
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
     for setup, numbers in alike.items():
         plans = np.flatnonzero(np.isin(way, numbers))
@@ -380,6 +400,8 @@ def _speeds(work: Work, cards: Cards, ways: tuple[Way, ...], card: NDArray[np.in
         device = Device(
             cards.bandwidth_bytes_s[rows],
             cards.rate(setup.format.rate)[rows],
+            cards.rate(HALF)[rows],
+            cards.power_w[rows],
             cards.link_bytes_s[rows],
             cards.link_cards[rows],
             cards.pcie_bytes_s[rows],
@@ -388,14 +410,14 @@ def _speeds(work: Work, cards: Cards, ways: tuple[Way, ...], card: NDArray[np.in
             cards.kind[rows],
             len(rows),
         )
-        estimate = speed.estimate(work.shape, setup, splits, device, work.knowledge.catalogue.coefficients)
+        coefficients = work.knowledge.catalogue.coefficients
+        estimate = speed.estimate(work.shape, setup, splits, device, coefficients, ranges=False)
         origin.append((estimate, plans))
         for name in speed.FIGURES:
             band: Band | None = getattr(estimate, name)
             if band is not None:
-                whole = bands.setdefault(name, Band(*(np.full(len(card), np.nan) for _ in range(3))))
-                whole.low[plans], whole.likely[plans], whole.high[plans] = band.low, band.likely, band.high
-    return Speeds(bands, tuple(origin))
+                figures.setdefault(name, np.full(len(card), np.nan))[plans] = band.likely
+    return Speeds(figures, tuple(origin))
 
 
 def _with_nodes(splits: Sequence[Split], per_node: NDArray[np.int64]) -> list[Split]:
@@ -436,20 +458,20 @@ class _Growth:
         """Plans whose answers come too late."""
         slow = np.zeros(len(field), dtype=np.bool_)
         for name, limit in (("token_ms", self._targets.token_ms), ("ttft_ms", self._targets.ttft_ms)):
-            if limit is not None and name in field.speeds.bands:
-                slow |= field.speeds.bands[name].likely > limit
+            if limit is not None and name in field.speeds.figures:
+                slow |= field.speeds.figures[name] > limit
         return slow
 
     def _shortfall(self, field: Field) -> NDArray[np.float64]:
         """How many times too slow each plan is for the load or the deadline; 0 where that is not known."""
         short = np.zeros(len(field))
-        bands, targets = field.speeds.bands, self._targets
+        figures, targets = field.speeds.figures, self._targets
         with np.errstate(all="ignore"):
             for name, wanted in (("requests_per_s", targets.requests_per_s), ("frames_per_s", targets.frames_per_s)):
-                if wanted is not None and name in bands:
-                    short = np.fmax(short, wanted / bands[name].likely)
-            if targets.train_hours is not None and "train_hours" in bands:
-                short = np.fmax(short, bands["train_hours"].likely / targets.train_hours)
+                if wanted is not None and name in figures:
+                    short = np.fmax(short, wanted / figures[name])
+            if targets.train_hours is not None and "train_hours" in figures:
+                short = np.fmax(short, figures["train_hours"] / targets.train_hours)
         return np.where(np.isfinite(short), short, 0.0)
 
     def _grown(self, field: Field, index: int, slow: bool, short: float) -> tuple[Setup, Split] | None:
