@@ -174,6 +174,32 @@ def test_every_plan_of_an_example_is_priced_or_says_why_not(kb: whygpu.Knowledge
             assert "unknown-price" in against, plan["id"]
 
 
+@pytest.mark.parametrize(
+    ("identifier", "gib"),
+    [
+        # total capacity as PyTorch prints it when memory runs out; the issues are named in facts/references
+        ("a100-sxm-80gb", 79.25),
+        ("h100-sxm", 79.11),
+        ("v100-sxm2-32gb", 31.75),
+        ("l40", 44.40),
+        ("rtx-4090", 23.64),
+        ("a10", 21.99),
+        ("rtx-a4000", 15.61),
+        ("rtx-3070", 7.78),
+    ],
+)
+def test_usable_is_what_the_driver_leaves(kb: whygpu.KnowledgeBase, identifier: str, gib: float) -> None:
+    catalogue = kb.knowledge.catalogue
+    assert catalogue.usable_bytes(catalogue.accelerators[identifier]) / 2**30 == pytest.approx(gib, abs=0.2)
+
+
+@pytest.mark.parametrize("identifier", ["mi300x", "apple-m2-ultra", "tpu-v5e", "jetson-agx-orin-64gb"])
+def test_other_drivers_report_what_they_leave(kb: whygpu.KnowledgeBase, identifier: str) -> None:
+    catalogue = kb.knowledge.catalogue
+    card = catalogue.accelerators[identifier]
+    assert catalogue.usable_bytes(card) == (card.number("usable_mib") or 0) * 2**20
+
+
 def test_an_unpriced_card_says_why(kb: whygpu.KnowledgeBase) -> None:
     catalogue: Catalogue = kb.knowledge.catalogue
     prices = PriceList(catalogue)

@@ -100,6 +100,57 @@ def test_the_largest_concurrency_fits_and_one_more_does_not(facts: Facts) -> Non
     assert memory.largest(shape, setup, split, facts.coefficients, 1e9, "concurrency") == 0
 
 
+@pytest.mark.parametrize(
+    ("layers", "heads", "head_dim", "prompt", "output", "requests", "gib"),
+    [
+        # NVIDIA/FasterTransformer@df4a753 docs/gpt_guide.md, memory usage on an A100 80GB
+        (32, 32, 128, 128, 8, 1, 15.55),
+        (32, 32, 128, 512, 32, 64, 41.84),
+        (24, 16, 64, 512, 32, 64, 8.67),
+    ],
+)
+def test_whole_card_under_fastertransformer(
+    facts: Facts, layers: int, heads: int, head_dim: int, prompt: int, output: int, requests: int, gib: float
+) -> None:
+    done = fastertransformer(facts, layers, heads, head_dim, prompt, output, requests)
+    assert done.total / GIB == pytest.approx(gib, rel=0.05)
+
+
+def test_what_ran_out_of_memory_under_fastertransformer_does_not_fit(facts: Facts) -> None:
+    # the same guide: GPT-20B, 80 tokens in and 200 out, runs out of an A100's 79.25 GiB at 128 requests, not at 64
+    assert fastertransformer(facts, 44, 64, 96, 80, 200, 128).verdict(79.25 * GIB) == "no"
+    assert fastertransformer(facts, 44, 64, 96, 80, 200, 64).verdict(79.25 * GIB) != "no"
+
+
+def fastertransformer(
+    facts: Facts, layers: int, heads: int, head_dim: int, prompt: int, output: int, requests: int
+) -> memory.MemoryEstimate:
+    """A GPT with a head of its own, in FP16 on one card."""
+    hidden = heads * head_dim
+    shape = facts.shape(
+        {
+            "kind": "decoder",
+            "parameters": 12 * layers * hidden**2 + (2 * 51200 + 2048) * hidden,
+            "layers": layers,
+            "hidden_size": hidden,
+            "heads": heads,
+            "kv_heads": heads,
+            "head_dim": head_dim,
+            "ffn_size": 4 * hidden,
+            "vocab_size": 51200,
+            "gated_ffn": False,
+        }
+    )
+    setup = Setup(
+        facts.formats["fp16"],
+        context_tokens=prompt + output,
+        output_tokens=output,
+        concurrency=requests,
+        runtime="fastertransformer",
+    )
+    return memory.estimate(shape, setup, Split(), facts.coefficients)
+
+
 def test_verdicts(facts: Facts) -> None:
     estimate = memory.estimate(facts.shape("llama-3.1-8b"), Setup(facts.formats["bf16"]), Split(), facts.coefficients)
     assert estimate.verdict(estimate.high) == "fits"
