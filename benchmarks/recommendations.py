@@ -141,7 +141,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"no recommendations at {path}: name their directory with --data", file=sys.stderr)
         return 2
     kb = whygpu.load(asked.kb)
-    subjects = Subjects(kb)
+    subjects = Subjects(kb.knowledge.catalogue)
     done: list[Scored] = []
     left: list[tuple[str, str]] = []
     for row in yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["rows"]:

@@ -24,7 +24,8 @@ CHECKS = MappingProxyType(
             {
                 *_MEMORY,
                 *("kv_cache", "cache_of_layers", "states", "working_width"),
-                *("prefill_s", "read_s", "compute_s", "token_s", "batch_s"),
+                *("prefill_compute_s", "prefill_read_s", "prefill_moved_s", "prefill_s"),
+                *("read_s", "compute_s", "token_s", "batch_s"),
                 *("ttft_ms", "token_ms", "tokens_per_s", "samples_per_s", "usd_total"),
             }
         ),
