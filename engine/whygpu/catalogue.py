@@ -13,7 +13,7 @@ from whygpu.quantity import MIB
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu.checks.coefficients import Coefficients
+    from whygpu.checks.coefficients import Coefficient, Coefficients
     from whygpu.checks.setup import Format
     from whygpu.errors import Place
 
@@ -196,16 +196,25 @@ class Catalogue:
 
         A fixed amount and a share of the memory (NVML, nvmlMemory_v2_t: `reserved`).
         """
-        reported = (card.number("usable_mib") or math.nan) * MIB
+        fixed, share = self._kept(card)
+        return fixed.likely + share.likely * (card.number("usable_mib") or math.nan) * MIB
+
+    def _kept(self, card: Accelerator) -> tuple[Coefficient, Coefficient]:
         words = {"software": card.text("software") or "", "class": card.text("class") or ""}
         pick = self.coefficients.pick
-        return pick("driver-reserved-bytes", words).likely + pick("driver-reserved-share", words).likely * reported
+        return pick("driver-reserved-bytes", words), pick("driver-reserved-share", words)
 
     def usable_bytes(self, card: Accelerator) -> float:
         """Memory that processes on the card can share: what the driver reports as total, less what it keeps; NaN where
         that is not known.
         """
         return (card.number("usable_mib") or math.nan) * MIB - self.driver_bytes(card)
+
+    def usable_sources(self, card: Accelerator) -> tuple[str, ...]:
+        """Who says what the driver reports, and what it keeps of it where it does."""
+        figure = card.figures.get("usable_mib")
+        kept = [source for part in self._kept(card) if part.likely for source in part.source]
+        return tuple(dict.fromkeys([*(figure.sources if figure else ()), *kept]))
 
     def find_accelerators(self, text: str) -> tuple[str, ...]:
         """The ids that a text selects: an id or name alone, otherwise all that share the alias or family."""

@@ -190,7 +190,11 @@ def test_every_plan_of_an_example_is_priced_or_says_why_not(kb: whygpu.Knowledge
 )
 def test_usable_is_what_the_driver_leaves(kb: whygpu.KnowledgeBase, identifier: str, gib: float) -> None:
     catalogue = kb.knowledge.catalogue
-    assert catalogue.usable_bytes(catalogue.accelerators[identifier]) / 2**30 == pytest.approx(gib, abs=0.2)
+    card = catalogue.accelerators[identifier]
+    assert catalogue.usable_bytes(card) / 2**30 == pytest.approx(gib, abs=0.2)
+    assert {"nvml-memory", "torch-total-capacity", *card.figures["usable_mib"].sources} == set(
+        catalogue.usable_sources(card)
+    )
 
 
 @pytest.mark.parametrize("identifier", ["mi300x", "apple-m2-ultra", "tpu-v5e", "jetson-agx-orin-64gb"])

@@ -109,8 +109,12 @@ class Recorder:
             return "concluded", "rules", ()
         if name.startswith("gpu.") and index is not None and self._c.field_ is not None:
             card = self._c.field_.candidate(index).accelerator
-            figure = card.figures.get(name.removeprefix("gpu.")) or card.figures.get("usable_mib")
-            return "catalogue", str(figure.place if figure else card.place), figure.sources if figure else ()
+            key = name.removeprefix("gpu.")
+            figure = card.figures.get("usable_mib" if key == "usable_gib" else key)
+            sources = figure.sources if figure else ()
+            if key == "usable_gib":
+                sources = self._knowledge.catalogue.usable_sources(card)
+            return "catalogue", str(figure.place if figure else card.place), sources
         if name.startswith("model.") and self._c.work is not None:
             return "catalogue", self._c.work.shape.id or "the model as described", self._c.work.shape.source
         where = "values.yaml" if name in self._knowledge.values else "life" if name.startswith("life.") else "plan"
