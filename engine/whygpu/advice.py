@@ -64,8 +64,47 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Spot:
+    """What the same plan costs on spot capacity, which may be taken back."""
+
+    usd_per_hour: float
+    offering: str
+    provider: str
+    region: str | None
+    as_of: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Buying:
+    """What buying the plan's accelerators costs, with the machine around them and the power they draw.
+
+    The hour, month, million tokens and job are those of owning: the purchase over every hour of ``months``, and power.
+    The break-even is against renting at the plan's price; None where that is not known, or never comes.
+    """
+
+    usd_purchase: float
+    usd_per_hour: float
+    usd_per_month: float
+    usd_per_million_tokens: float | None
+    usd_total: float | None
+    months: float
+    break_even_hours: float | None
+    break_even_months: float | None
+    """Of use day and night."""
+    hours_a_month: float | None
+    """Hours of use a month above which buying is cheaper."""
+    purchase: str
+    kind: str
+    as_of: str | None
+    source: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
-    """What the plan costs and the offering that says so."""
+    """What the plan costs and the offering that says so: rent, or the power of what is owned already.
+
+    ``basis``: what it compares by ("renting", "owned", "buying"), and so what the objective is.
+    """
 
     usd_per_hour: float
     offering: str
@@ -79,6 +118,15 @@ class Cost:
     usd_total: float | None
     objective: float | None
     objective_unit: str
+    basis: str
+    usd_power_per_hour: float | None
+    spot: Spot | None
+    buying: Buying | None
+
+    @property
+    def compared(self) -> Cost | Buying:
+        """The part that the plan compares by: what buying costs where its basis is that."""
+        return self.buying if self.basis == "buying" and self.buying is not None else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +163,8 @@ class Plan:
     unverified: bool
     index: int
     """Its row in the consultation."""
+    owned: bool = False
+    """It runs on what is there already."""
     behind: str | None = None
     """What the recommendation has over it; None for the recommendation itself and its equals."""
     variants: tuple[Plan, ...] = ()
@@ -122,7 +172,7 @@ class Plan:
     @property
     def label(self) -> str:
         """How a person would name it: "2x L40S in INT4"."""
-        return f"{self.count}x {self.accelerator.name}"
+        return f"{self.count}x {self.accelerator.name}{' (owned)' if self.owned else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +215,33 @@ class Conflict:
     plan: str
     favour: tuple[str, ...]
     against: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two plans by money and time: the dearer hour against the cheaper one.
+
+    ``kind``: "fast-or-cheap" (of a training job) or "owned-or-rented". Figures of ``dear`` and ``cheap`` are in
+    ``unit``: USD for the job, or per million tokens or samples.
+    """
+
+    kind: str
+    dear: str
+    cheap: str
+    price_ratio: float
+    speed_ratio: float | None
+    dear_usd: float | None
+    cheap_usd: float | None
+    unit: str
+    hours_saved: float | None
+    usd_per_hour_saved: float | None
+    """What each hour sooner costs; negative where the dearer one is cheaper in total."""
+    hours_a_month: float | None
+    """Of a service: hours of the other plan that cost as much as the power of the owned one day and night."""
+    cheaper: str | None
+    """The plan that is cheaper in total."""
+    text: str
+    claims: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +308,9 @@ class Sections(Protocol):
 
     def conflicts(self) -> tuple[Conflict, ...]:
         """Where sources cancel each other."""
+
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Plans by money and time."""
 
     def open(self) -> tuple[OpenQuestion, ...]:
         """What was not answered."""
@@ -300,6 +380,11 @@ class Advice:
     def conflicts(self) -> tuple[Conflict, ...]:
         """Where rules cancel each other on a plan shown."""
         return self.sections.conflicts()
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """A dear fast plan against a cheap slow one, and what is owned against what could be rented."""
+        return self.sections.comparisons()
 
     @cached_property
     def open(self) -> tuple[OpenQuestion, ...]:

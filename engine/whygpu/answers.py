@@ -38,8 +38,15 @@ class Answers:
     price_kinds: tuple[str, ...] = ("on-demand",)
     life: str = "alone"
     """Which phase of a whole life this is about (train, serve); "alone" where it is about one phase."""
+    owned: tuple[tuple[str, int], ...] = ()
+    """Ids of accelerators that are there already, each once, and how many."""
     given: ReadOnly[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """The answers as they were given, for the record."""
+
+    @property
+    def allows_own(self) -> bool:
+        """Whether what is owned may be used: no list of provider classes leaves it out."""
+        return self.provider_classes is None or "own" in self.provider_classes
 
 
 def node_of(value: object, name: str = "answers") -> Node:
@@ -147,6 +154,7 @@ class _Reader:
         values: dict[str, float | bool | str] = {}
         places: dict[str, Place] = {}
         lists: dict[str, tuple[str, ...]] = {}
+        owned: tuple[tuple[str, int], ...] = ()
         model: str | dict[str, Any] | None = None
         for key, node in self._node.items.items():
             if isinstance(node, Scalar) and node.value is None:
@@ -156,6 +164,8 @@ class _Reader:
                 model = self._model(node)
             elif key in LISTS:
                 lists[key] = self._list(key, node)
+            elif key == "owned":
+                owned = self._owned(node)
             elif key in specs:
                 value = self._value(key, node, specs[key])
                 if value is not None:
@@ -164,7 +174,7 @@ class _Reader:
                 message = "'phases' describes a whole life, training and serving; this is about a single phase"
                 self._add(self._node.keys[key], "whole-life", message, "leave it out, and give 'phase' instead")
             else:
-                known = [*specs, *LISTS, "model"]
+                known = [*specs, *LISTS, "model", "owned"]
                 problem(
                     self._problems,
                     self._node.keys[key],
@@ -185,6 +195,7 @@ class _Reader:
             provider_classes=lists.get("provider_classes"),
             regions=lists.get("regions"),
             price_kinds=lists.get("price_kinds", ("on-demand",)),
+            owned=owned,
             given=MappingProxyType(given if isinstance(given, dict) else {}),
         )
 
@@ -271,16 +282,7 @@ class _Reader:
         found: list[str] = []
         for item in self._texts(key, node):
             if key in ("accelerators", "exclude_accelerators"):
-                ids = catalogue.find_accelerators(item.text)
-                if not ids:
-                    known = [name for card in catalogue.accelerators.values() for name in (card.id, card.name)]
-                    self._add(
-                        item,
-                        "unknown-accelerator",
-                        f"there is no accelerator '{item.text[:60]}'",
-                        did_you_mean(item.text, known) or "kb/facts/accelerators lists them",
-                    )
-                found.extend(ids)
+                found.extend(self._accelerators(item))
                 continue
             allowed = {
                 "price_kinds": PRICE_KINDS,
@@ -298,6 +300,65 @@ class _Reader:
                     did_you_mean(item.text, allowed) or f"known: {', '.join(sorted(allowed)[:24])}",
                 )
         return tuple(dict.fromkeys(found))
+
+    def _accelerators(self, item: Scalar) -> tuple[str, ...]:
+        """The accelerators that a text names; none, with a problem, where nothing is called so."""
+        catalogue = self._knowledge.catalogue
+        ids = catalogue.find_accelerators(item.text)
+        if not ids:
+            known = [name for card in catalogue.accelerators.values() for name in (card.id, card.name)]
+            self._add(
+                item,
+                "unknown-accelerator",
+                f"there is no accelerator '{item.text[:60]}'",
+                did_you_mean(item.text, known) or "kb/facts/accelerators lists them",
+            )
+        return ids
+
+    def _owned(self, node: Node) -> tuple[tuple[str, int], ...]:
+        """What is owned: cards named twice are added up."""
+        items = node.items if isinstance(node, Sequence) else [node]
+        found: dict[str, int] = {}
+        for item in items:
+            if not isinstance(item, Mapping):
+                example = "for example owned: [{accelerator: rtx-3090, count: 4}]"
+                self._add(item, "wrong-type", f"'owned' lists accelerators and counts, not {kind_of(item)}", example)
+                continue
+            for key in item.items.keys() - {"accelerator", "count"}:
+                mend = did_you_mean(key, ("accelerator", "count")) or "each has an 'accelerator' and a 'count'"
+                self._add(item.keys[key], "unknown-key", f"'owned' has no '{key}'", mend)
+            card, count = self._owned_card(item), self._owned_count(item)
+            if card is not None and count is not None:
+                found[card] = found.get(card, 0) + count
+        return tuple(found.items())
+
+    def _owned_card(self, item: Mapping) -> str | None:
+        node = item.items.get("accelerator")
+        if not isinstance(node, Scalar) or node.value is None or isinstance(node.value, bool):
+            self._add(node or item, "wrong-type", "each of 'owned' names its 'accelerator'", "add 'accelerator: ...'")
+            return None
+        ids = self._accelerators(node)
+        if len(ids) > 1:
+            self._add(
+                node,
+                "several-accelerators",
+                f"'{node.text[:60]}' is more than one accelerator; say which is owned",
+                f"one of: {', '.join(ids)}",
+            )
+        return ids[0] if len(ids) == 1 else None
+
+    def _owned_count(self, item: Mapping) -> int | None:
+        node = item.items.get("count")
+        if node is None or (isinstance(node, Scalar) and node.value is None):
+            self._add(node or item, "missing-key", "each of 'owned' says its 'count'", "add 'count: ...', 1 for one")
+            return None
+        value = node.value if isinstance(node, Scalar) else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1 and 1 <= value <= 1e5:
+            return int(value)
+        self._add(
+            node, "wrong-type", f"'count' of 'owned' must be a whole number from 1 to 100,000, not {kind_of(node)}"
+        )
+        return None
 
     def _model(self, node: Node) -> str | dict[str, Any] | None:
         if isinstance(node, Scalar) and isinstance(node.value, str):

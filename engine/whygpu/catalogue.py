@@ -21,6 +21,8 @@ Plain = float | bool | str
 
 PROVIDER_CLASSES = ("hyperscaler", "specialised", "marketplace", "own")
 PRICE_KINDS = ("on-demand", "spot", "reserved")
+PURCHASE_KINDS = ("street", "list", "launch")
+"""Prices to buy at, the one nearest to what is paid today first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class Offering:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """What an accelerator costs to buy, in USD."""
+    """What an accelerator costs to buy, in USD; ``whole_machine``: with the machine around it."""
 
     id: str
     accelerator: str
@@ -158,6 +160,7 @@ class Purchase:
     source: tuple[str, ...]
     place: Place
     note: str | None = None
+    whole_machine: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +218,15 @@ class Catalogue:
         figure = card.figures.get("usable_mib")
         kept = [source for part in self._kept(card) if part.likely for source in part.source]
         return tuple(dict.fromkeys([*(figure.sources if figure else ()), *kept]))
+
+    @cached_property
+    def purchase_by_accelerator(self) -> Mapping[str, Purchase]:
+        """The price to buy each accelerator at: a street price before a list price before the one at launch, newest."""
+        found: dict[str, Purchase] = {}
+        for kind in reversed(PURCHASE_KINDS):
+            of_kind = sorted((item for item in self.purchases if item.kind == kind), key=lambda item: item.as_of or "")
+            found |= {item.accelerator: item for item in of_kind}
+        return found
 
     def find_accelerators(self, text: str) -> tuple[str, ...]:
         """The ids that a text selects: an id or name alone, otherwise all that share the alias or family."""

@@ -25,8 +25,10 @@ from whygpu.language import values as v
 from whygpu.load.conditions import expression_of
 from whygpu.models import shape_of
 from whygpu.plans.columns import Costs, comparable, costs_of, fill
-from whygpu.plans.enumerate import Field, Options, Planner, Targets, enumerate_plans
-from whygpu.plans.price import price_list
+from whygpu.plans.enumerate import Field, Options, Planner, Targets
+from whygpu.plans.owned import plans_with_owned
+from whygpu.plans.owning import OWN_DEPLOYMENTS, terms_of
+from whygpu.plans.price import price_list, spot_list
 from whygpu.plans.rank import Figure, Priority, Ranking, Standing, rank, standing
 from whygpu.plans.work import Work, model_facts, setup_of
 
@@ -114,7 +116,7 @@ def consult(
     chain: Chain,
     engine: str,
     today: date | None = None,
-    planner: Planner = enumerate_plans,
+    planner: Planner = plans_with_owned,
     reshape: Callable[[ModelShape], ModelShape] | None = None,
 ) -> Consultation:
     """Run one consultation over the plans that ``planner`` finds; raises AnswerError where the model is no model.
@@ -153,7 +155,7 @@ class _Run:
         result: Consultation,
         chain: Chain,
         today: date,
-        planner: Planner = enumerate_plans,
+        planner: Planner = plans_with_owned,
         reshape: Callable[[ModelShape], ModelShape] | None = None,
     ) -> None:
         self._result, self._chain, self._today, self._planner = result, chain, today, planner
@@ -312,13 +314,24 @@ class _Run:
         self._result.field_ = found
         if not len(found):
             return
-        prices = price_list(self._knowledge, self._result.answers)
-        self._result.costs = costs = costs_of(found, prices, work)
+        self._result.costs = costs = self._costs(found, work)
         size = len(found)
         self._result.plans = PlanEnvironment(self._knowledge, self._session, size)
         fill(self._result.plans, self._knowledge, found, costs, np.datetime64(self._today))
         self._result.alive = np.ones(size, dtype=np.bool_)
         self._result.unverified = np.zeros(size, dtype=np.bool_)
+
+    def _costs(self, found: Field, work: Work) -> Costs:
+        def number(key: str) -> float | None:
+            value = self._answered(key)
+            return value if isinstance(value, float) else None
+
+        deployment = str(self._answered("deployment") or "")
+        months, electricity = number("service_months"), number("electricity_usd_per_kwh")
+        terms = terms_of(self._knowledge, deployment, months, electricity)
+        answers = self._result.answers
+        prices, spot = price_list(self._knowledge, answers), spot_list(self._knowledge, answers)
+        return costs_of(found, prices, work, terms, bought=deployment in OWN_DEPLOYMENTS, spot=spot)
 
     def _answered(self, key: str) -> float | bool | str | None:
         spec = self._knowledge.name_by_answer.get(key)
@@ -350,7 +363,14 @@ class _Run:
             count=int(count) if isinstance(count, float) else None,
             max_count=int(most) if isinstance(most, float) else 8,
             max_nodes=int(nodes) if isinstance(nodes, float) else 1,
+            owned=self._owned(),
         )
+
+    def _owned(self) -> tuple[tuple[int, int], ...]:
+        """The owned accelerators that the answers leave, as rows of the catalogue, and how many there are of each."""
+        rows, left = list(self._knowledge.catalogue.accelerators), self._allowed()
+        owned = [(rows.index(name), count) for name, count in self._result.answers.owned]
+        return tuple(item for item in owned if left[item[0]] and self._result.answers.allows_own)
 
     def _targets(self) -> Targets:
         def number(key: str) -> float | None:

@@ -11,7 +11,6 @@ from whygpu.checks import memory
 from whygpu.checks.shape import GENERATIVE, TOKEN_KINDS
 from whygpu.errors import AnswerError, Place, Problem
 from whygpu.explain.conclude import Conclusion, conclude
-from whygpu.plans.columns import reckon_cost
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -91,14 +90,13 @@ def estimate_of(consultation: Consultation) -> Estimate:
     def sourced(reckonings: Iterable[Reckoning]) -> tuple[Reckoning, ...]:
         return tuple(consultation.knowledge.sourced(reckonings, trains=setup.trains))
 
-    costs = consultation.costs
     usable = consultation.knowledge.catalogue.usable_bytes(candidate.accelerator)
     return Estimate(
         plan=Conclusion(consultation).at(0),
         model=work.shape.name,
         memory=sourced(candidate.memory.reckonings()),
         speed=sourced(item for item in speeds.reckonings(place) if math.isfinite(item.value)),
-        cost=sourced(reckon_cost(costs, field, 0) if costs is not None else ()),
+        cost=sourced(Conclusion(consultation).cost_reckonings(0)),
         limits=tuple(_limits(candidate, usable)),
         reserved=_reserved(candidate, usable),
         checkpointing=setup.gradient_checkpointing if setup.trains else None,

@@ -69,7 +69,7 @@ class LifeAdvice:
         reckonings = knowledge.sourced_life(self.cost.reckonings if self.cost else ())
         found = {f"life.{item.name}": item for item in reckonings}
         known = {name: item for name, item in found.items() if name in knowledge.vocabulary}
-        return Recorder(judged, ()).trace((), (), known)
+        return Recorder(judged, (), None).trace((), (), figures=known)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form of contract.md."""

@@ -11,7 +11,7 @@ import yaml
 from whygpu.language.tree import names
 from whygpu.phases import KEY
 from whygpu.quantity import show
-from whygpu.render.text import price_text, sentence
+from whygpu.render.text import buying_text, comparison_text, cost_text, sentence
 from whygpu_ui.answer_tables import alternatives, rejected
 from whygpu_ui.browser import copy_link
 from whygpu_ui.chain import chain
@@ -80,12 +80,14 @@ def _verdict(advice: Advice) -> None:
     if len(best) == 1:
         st.title(literal(sentence(best[0])), anchor=False)
         one_plan(best[0])
-        return
-    st.title(f"{len(best)} plans are equally good", anchor=False)
-    for plan in best:
-        with st.container(border=True):
-            st.markdown(f"**{literal(sentence(plan))}**")
-            one_plan(plan)
+    else:
+        st.title(f"{len(best)} plans are equally good", anchor=False)
+        for plan in best:
+            with st.container(border=True):
+                st.markdown(f"**{literal(sentence(plan))}**")
+                one_plan(plan)
+    for item in advice.comparisons:
+        st.markdown(literal(comparison_text(item)))
 
 
 def one_plan(plan: Plan) -> None:
@@ -119,11 +121,9 @@ def _cost(plan: Plan) -> str:
     cost = plan.cost
     if cost is None:
         return literal(f"Cost: no price known: {plan.unpriced}")
-    where = ", ".join(filter(None, (cost.provider, cost.region, f"read {cost.as_of}" if cost.as_of else "undated")))
-    total = f", {show(cost.usd_total, 'USD')} for the job" if cost.usd_total is not None else ""
-    return literal(
-        f"Cost: {price_text(plan)}, {show(cost.usd_per_month, 'USD')} a month{total} ({cost.price_kind}, {where})"
-    )
+    buying = buying_text(cost)
+    rent = "" if cost.price_kind == "purchase" else f"Cost: {cost_text(cost)}"
+    return literal("; ".join(filter(None, (rent, buying))))
 
 
 def _memory(advice: Advice) -> None:

@@ -11,22 +11,28 @@ Number: TypeAlias = "int | float"
 Phase = Literal["training", "inference", "life"]
 
 _MEMORY = ("weights", "activations", "logits", "overhead", "total")
+_MONEY = (
+    *("usd_per_hour", "usd_power_per_hour", "usd_purchase", "usd_owning_per_hour", "break_even_months"),
+    *("usd_per_month", "usd_per_million_tokens", "usd_total"),
+)
 CHECKS = MappingProxyType(
     {
         "training": frozenset(
             {
                 *_MEMORY,
+                *_MONEY,
                 *("layer_activations", "gradients", "optimizer", "reused"),
-                *("flops", "compute_s", "step_s", "samples_per_s", "train_tokens_per_s", "train_hours", "usd_total"),
+                *("flops", "compute_s", "step_s", "samples_per_s", "train_tokens_per_s", "train_hours"),
             }
         ),
         "inference": frozenset(
             {
                 *_MEMORY,
+                *_MONEY,
                 *("kv_cache", "cache_of_layers", "states", "working_width"),
                 *("prefill_compute_s", "prefill_read_s", "prefill_moved_s", "prefill_s"),
                 *("read_s", "compute_s", "token_s", "batch_s"),
-                *("ttft_ms", "token_ms", "tokens_per_s", "samples_per_s", "usd_total"),
+                *("ttft_ms", "token_ms", "tokens_per_s", "samples_per_s"),
             }
         ),
         "life": frozenset(

@@ -14,8 +14,8 @@ from whygpu.advice import (
     AcceleratorName,
     Advice,
     Assumed,
+    Comparison,
     Conflict,
-    Cost,
     Infeasible,
     Item,
     Memory,
@@ -32,7 +32,9 @@ from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.checks.speed import FIGURES
 from whygpu.consult import fill_template
+from whygpu.explain.compare import fast_or_cheap, owned_or_rented
 from whygpu.explain.conditions import Judge
+from whygpu.explain.costs import CostSheet
 from whygpu.explain.record import Recorder
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
 from whygpu.phases import LIFE_KEYS
@@ -42,13 +44,13 @@ from whygpu.quantity import GIB
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from numpy.typing import NDArray
+
     from whygpu.chain.engines import Mask
-    from whygpu.checks.reckoning import Range
+    from whygpu.checks.reckoning import Range, Reckoning
     from whygpu.consult import Consultation
     from whygpu.knowledge import Profile
     from whygpu.trace import Trace
-
-HOURS_PER_MONTH = 8766 / 12  # 365.25 days
 
 
 def conclude(consultation: Consultation) -> Advice:
@@ -75,26 +77,38 @@ class Conclusion:
         field_ = self._c.field_
         found: list[str] = []
         seen: dict[str, int] = {}
-        for card, way in zip(field_.card.tolist(), field_.way.tolist(), strict=True) if field_ else ():
-            item = field_.ways[way] if field_ else None
-            if field_ is None or item is None:
-                continue
+        if field_ is None:
+            return found
+        for card, way, owned in zip(field_.card.tolist(), field_.way.tolist(), field_.owned.tolist(), strict=True):
+            item = field_.ways[way]
             setup = item.setup
             method = f"-{setup.method}" if setup.trains else ""
-            name = f"{field_.cards.accelerators[card].id}-x{item.split.cards}-{setup.format.id}{method}"
+            own = "-owned" if owned else ""
+            name = f"{field_.cards.accelerators[card].id}-x{item.split.cards}-{setup.format.id}{method}{own}"
             seen[name] = seen.get(name, 0) + 1
             found.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
         return found
 
     @cached_property
     def _groups(self) -> list[list[int]]:
-        """The rows of the plans left, an accelerator each, in order of rank."""
+        """The rows of the plans left, an accelerator (or one that is owned) each, in order of rank."""
         found: dict[int, list[int]] = {}
-        if self._c.ranking is not None and self._c.field_ is not None:
-            cards = self._c.field_.card.tolist()
+        if self._c.ranking is not None:
+            kinds = self._kinds.tolist()
             for index in self._c.ranking.order:
-                found.setdefault(cards[index], []).append(index)
+                found.setdefault(kinds[index], []).append(index)
         return list(found.values())
+
+    @cached_property
+    def _kinds(self) -> NDArray[np.int64]:
+        """A number for each plan: its accelerator's, another where that is owned."""
+        field_ = self._c.field_
+        return np.zeros(0, dtype=np.int64) if field_ is None else 2 * field_.card + field_.owned
+
+    @cached_property
+    def _sheet(self) -> CostSheet | None:
+        costs, field_ = self._c.costs, self._c.field_
+        return None if costs is None or field_ is None else CostSheet(self._c, costs, field_)
 
     @property
     def heads(self) -> list[int]:
@@ -120,7 +134,7 @@ class Conclusion:
     def trace(self) -> Trace:
         """The record of all that was decided, in full for the plans shown."""
         shown = [rows[0] for rows in self._groups[:_TRACED]]
-        return Recorder(self._c, self._ids).trace(shown, self._nearest_rejected)
+        return Recorder(self._c, self._ids, self._sheet).trace(shown, self._nearest_rejected, self.comparisons())
 
     # plans
 
@@ -155,7 +169,7 @@ class Conclusion:
         item = self._c.field_.candidate(index)
         card, split, need = item.accelerator, item.split, item.memory
         usable = self._knowledge.catalogue.usable_bytes(card)
-        cost = self._cost(index)
+        cost = None if self._sheet is None else self._sheet.cost(index)
         return Plan(
             id=self._ids[index],
             accelerator=AcceleratorName(
@@ -190,38 +204,17 @@ class Conclusion:
             rank=rank,
             unverified=bool(self._c.unverified[index]),
             index=index,
+            owned=bool(self._c.field_.owned[index]),
             variants=variants,
         )
+
+    def cost_reckonings(self, index: int) -> tuple[Reckoning, ...]:
+        """How one plan's costs come about."""
+        return () if self._sheet is None else tuple(self._sheet.reckonings(index))
 
     def _speed(self, index: int) -> dict[str, Range | None]:
         field_ = self._c.field_
         return field_.speeds.ranges(index) if field_ else dict.fromkeys(FIGURES)
-
-    def _cost(self, index: int) -> Cost | None:
-        costs, field_ = self._c.costs, self._c.field_
-        price = costs.prices[index] if costs else None
-        if costs is None or field_ is None or price is None:
-            return None
-        offering = price.offering
-        provider = self._knowledge.catalogue.providers[offering.provider]
-        hourly = price.usd_per_hour
-        speeds = field_.speeds
-        tokens = float(np.fmax(speeds.likely("tokens_per_s", index), speeds.likely("train_tokens_per_s", index)))
-        total, objective = float(costs.usd_total[index]), float(costs.objective[index])
-        return Cost(
-            hourly,
-            offering.id,
-            provider.id,
-            provider.provider_class,
-            offering.region,
-            offering.price_kind,
-            offering.as_of,
-            hourly * HOURS_PER_MONTH,
-            hourly / 3600 / tokens * 1e6 if tokens > 0 else None,
-            total if math.isfinite(total) else None,
-            objective if math.isfinite(objective) else None,
-            costs.unit,
-        )
 
     def _verdicts(self, index: int) -> Iterator[PlanVerdict]:
         found: dict[tuple[str, bool], tuple[int, list[Rule]]] = {}
@@ -251,11 +244,13 @@ class Conclusion:
             return []
         against = np.sum([np.zeros(len(field_)), *self._rejecting().values()], axis=0)
         need = np.array([way.memory.total for way in field_.ways])[field_.way]
-        left = set(field_.card[self._c.alive].tolist())
+        kinds = self._kinds
+        left = set(kinds[self._c.alive].tolist())
         nearest: dict[int, int] = {}
         for index in np.lexsort((need, against)).tolist():
-            nearest.setdefault(int(field_.card[index]), index)
-        return [nearest[card] for card in sorted(nearest) if card not in left]
+            nearest.setdefault(int(kinds[index]), index)
+        # what is owned first: it was asked for
+        return [nearest[kind] for kind in sorted(nearest, key=lambda kind: (-(kind % 2), kind)) if kind not in left]
 
     def _rejecting(self) -> dict[str, Mask]:
         """The rules that reject plans, and which."""
@@ -319,7 +314,7 @@ class Conclusion:
 
     def warnings(self) -> tuple[Item, ...]:
         """Warnings of rules, ignored answers, and what is doubtful about the model."""
-        return (*self._items(Warn), *self._irrelevant(), *self._doubts())
+        return (*self._items(Warn), *self._irrelevant(), *self._left_out(), *self._doubts())
 
     def _items(self, kind: type[Advise] | type[Warn]) -> tuple[Item, ...]:
         found: list[Item] = []
@@ -341,6 +336,20 @@ class Conclusion:
                 (),
             )
 
+    def _left_out(self) -> Iterator[Item]:
+        """What is owned and yet not tried."""
+        answers, names = self._c.answers, self._knowledge.catalogue.accelerators
+        chosen = names.keys() if answers.accelerators is None else set(answers.accelerators)
+        for name, _ in answers.owned:
+            if not answers.allows_own:
+                why = "'provider_classes' leaves out 'own'"
+            elif name not in chosen or name in answers.exclude_accelerators:
+                why = "'accelerators' or 'exclude_accelerators' leaves it out"
+            else:
+                continue
+            text = f"The {names[name].name} that is owned was not tried: {why}."
+            yield Item(f"owned-left-out-{name}", "answers", text, (), ())
+
     def _doubts(self) -> Iterator[Item]:
         for number, text in enumerate(self._c.doubts, start=1):
             yield Item(f"model-{number}", "model", f"The model: {text}.", (), ())
@@ -349,6 +358,12 @@ class Conclusion:
             yield Item(
                 "model-shape", "model", f"Of the model these were derived or assumed: {', '.join(assumed)}.", (), ()
             )
+
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Plans by money and time."""
+        plans = [self._plan(rows[0], None, ()) for rows in self._groups]
+        found = (owned_or_rented(plans), fast_or_cheap(plans))
+        return tuple(item for item in found if item is not None)
 
     def assumed(self) -> tuple[Assumed, ...]:
         """Values taken for what was not answered."""

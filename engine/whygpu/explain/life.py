@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.chain.environment import known_value, plain
 from whygpu.checks.life import Life, LifeCost, life_cost
+from whygpu.checks.money import HOURS_PER_MONTH
 from whygpu.consult import judge
-from whygpu.explain.conclude import HOURS_PER_MONTH, conclude
+from whygpu.explain.conclude import conclude
 from whygpu.life import LifeAdvice, Unknown
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _cost(
         hours_per_month=HOURS_PER_MONTH,
         training_runs=_answer(train, "training_runs") or 1.0,
         retrain_months=_answer(train, "retrain_months"),
-        usd_per_run=best.cost.usd_total if best is not None and best.cost else None,
+        usd_per_run=best.cost.compared.usd_total if best is not None and best.cost else None,
         serve_usd_per_hour=_hourly(serving),
         same_usd_per_hour=_hourly(same),
     )
@@ -75,7 +76,7 @@ def _answer(consultation: Consultation, key: str) -> float | None:
 
 
 def _hourly(plan: Plan | None) -> float | None:
-    return plan.cost.usd_per_hour if plan is not None and plan.cost else None
+    return plan.cost.compared.usd_per_hour if plan is not None and plan.cost else None
 
 
 def _same(advice: tuple[Advice, Advice], serve: Consultation, again: Again) -> tuple[Plan | None, str | None]:

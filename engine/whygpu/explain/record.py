@@ -11,24 +11,36 @@ from whygpu.consult import fill_template
 from whygpu.explain.conditions import Judge
 from whygpu.knowledge import Conclude, Effect, Rule, Verdict
 from whygpu.language import tree as t
-from whygpu.plans.columns import reckon_cost
 from whygpu.quantity import GIB
 from whygpu.trace import Fact, Origin, Step, Term, Trace, content_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from whygpu.advice import Comparison
     from whygpu.checks.reckoning import Reckoning
     from whygpu.consult import Consultation
+    from whygpu.explain.costs import CostSheet
     from whygpu.trace import StepKind
+
+
+_MONEY = (
+    "usd_per_hour",
+    "usd_power_per_hour",
+    "usd_purchase",
+    "usd_owning_per_hour",
+    "break_even_months",
+    "usd_total",
+)
+"""Figures of money that rules may read."""
 
 
 class Recorder:
     """Builds the trace of one consultation, for the plans that are shown."""
 
-    def __init__(self, consultation: Consultation, plan_ids: Sequence[str]) -> None:
-        """``plan_ids``: the id of every plan, by its row."""
-        self._c = consultation
+    def __init__(self, consultation: Consultation, plan_ids: Sequence[str], sheet: CostSheet | None) -> None:
+        """``plan_ids``: the id of every plan, by its row; ``sheet``: what the plans cost."""
+        self._c, self._sheet = consultation, sheet
         self._knowledge = consultation.knowledge
         self._ids = plan_ids
         self._facts: dict[str, Fact] = {}
@@ -37,7 +49,11 @@ class Recorder:
         self._answered = {self._knowledge.name_by_answer[key].name: key for key in consultation.answers.values}
 
     def trace(
-        self, shown: Iterable[int], rejected: Iterable[int], figures: Mapping[str, Reckoning] | None = None
+        self,
+        shown: Iterable[int],
+        rejected: Iterable[int],
+        comparisons: Iterable[Comparison] = (),
+        figures: Mapping[str, Reckoning] | None = None,
     ) -> Trace:
         """The trace: all of the consultation, all about the plans shown, and what rejected the others.
 
@@ -71,6 +87,8 @@ class Recorder:
                     rule = self._knowledge.rule_by_id[rule_id]
                     if rule.rejects and mask[index]:
                         self._rule(rule, index)
+        for item in comparisons:
+            self._comparison(item)
         return Trace(self._knowledge.hash, tuple(self._facts.values()), tuple(self._steps.values()))
 
     def _add(self, step: Step) -> Step:
@@ -204,23 +222,24 @@ class Recorder:
             return
         candidate = field_.candidate(index)
         plan = self._ids[index]
-        gives = {"total": "plan.total_gib", "ttft": "plan.ttft_ms", "token": "plan.token_ms"}
+        gives = {"total": "plan.total_gib"} | {name: f"plan.{name}" for name in _MONEY}
         estimate, local = field_.speeds.estimate(index)
-        costs = self._c.costs
         reckonings = (
             *candidate.memory.reckonings(),
             *estimate.reckonings(local),
-            *(reckon_cost(costs, field_, index) if costs is not None else ()),
+            *(self._sheet.reckonings(index) if self._sheet is not None else ()),
         )
         for reckoning in self._knowledge.sourced(reckonings, trains=candidate.setup.trains):
-            self._reckoning(reckoning, plan, self.fact(gives["total"], index) if reckoning.name == "total" else None)
+            name = gives.get(reckoning.name)
+            known = name is not None and name in self._knowledge.vocabulary
+            self._reckoning(reckoning, plan, self.fact(name, index) if name is not None and known else None)
         for rule_id, mask in self._c.fired_plans.items():
             if mask[index]:
                 self._rule(self._knowledge.rule_by_id[rule_id], index)
         for rule, by, defeat in self._c.defeated:
             if defeat is not None and defeat[index]:
                 self._rule(rule, index, by=by)
-        ranking = self._c.ranking
+        ranking, costs = self._c.ranking, self._c.costs
         if ranking is not None and costs is not None and self._c.alive[index]:
             position = ranking.order.index(index) + 1
             figure = float(costs.objective[index])
@@ -243,6 +262,30 @@ class Recorder:
                     terms=tuple(terms),
                 )
             )
+
+    def _comparison(self, item: Comparison) -> None:
+        figures = (
+            ("price_ratio", item.price_ratio, "times"),
+            ("speed_ratio", item.speed_ratio, "times"),
+            ("dear_usd", item.dear_usd, item.unit),
+            ("cheap_usd", item.cheap_usd, item.unit),
+            ("hours_saved", item.hours_saved, "hours"),
+            ("usd_per_hour_saved", item.usd_per_hour_saved, "USD/hour"),
+            ("hours_a_month", item.hours_a_month, "hours"),
+        )
+        self._add(
+            Step(
+                content_id("s", "compare", item.kind),
+                "plan",
+                "fired",
+                f"{item.dear} against {item.cheap}",
+                item.text,
+                plan=item.dear,
+                claims=item.claims,
+                formula="the dearer hour pays where speed_ratio > price_ratio",
+                terms=tuple(Term(name, value, unit) for name, value, unit in figures if value is not None),
+            )
+        )
 
     def _reckoning(self, reckoning: Reckoning, plan: str | None, gives: str | None) -> None:
         terms = tuple(Term(term.name, term.value, term.unit, term.source) for term in reckoning.terms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import PRICE_KINDS, PROVIDER_CLASSES, Accelerator, Offering, Provider, Purchase
+from whygpu.catalogue import PRICE_KINDS, PROVIDER_CLASSES, PURCHASE_KINDS, Accelerator, Offering, Provider, Purchase
 from whygpu.errors import did_you_mean
 from whygpu.load.fields import Fields, problem
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.load.facts import FactReader
-
-PURCHASE_KINDS = ("street", "launch", "list")
 
 
 def read_providers(reader: FactReader) -> dict[str, Provider]:
@@ -100,7 +98,16 @@ def read_purchases(reader: FactReader, accelerators: dict[str, Accelerator]) -> 
         kind = fields.choice("kind", PURCHASE_KINDS, required=True)
         as_of = fields.date("as_of")
         sources = reader.sources(fields, required=True)
+        whole = fields.flag("whole_machine")
         note = fields.text("note")
         fields.done()
-        if accelerator and usd and kind:
-            yield Purchase(identifier, accelerator, usd, kind, as_of, sources, fields.node.place, note)
+        if usd is not None and usd <= 0:
+            problem(
+                reader.problems,
+                fields.node.items["usd"],
+                "bad-price",
+                f"{fields.what} costs {usd:g}",
+                "a price is above zero",
+            )
+        elif accelerator and usd and kind:
+            yield Purchase(identifier, accelerator, usd, kind, as_of, sources, fields.node.place, note, whole)

@@ -46,8 +46,10 @@ CONDITIONS = (
     "software",
     "link",
     "memory",
+    "deployment",
 )
-"""What a coefficient may depend on: the words of checks.setup.Setup.context and of checks.setup.CardKind."""
+"""What a coefficient may depend on: the words of checks.setup.Setup.context, of checks.setup.CardKind, and where the
+hardware stands."""
 _FIGURE = frozenset({"is", "source", "estimate", "because", "others", "absent"})
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whygpu.checks.reckoning import Reckoning, Term
+from whygpu.checks import money
 from whygpu.checks.speed import FIGURES
 from whygpu.language import values as v
 from whygpu.plans.enumerate import cards_of
+from whygpu.plans.owning import owning_of
 from whygpu.plans.price import fresh_days
 from whygpu.quantity import GIB
 
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from whygpu.catalogue import Accelerator
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment
+    from whygpu.checks.setup import Setup
     from whygpu.knowledge import Knowledge, NameSpec
-    from whygpu.plans.enumerate import Field
+    from whygpu.plans.enumerate import Field, Way
+    from whygpu.plans.owning import Owning, Terms
     from whygpu.plans.price import Price, PriceList
     from whygpu.plans.work import Work
 
@@ -60,7 +63,14 @@ PLAN_NAMES = (
     "plan.objective",
     "plan.provider_class",
     "plan.providers",
+    "plan.price_kind",
     "plan.price_age_days",
+    "plan.owned",
+    "plan.usd_purchase",
+    "plan.usd_power_per_hour",
+    "plan.usd_owning_per_hour",
+    "plan.break_even_months",
+    "plan.spot_usd_per_hour",
     "plan.price_fresh_days",
 )
 GPU_NAMES = ("gpu.id", "gpu.name", "gpu.family", "gpu.vendor", "gpu.usable_gib")
@@ -74,13 +84,30 @@ _UNITS_OF_WORK = {
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Prices of the plans and what they compare by: USD an hour, USD a job or a unit of work, or watts."""
+    """Prices of the plans and what they compare by: USD an hour, USD a job or a unit of work, or watts.
+
+    ``usd_per_hour`` is what a plan is rented for, or draws where it is owned already. ``basis`` says what the plan
+    compares by: "renting" it, "owned" (its power), or "buying" (the purchase over the service, and its power).
+    """
 
     prices: tuple[Price | None, ...]
     usd_per_hour: NDArray[np.float64]
     usd_total: NDArray[np.float64]
     objective: NDArray[np.float64]
     unit: str
+    owning: Owning | None
+    basis: NDArray[np.str_]
+    hourly: NDArray[np.float64]
+    """What an hour costs by that basis."""
+    spot: PriceList | None
+    """Spot prices, where the plan is not priced by them already."""
+
+    def spot_price(self, field: Field, index: int) -> Price | None:
+        """What one plan costs on spot capacity; None where nobody allowed offers it, or it is priced so already."""
+        if self.spot is None or self.prices[index] is None:
+            return None
+        way = field.ways[int(field.way[index])]
+        return self.spot.price(field.cards.accelerators[int(field.card[index])].id, *_group(way))
 
 
 @lru_cache(maxsize=8)
@@ -122,41 +149,54 @@ def _take(value: v.Value, rows: NDArray[np.int64]) -> v.Value:
             return v.Truth(true[rows], false[rows])
 
 
-def costs_of(field: Field, prices: PriceList, work: Work) -> Costs:
-    """Prices and objectives: a job's cost for training and batch work where it is sized, a unit's where it is not."""
+def _group(way: Way) -> tuple[int, int]:
+    """Accelerators that must share a machine where they can, and how many such groups there are."""
+    split = way.split
+    return (split.cards, 1) if way.setup.trains else (split.tensor * split.pipeline, split.data)
+
+
+def costs_of(
+    field: Field, prices: PriceList, work: Work, terms: Terms | None, *, bought: bool, spot: PriceList | None
+) -> Costs:
+    """Prices and objectives: a job's cost for training and batch work where it is sized, a unit's where it is not.
+
+    ``terms``: what owning costs. Where hardware is ``bought``, a plan compares by owning it as far as that is known.
+    """
     setup = work.setup
-    groups = [
-        (way.split.cards, 1) if setup.trains else (way.split.tensor * way.split.pipeline, way.split.data)
-        for way in field.ways
-    ]
+    groups = [_group(way) for way in field.ways]
     names = [card.id for card in field.cards.accelerators]
     found = tuple(
-        prices.price(names[card], *groups[way])
-        for card, way in zip(field.card.tolist(), field.way.tolist(), strict=True)
+        None if owned else prices.price(names[card], *groups[way])
+        for card, way, owned in zip(field.card.tolist(), field.way.tolist(), field.owned.tolist(), strict=True)
     )
-    hourly = np.array([math.nan if price is None else price.usd_per_hour for price in found])
+    rent = np.array([math.nan if price is None else price.usd_per_hour for price in found])
+    owning = None if terms is None else owning_of(terms, field, watts_of(field), counts_of(field))
+    hourly, basis = rent, np.full(len(field), "renting")
+    if owning is not None:
+        rent = np.where(field.owned, owning.usd_power_per_hour, rent)
+        buys = np.isfinite(owning.usd_per_hour) & ~field.owned & bought
+        hourly = np.where(buys, owning.usd_per_hour, rent)
+        basis = np.where(field.owned, "owned", np.where(buys, "buying", basis))
+    total, objective, unit = _objective(field, setup, hourly)
+    return Costs(found, rent, total, objective, unit, owning, basis, hourly, spot)
+
+
+def _objective(
+    field: Field, setup: Setup, hourly: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+    """What the job costs (NaN where it is not sized), what plans compare by, and its unit."""
     figures = field.speeds.figures
     total = np.full(len(field), np.nan)
     if not (setup.trains or setup.phase == "batch-inference"):
-        return Costs(found, hourly, total, hourly, "USD/hour")
+        return total, hourly, "USD/hour"
     hours = figures.get("train_hours", total)
     if np.isfinite(hours).any():
-        total = hourly * hours
-        return Costs(found, hourly, total, total, "USD")
+        total = money.run_usd(hourly, hours)
+        return total, total, "USD"
     for name, unit in _UNITS_OF_WORK.items():
         if name in figures:
-            with np.errstate(all="ignore"):
-                return Costs(found, hourly, total, hourly / 3600.0 / figures[name] * 1e6, unit)
-    return Costs(found, hourly, total, hourly, "USD/hour")
-
-
-def reckon_cost(costs: Costs, field: Field, index: int) -> list[Reckoning]:
-    """How the cost of a job came about; nothing where it is not known."""
-    total, hours = float(costs.usd_total[index]), field.speeds.likely("train_hours", index)
-    if not math.isfinite(total):
-        return []
-    terms = (Term("usd_per_hour", float(costs.usd_per_hour[index]), "USD/hour"), Term("train_hours", hours, "h"))
-    return [Reckoning("usd_total", "usd_per_hour * train_hours", terms, total, "USD")]
+            return total, money.per_million_usd(hourly, figures[name]), unit
+    return total, hourly, "USD/hour"
 
 
 def comparable(costs: Costs, field: Field, alive: Mask) -> Costs:
@@ -169,12 +209,14 @@ def comparable(costs: Costs, field: Field, alive: Mask) -> Costs:
 
 def watts_of(field: Field) -> NDArray[np.float64]:
     """Power that each plan's accelerators may draw; NaN where it is not known."""
-    tdp = np.array(
-        [math.nan if (watts := card.number("tdp_w")) is None else watts for card in field.cards.accelerators]
-    )
-    counts = np.array([way.split.cards for way in field.ways])
-    drawn: NDArray[np.float64] = tdp[field.card] * counts[field.way]
+    drawn: NDArray[np.float64] = field.cards.power_w[field.card] * counts_of(field)
     return drawn
+
+
+def counts_of(field: Field) -> NDArray[np.float64]:
+    """Accelerators of each plan."""
+    counts = np.array([way.split.cards for way in field.ways], dtype=np.float64)
+    return counts[field.way]
 
 
 def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs: Costs, today: np.datetime64) -> None:
@@ -216,13 +258,41 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
     for name in FIGURES:
         if name in field.speeds.figures:
             numbers(name, field.speeds.figures[name])
+    numbers("watts", watts_of(field))
+    _fill_money(environment, knowledge, field, costs, today)
+
+
+def _fill_money(
+    environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs: Costs, today: np.datetime64
+) -> None:
+    """The names about prices and owning."""
+
+    def numbers(name: str, values: NDArray[np.float64]) -> None:
+        environment.set(f"plan.{name}", v.column(np.where(np.isfinite(values), values, np.nan)))
+
     numbers("usd_per_hour", costs.usd_per_hour)
     numbers("usd_total", costs.usd_total)
-    numbers("watts", watts_of(field))
+    environment.set("plan.owned", v.Truth(field.owned, ~field.owned))
+    owning = costs.owning
+    if owning is not None:
+        power = owning.usd_power_per_hour
+        numbers("usd_purchase", owning.usd_purchase)
+        numbers("usd_power_per_hour", power)
+        numbers("usd_owning_per_hour", owning.usd_per_hour)
+        rent = np.where(field.owned, np.nan, costs.usd_per_hour)
+        numbers("break_even_months", money.break_even_months(owning.usd_purchase, rent, power))
+
+    def spot() -> v.Value:
+        found = [costs.spot_price(field, index) for index in range(len(field))]
+        return v.column(np.array([math.nan if price is None else price.usd_per_hour for price in found]))
+
+    environment.supply("plan.spot_usd_per_hour", spot)
     classes = {identifier: provider.provider_class for identifier, provider in knowledge.catalogue.providers.items()}
     priced = ["" if price is None else classes[price.offering.provider] for price in costs.prices]
-    environment.set("plan.provider_class", v.Word(np.array(priced)))
-    numbers("providers", np.array([0 if price is None else price.providers for price in costs.prices]))
+    kinds = ["" if price is None else price.offering.price_kind for price in costs.prices]
+    environment.set("plan.provider_class", v.Word(np.where(field.owned, "own", priced)))
+    environment.set("plan.price_kind", v.Word(np.where(field.owned, "owned", kinds)))
+    numbers("providers", np.array([0.0 if price is None else price.providers for price in costs.prices]))
     dates = ["NaT" if price is None or price.offering.as_of is None else price.offering.as_of for price in costs.prices]
     ages = (today - np.array(dates, dtype="datetime64[D]")).astype("timedelta64[D]")
     numbers("price_age_days", np.where(np.isnat(ages), np.nan, ages.astype(np.float64)))

@@ -34,7 +34,8 @@ SHARDS = (1, 2, 4, 8)
 """Tensor-parallel widths tried: powers of two, as serving stacks need."""
 STAGES = (1, 2, 4)
 """Pipeline depths tried beyond one machine."""
-_STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+"""Numbers of accelerators tried."""
 _ROUNDS = 4
 _RATES = (
     "fp32_tflops",
@@ -59,6 +60,8 @@ class Options:
     count: int | None
     max_count: int
     max_nodes: int
+    owned: tuple[tuple[int, int], ...] = ()
+    """What is there already: rows of the catalogue, and how many of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,8 @@ class Field:
     card: NDArray[np.int64]
     way: NDArray[np.int64]
     fits: Mask
+    owned: Mask
+    """Plans on what is there already."""
     speeds: Speeds
 
     def __len__(self) -> int:
@@ -362,7 +367,7 @@ class Search:
         asked = self._options.count
         shape, trains = self._work.shape, self._work.setup.trains
         shardable = shape.kind in TOKEN_KINDS and not trains
-        for cards in [asked] if asked else [step for step in _STEPS if step <= self._options.max_count]:
+        for cards in [asked] if asked else [step for step in STEPS if step <= self._options.max_count]:
             for tensor in SHARDS if shardable else (1,):
                 if cards % tensor or (shape.heads and shape.heads % tensor):
                     continue
@@ -382,8 +387,15 @@ class Search:
 
     def timed(self, card: NDArray[np.int64], way: NDArray[np.int64], fits: Mask) -> Field:
         """The plans with their speeds."""
-        ways = tuple(self.ways)
-        return Field(self._cards, ways, card, way, fits, _speeds(self._work, self._cards, ways, card, way))
+        return field_of(self._work, tuple(self.ways), card, way, fits, np.zeros(len(card), dtype=np.bool_))
+
+
+def field_of(
+    work: Work, ways: tuple[Way, ...], card: NDArray[np.int64], way: NDArray[np.int64], fits: Mask, owned: Mask
+) -> Field:
+    """The plans, their speeds reckoned."""
+    cards = cards_of(work.knowledge)
+    return Field(cards, ways, card, way, fits, owned, _speeds(work, cards, ways, card, way))
 
 
 def _speeds(work: Work, cards: Cards, ways: tuple[Way, ...], card: NDArray[np.int64], way: NDArray[np.int64]) -> Speeds:

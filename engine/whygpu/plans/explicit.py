@@ -45,7 +45,10 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
                     break
             found.append((row, best, fits))
     rows, ways, held = (np.array([item[place] for item in found]) for place in range(3))
-    return search.timed(rows.astype(np.int64), ways.astype(np.int64), held.astype(np.bool_))
+    field = search.timed(rows.astype(np.int64), ways.astype(np.int64), held.astype(np.bool_))
+    owned = dict(options.owned)
+    covered = [(options.count or 1) <= owned.get(row, 0) for row in rows.tolist()]
+    return replace(field, owned=np.array(covered, dtype=np.bool_))
 
 
 def _setup(work: Work, options: Options) -> Setup:

@@ -40,6 +40,13 @@ def price_list(knowledge: Knowledge, answers: Answers) -> PriceList:
     return _price_list(knowledge, answers.price_kinds, answers.providers, answers.provider_classes, answers.regions)
 
 
+def spot_list(knowledge: Knowledge, answers: Answers) -> PriceList | None:
+    """The spot prices under the same restrictions; None where spot capacity is what was asked for already."""
+    if "spot" in answers.price_kinds:
+        return None
+    return _price_list(knowledge, ("spot",), answers.providers, answers.provider_classes, answers.regions)
+
+
 @lru_cache(maxsize=64)
 def _price_list(
     knowledge: Knowledge, kinds: tuple[str, ...], providers: Restriction, classes: Restriction, regions: Restriction

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whygpu.quantity import GIB, MIB, show
 from whygpu.render.figures import show_plain
 from whygpu.render.style import Style, plain_markdown
-from whygpu.render.text import price_text
+from whygpu.render.text import buying_text, cost_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -123,14 +123,13 @@ class _Text:
         if cost is None:
             yield f"Cost: no price known: {self._plan.unpriced}."
             return
-        dated = f"read {cost.as_of}" if cost.as_of else "undated"
-        where = ", ".join(part for part in (cost.price_kind, cost.provider, cost.region, dated) if part)
-        parts = [price_text(self._plan), f"{show(cost.usd_per_month, 'USD')} a month"]
-        if cost.usd_total is not None:
-            parts.append(f"{show(cost.usd_total, 'USD')} for the job")
-        if cost.usd_per_million_tokens is not None:
-            parts.append(f"{show(cost.usd_per_million_tokens, 'USD')} per million tokens")
-        yield from self._wrap(f"Cost: {', '.join(parts)} ({where}).", "  ", "")
+        each = cost.usd_per_million_tokens
+        tokens = "" if each is None else f" {show(each, 'USD')} per million tokens."
+        if cost.price_kind != "purchase":
+            yield from self._wrap(f"Cost: {cost_text(cost)}.{tokens}", "  ", "")
+        if cost.buying is not None:
+            text = buying_text(cost)
+            yield from self._wrap(f"{text[:1].upper()}{text[1:]}.", "  ", "")
         yield from self._reckonings(self._of.cost)
 
     def _rest(self) -> Iterator[str]:

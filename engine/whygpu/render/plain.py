@@ -38,6 +38,7 @@ def advice_dict(advice: Advice) -> dict[str, Any]:
             {"criterion": item.criterion, "plan": item.plan, "for": list(item.favour), "against": list(item.against)}
             for item in advice.conflicts
         ],
+        "comparisons": [_plain(asdict(item)) for item in advice.comparisons],
         "open": [_plain(asdict(item)) for item in advice.open],
         "infeasible": None if infeasible is None else _plain(asdict(infeasible)),
         "profile": None if advice.profile is None else _profile(advice.profile),
@@ -137,6 +138,7 @@ def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
             }
             for item in plan.verdicts
         ],
+        "owned": plan.owned,
         "rank": plan.rank,
         "unverified": plan.unverified,
         "behind": plan.behind,

@@ -13,7 +13,7 @@ from whygpu.render.style import Style, plain_markdown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from whygpu.advice import Advice, Plan, Rejection
+    from whygpu.advice import Advice, Comparison, Cost, Plan, Rejection
     from whygpu.knowledge import Claim, NameSpec, Profile
     from whygpu.trace import Fact, Outcome, Step
 
@@ -60,6 +60,7 @@ class TextRenderer:
         """The whole answer."""
         sections = [
             list(self._verdict(advice)),
+            list(self._comparisons(advice)),
             list(self._memory(advice)),
             list(self._alternatives(advice)),
             list(self._rejected(advice)),
@@ -106,21 +107,22 @@ class TextRenderer:
         speeds = [f"{label} {_range(plan, name, unit)}" for name, label, unit in _speeds(plan)]
         if speeds:
             yield from self._wrap("Speed: " + "; ".join(speeds) + ".", "  ", "")
-        if plan.cost is None:
+        yield from self._price(plan)
+
+    def _comparisons(self, advice: Advice) -> Iterator[str]:
+        for item in advice.comparisons:
+            yield from self._wrap(comparison_text(item), "  ", "")
+
+    def _price(self, plan: Plan) -> Iterator[str]:
+        cost = plan.cost
+        if cost is None:
             yield from self._wrap(f"Cost: no price known: {plan.unpriced}.", "  ", "")
-        else:
-            where = ", ".join(
-                part
-                for part in (
-                    plan.cost.provider,
-                    plan.cost.region,
-                    f"read {plan.cost.as_of}" if plan.cost.as_of else "undated",
-                )
-                if part
-            )
-            total = f"; {show(plan.cost.usd_total, 'USD')} for the job" if plan.cost.usd_total is not None else ""
-            month = show(plan.cost.usd_per_month, "USD")
-            yield f"Cost: {price_text(plan)}, {month} a month{total} ({plan.cost.price_kind}, {where})."
+            return
+        if cost.price_kind != "purchase":
+            yield from self._wrap(f"{'Renting' if cost.basis == 'buying' else 'Cost'}: {cost_text(cost)}.", "  ", "")
+        if cost.buying is not None:
+            text = buying_text(cost)
+            yield from self._wrap(f"{text[:1].upper()}{text[1:]}.", "  ", "")
 
     def _infeasible(self, advice: Advice) -> Iterator[str]:
         if advice.infeasible is None:
@@ -192,9 +194,10 @@ class TextRenderer:
         if not advice.rejected:
             return
         yield self._style.strong("Out")
-        groups: dict[str, list[Rejection]] = {}
+        groups: dict[tuple[str, bool], list[Rejection]] = {}
         for rejection in advice.rejected:
-            groups.setdefault(rejection.because[0].rule if rejection.because else "", []).append(rejection)
+            rule = rejection.because[0].rule if rejection.because else ""
+            groups.setdefault((rule, rejection.plan.owned), []).append(rejection)
         for group in groups.values():
             first = group[0]
             text = " ".join(reason.text for reason in first.because[:2])
@@ -342,8 +345,51 @@ def _method(plan: Plan) -> str:
 
 
 def price_text(plan: Plan) -> str:
-    """USD an hour, or that there is no price."""
-    return "no price known" if plan.cost is None else f"{show(plan.cost.usd_per_hour, 'USD')} an hour"
+    """USD an hour by what the plan compares by, or that there is no price."""
+    cost = plan.cost
+    if cost is None:
+        return "no price known"
+    what = {"buying": " to own", "owned": " of power"}.get(cost.basis, "")
+    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{what}"
+
+
+def cost_text(cost: Cost) -> str:
+    """What a plan is rented for, or draws where it is owned: by the hour, the month, the job, and where it says so."""
+    total = f"; {show(cost.usd_total, 'USD')} for the job" if cost.usd_total is not None else ""
+    dated = f"read {cost.as_of}" if cost.as_of else "undated"
+    where = ", ".join(filter(None, (cost.price_kind, cost.provider, cost.region, dated)))
+    if cost.basis == "owned":
+        where = "owned already: electricity only" + (
+            f", its price of {cost.as_of}" if cost.as_of else ", at your price"
+        )
+    text = f"{show(cost.usd_per_hour, 'USD')} an hour, {show(cost.usd_per_month, 'USD')} a month{total} ({where})"
+    if cost.spot is not None and cost.spot.usd_per_hour < cost.usd_per_hour:
+        text += f"; on spot capacity {show(cost.spot.usd_per_hour, 'USD')} an hour ({cost.spot.provider})"
+    return text
+
+
+def comparison_text(item: Comparison) -> str:
+    """Two plans by money and time, and who says that this is how to compare them."""
+    title = {"owned-or-rented": "Owned or rented", "fast-or-cheap": "Fast or cheap"}[item.kind]
+    return f"{title}: {item.text} [{', '.join(item.claims)}]"
+
+
+def buying_text(cost: Cost) -> str:
+    """What buying costs, and when it pays; empty where that is not known."""
+    found = cost.buying
+    if found is None:
+        return ""
+    dated = f" of {found.as_of}" if found.as_of else ", undated"
+    text = (
+        f"buying: {show(found.usd_purchase, 'USD')} ({found.kind} price{dated}), {show(found.usd_per_month, 'USD')} a "
+        f"month over {show(found.months)} months, power included"
+    )
+    if cost.price_kind == "purchase":
+        return text + "; nobody rents it out"
+    rent = f"renting at {show(cost.usd_per_hour, 'USD')} an hour"
+    if found.break_even_months is None:
+        return f"{text}; never pays against {rent}"
+    return f"{text}; pays after {show(found.break_even_months, 'months')} day and night against {rent}"
 
 
 def _short(plan: Plan) -> str:

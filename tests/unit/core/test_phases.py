@@ -36,7 +36,8 @@ def test_each_phase_is_what_it_is_alone(kb: whygpu.KnowledgeBase) -> None:
     found = lived(kb, LIFE)
     shared = {"model": "llama-3.1-8b", "accelerators": LIFE["accelerators"]}
     train = kb.advise(shared | TRAIN, engine="evaluator", today=TODAY)
-    serve = kb.advise(shared | {"phase": "inference", "concurrency": 4}, engine="evaluator", today=TODAY)
+    serving = {"phase": "inference", "concurrency": 4, "service_months": LIFE["service_months"]}
+    serve = kb.advise(shared | serving, engine="evaluator", today=TODAY)
     assert found.train.plans == train.plans
     assert found.serve.plans == serve.plans
     assert found.phases == (found.train, found.serve)

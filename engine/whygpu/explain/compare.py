@@ -1,0 +1,145 @@
+"""Two plans by money and time: when does the dearer hour make the cheaper job, and when does renting pay?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from whygpu.advice import Comparison
+from whygpu.checks import money
+from whygpu.quantity import show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whygpu.advice import Plan
+
+_TOLD = 9
+"""The recommendation, and the alternatives that texts tell of."""
+_RATES = {
+    "train_tokens_per_s": "tokens",
+    "tokens_per_s": "tokens",
+    "samples_per_s": "samples",
+    "frames_per_s": "images",
+    "requests_per_s": "requests",
+}
+"""Rates of work, the first that a plan has, and what they count."""
+
+
+def fast_or_cheap(plans: Sequence[Plan]) -> Comparison | None:
+    """Of a training job: the recommendation against the alternative of the cheapest hour, if it is that the fastest.
+
+    ``plans``: the best of each accelerator in order of rank, of which the first few are told. None where it is no
+    training job, where it runs on what is owned, or where there is nothing to compare with.
+    """
+    best, others = plans[0] if plans else None, [plan for plan in plans[1:_TOLD] if _priced(plan) and not plan.owned]
+    if best is None or best.method is None or best.owned or not _priced(best) or not others:
+        return None
+    cheap = min(others, key=_hour)
+    other = cheap if _hour(cheap) < _hour(best) else max(others, key=lambda plan: _rate(plan) or 0.0)
+    return _compared("fast-or-cheap", best, other, ("runpod-10", "runpod-16", "runpod-64", "runpod-107"))
+
+
+def owned_or_rented(plans: Sequence[Plan]) -> Comparison | None:
+    """The best plan on what is owned against the best that is not; None where there is no such pair."""
+    owned = next((plan for plan in plans if plan.owned and _priced(plan)), None)
+    other = next((plan for plan in plans if not plan.owned and _priced(plan)), None)
+    if owned is None or other is None:
+        return None
+    return _compared("owned-or-rented", owned, other, ("runpod-30", "runpod-64"))
+
+
+def _compared(kind: str, one: Plan, other: Plan, claims: tuple[str, ...]) -> Comparison | None:
+    """None where an hour of one of them is free: electricity may cost nothing."""
+    dear, cheap = (one, other) if _hour(one) >= _hour(other) else (other, one)
+    if _hour(cheap) <= 0:
+        return None
+    price = float(money.price_ratio(_hour(dear), _hour(cheap)))
+    fast, slow = _rate(dear), _rate(cheap)
+    speed = None if fast is None or slow is None else fast / slow
+    dear_hours, cheap_hours = _hours(dear), _hours(cheap)
+    dear_usd, cheap_usd = (None if plan.cost is None else plan.cost.objective for plan in (dear, cheap))
+    unit = "" if one.cost is None else one.cost.objective_unit
+    if unit in ("USD/hour", "W"):  # a service: by the tokens it gives
+        unit = next((f"USD/million {work}" for name, work in _RATES.items() if dear.speed.get(name)), "")
+        dear_usd, cheap_usd = (
+            None if rate is None else float(money.per_million_usd(hour, rate))
+            for hour, rate in ((_hour(dear), fast), (_hour(cheap), slow))
+        )
+    saved = cheap_hours - dear_hours if math.isfinite(cheap_hours - dear_hours) else None
+    per_hour = None
+    if saved is not None and saved > 0 and dear_usd is not None and cheap_usd is not None:
+        per_hour = float(money.usd_per_hour_saved(dear_usd, cheap_usd, cheap_hours, dear_hours))
+    cheaper = None
+    if speed is not None and math.isfinite(price):
+        cheaper = dear.id if bool(money.dearer_is_cheaper(price, speed)) else cheap.id
+    text = _text(dear, cheap, price, speed, (dear_usd, cheap_usd, unit))
+    if per_hour is not None and per_hour > 0:
+        text += f" Each hour sooner costs {show(per_hour, 'USD')}: take {dear.label} if it is worth that."
+    month = None
+    if kind == "owned-or-rented" and one.method is None:
+        drawn = float(money.per_month_usd(_hour(one)))
+        month = drawn / _hour(other)
+        text += (
+            f" If it must stay on day and night, {one.label} draws {show(drawn, 'USD')} a month, what "
+            f"{show(month, 'hours')} of {other.label} cost: needed for fewer, renting by the hour is cheaper."
+        )
+    return Comparison(
+        kind=kind,
+        dear=dear.id,
+        cheap=cheap.id,
+        price_ratio=price,
+        speed_ratio=speed,
+        dear_usd=dear_usd,
+        cheap_usd=cheap_usd,
+        unit=unit,
+        hours_saved=saved,
+        usd_per_hour_saved=per_hour,
+        hours_a_month=month,
+        cheaper=cheaper,
+        text=text,
+        claims=claims,
+    )
+
+
+def _text(
+    dear: Plan, cheap: Plan, price: float, speed: float | None, spent: tuple[float | None, float | None, str]
+) -> str:
+    dear_usd, cheap_usd, unit = spent
+    text = (
+        f"{dear.label} at {show(_hour(dear), 'USD')} an hour against {cheap.label} at {show(_hour(cheap), 'USD')}: "
+        f"an hour costs {show(price)} times as much"
+    )
+    if speed is None:
+        return f"{text}; how much faster it is, nobody knows."
+    text += f" and does {show(speed)} times the work"
+    job = unit == "USD"
+    if dear_usd is not None and cheap_usd is not None:
+        per = "" if job else f" per {unit.removeprefix('USD/')}"
+        what = "the job" if job else "the same work"
+        text += f", so {what} costs {show(dear_usd, 'USD')} against {show(cheap_usd, 'USD')}{per}"
+    if bool(money.dearer_is_cheaper(price, speed)):
+        return f"{text}. The dearer hour makes the cheaper {'job' if job else 'work'}."
+    return f"{text}. It would pay from {show(price)} times the work on."
+
+
+def _priced(plan: Plan) -> bool:
+    return plan.cost is not None
+
+
+def _hour(plan: Plan) -> float:
+    """What an hour costs by what the plan compares by."""
+    return math.inf if plan.cost is None else plan.cost.compared.usd_per_hour
+
+
+def _hours(plan: Plan) -> float:
+    band = plan.speed.get("train_hours")
+    return math.nan if band is None else band.likely
+
+
+def _rate(plan: Plan) -> float | None:
+    """Work done in an hour, in whichever unit the work has."""
+    hours = _hours(plan)
+    if hours > 0:
+        return 1 / hours
+    return next((band.likely for name in _RATES if (band := plan.speed.get(name)) is not None), None)

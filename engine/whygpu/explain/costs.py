@@ -1,0 +1,222 @@
+"""What a plan costs, with the formula and the source of every figure: rented, bought, or owned already."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from whygpu.advice import Buying, Cost, Spot
+from whygpu.checks import money
+from whygpu.checks.reckoning import Reckoning, Term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.checks.coefficients import Coefficient
+    from whygpu.consult import Consultation
+    from whygpu.plans.columns import Costs
+    from whygpu.plans.enumerate import Candidate, Field
+    from whygpu.plans.owning import Owning, Terms
+
+_RATES = ("tokens_per_s", "train_tokens_per_s")
+
+
+class CostSheet:
+    """The costs of the plans of one consultation."""
+
+    def __init__(self, consultation: Consultation, costs: Costs, field: Field) -> None:
+        """Nothing is worked out yet."""
+        self._c, self._costs, self._field = consultation, costs, field
+        self._catalogue = consultation.knowledge.catalogue
+
+    def cost(self, index: int) -> Cost | None:
+        """What one plan costs; None where nobody knows."""
+        hourly = _known(self._costs.usd_per_hour[index])
+        buying, objective = self._buying(index), _known(self._costs.objective[index])
+        if hourly is None and buying is not None and self._costs.basis[index] == "buying":
+            hourly = buying.usd_per_hour
+        if hourly is None:
+            return None
+        offering, provider, provider_class, region, price_kind, as_of = self._where(index, buying)
+        hours = self._field.speeds.likely("train_hours", index)
+        return Cost(
+            usd_per_hour=hourly,
+            offering=offering,
+            provider=provider,
+            provider_class=provider_class,
+            region=region,
+            price_kind=price_kind,
+            as_of=as_of,
+            usd_per_month=float(money.per_month_usd(hourly)),
+            usd_per_million_tokens=_known(money.per_million_usd(hourly, self._tokens_per_s(index))),
+            usd_total=_known(money.run_usd(hourly, hours)),
+            objective=objective,
+            objective_unit=self._costs.unit,
+            basis=str(self._costs.basis[index]),
+            usd_power_per_hour=None if self._owning is None else _known(self._owning.usd_power_per_hour[index]),
+            spot=self._spot(index),
+            buying=buying,
+        )
+
+    @property
+    def _owning(self) -> Owning | None:
+        return self._costs.owning
+
+    def _where(self, index: int, buying: Buying | None) -> tuple[str, str, str, str | None, str, str | None]:
+        """Offering, provider, its class, region, kind of price and its day."""
+        price = self._costs.prices[index]
+        if price is not None:
+            offering = price.offering
+            provider = self._catalogue.providers[offering.provider]
+            kind = offering.price_kind
+            return offering.id, provider.id, provider.provider_class, offering.region, kind, offering.as_of
+        if buying is not None:
+            return buying.purchase, "own", "own", None, "purchase", buying.as_of
+        return "owned", "own", "own", None, "owned", self._power_as_of()
+
+    def _power_as_of(self) -> str | None:
+        """The day of the price of electricity; None where it is the user's own."""
+        if self._owning is None or "electricity_usd_per_kwh" in self._c.answers.values:
+            return None
+        sources = self._owning.terms.site["electricity-usd-per-kwh"].source
+        days = [self._catalogue.references[name].as_of for name in sources if name in self._catalogue.references]
+        return max((day for day in days if day is not None), default=None)
+
+    def _tokens_per_s(self, index: int) -> float:
+        rates = (self._field.speeds.likely(name, index) for name in _RATES)
+        return next((rate for rate in rates if math.isfinite(rate)), math.nan)
+
+    def _spot(self, index: int) -> Spot | None:
+        price = self._costs.spot_price(self._field, index)
+        if price is None:
+            return None
+        item = price.offering
+        return Spot(price.usd_per_hour, item.id, item.provider, item.region, item.as_of)
+
+    def _buying(self, index: int) -> Buying | None:
+        """None where it is owned already, where no price to buy is known, or not for how long it would be used."""
+        owning = self._owning
+        if owning is None or bool(self._field.owned[index]) or not math.isfinite(owning.usd_per_hour[index]):
+            return None
+        purchase = owning.terms.purchases[int(self._field.card[index])]
+        if purchase is None:
+            return None
+        usd, power = float(owning.usd_purchase[index]), float(owning.usd_power_per_hour[index])
+        hourly, rent = float(owning.usd_per_hour[index]), float(self._costs.usd_per_hour[index])
+        months = owning.terms.months
+        return Buying(
+            usd_purchase=usd,
+            usd_per_hour=hourly,
+            usd_per_month=float(money.per_month_usd(hourly)),
+            usd_per_million_tokens=_known(money.per_million_usd(hourly, self._tokens_per_s(index))),
+            usd_total=_known(money.run_usd(hourly, self._field.speeds.likely("train_hours", index))),
+            months=months,
+            break_even_hours=_known(money.break_even_hours(usd, rent, power)),
+            break_even_months=_known(money.break_even_months(usd, rent, power)),
+            hours_a_month=_known(money.hours_a_month_to_own(usd, months, rent, power)),
+            purchase=purchase.id,
+            kind=purchase.kind,
+            as_of=purchase.as_of,
+            source=purchase.source,
+        )
+
+    # how each figure comes about
+
+    def reckonings(self, index: int) -> list[Reckoning]:
+        """How the plan's costs come about, each figure after those it rests on."""
+        return [item for item in self._reckonings(index) if math.isfinite(item.value)]
+
+    def _reckonings(self, index: int) -> Iterator[Reckoning]:
+        candidate, price, owning = self._field.candidate(index), self._costs.prices[index], self._owning
+        if price is not None:
+            offer = price.offering
+            terms = (
+                Term("machines", price.machines, "", (), f"of {offer.count}x {offer.accelerator} at {offer.provider}"),
+                Term("usd_each", offer.usd_per_hour, "USD/hour", offer.source, offer.id),
+            )
+            note = f"the median over {price.providers} providers" if price.providers > 1 else ""
+            yield Reckoning("usd_per_hour", "machines * usd_each", terms, price.usd_per_hour, "USD/hour", note=note)
+        if owning is not None:
+            yield from self._of_owning(index, candidate, owning)
+        rates = [name for name in _RATES if math.isfinite(self._field.speeds.likely(name, index))]
+        hours = self._field.speeds.likely("train_hours", index)
+        name, hourly = _BASES[str(self._costs.basis[index])], float(self._costs.hourly[index])
+        rate = Term(name, hourly, "USD/hour")
+        month = Term("hours_a_month", money.HOURS_PER_MONTH, "hours")
+        value = float(money.per_month_usd(hourly))
+        yield Reckoning("usd_per_month", f"{name} * hours_a_month", (rate, month), value, "USD/month")
+        if rates:
+            speed = Term(rates[0], self._field.speeds.likely(rates[0], index), "tokens/s")
+            formula = f"{name} * 1e6 / ({rates[0]} * 3600)"
+            value = float(money.per_million_usd(hourly, speed.value))
+            yield Reckoning("usd_per_million_tokens", formula, (rate, speed), value, "USD/million tokens")
+        if math.isfinite(hours):
+            terms = (rate, Term("train_hours", hours, "hours"))
+            value = float(money.run_usd(hourly, hours))
+            yield Reckoning("usd_total", f"{name} * train_hours", terms, value, "USD")
+
+    def _of_owning(self, index: int, candidate: Candidate, owning: Owning) -> Iterator[Reckoning]:
+        card, terms = int(self._field.card[index]), owning.terms
+        count, power = float(candidate.split.cards), float(owning.usd_power_per_hour[index])
+        yield _power(terms, card, candidate, power)
+        purchase = terms.purchases[card]
+        if bool(self._field.owned[index]) or purchase is None:
+            return
+        usd = float(owning.usd_purchase[index])
+        share = terms.cards["host-price-ratio"][card]
+        host = (
+            Term("host_price_ratio", 0.0, "ratio", purchase.source, "the price is the whole machine's")
+            if purchase.whole_machine
+            else _term("host_price_ratio", share)
+        )
+        each = Term("usd_each", purchase.usd, "USD", purchase.source, f"{purchase.kind} price of {purchase.as_of}")
+        parts = (each, Term("count", count, ""), host)
+        yield Reckoning("usd_purchase", "usd_each * count * (1 + host_price_ratio)", parts, usd, "USD")
+        bought, drawn = Term("usd_purchase", usd, "USD"), Term("usd_power_per_hour", power, "USD/hour")
+        month = Term("hours_a_month", money.HOURS_PER_MONTH, "hours")
+        life = terms.site["hardware-life-months"]
+        spread = Term("months", terms.months, "months", life.source, f"of the service, at most {life.likely:g}")
+        yield Reckoning(
+            "usd_owning_per_hour",
+            "usd_purchase / (months * hours_a_month) + usd_power_per_hour",
+            (bought, spread, month, drawn),
+            float(owning.usd_per_hour[index]),
+            "USD/hour",
+        )
+        rent = float(self._costs.usd_per_hour[index])
+        pays = float(money.break_even_months(usd, rent, power))
+        yield Reckoning(
+            "break_even_months",
+            "usd_purchase / (usd_per_hour - usd_power_per_hour) / hours_a_month",
+            (bought, Term("usd_per_hour", rent, "USD/hour"), drawn, month),
+            pays,
+            "months",
+        )
+
+
+_BASES = {"renting": "usd_per_hour", "owned": "usd_power_per_hour", "buying": "usd_owning_per_hour"}
+
+
+def _power(terms: Terms, card: int, candidate: Candidate, power: float) -> Reckoning:
+    tdp = candidate.accelerator.figures.get("tdp_w")
+    electricity = terms.site["electricity-usd-per-kwh"]
+    own_price = terms.usd_per_kwh != electricity.likely
+    parts = (
+        Term("count", float(candidate.split.cards), ""),
+        Term("tdp_w", candidate.accelerator.number("tdp_w") or math.nan, "W", tdp.sources if tdp else ()),
+        _term("wall_power_ratio", terms.cards["wall-power-ratio"][card]),
+        _term("pue", terms.site["pue"]),
+        Term("usd_per_kwh", terms.usd_per_kwh, "USD/kWh", () if own_price else electricity.source, "of electricity"),
+    )
+    formula = "count * tdp_w * wall_power_ratio * pue / 1000 * usd_per_kwh"
+    return Reckoning("usd_power_per_hour", formula, parts, power, "USD/hour")
+
+
+def _term(name: str, coefficient: Coefficient) -> Term:
+    return Term(name, coefficient.likely, coefficient.unit, coefficient.source, coefficient.meaning)
+
+
+def _known(value: object) -> float | None:
+    """A number that is known and finite."""
+    found = float(value)  # type: ignore[arg-type]  # a numpy scalar or an array of none
+    return found if math.isfinite(found) else None

@@ -1,0 +1,99 @@
+"""What the plans cost where they are bought, or owned already: the purchase, the power, and when buying pays."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.checks import money
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from whygpu.catalogue import Purchase
+    from whygpu.checks.coefficients import Coefficient
+    from whygpu.knowledge import Knowledge
+    from whygpu.plans.enumerate import Field
+
+OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
+"""Where hardware stands that is bought: nobody rents it by the hour."""
+_OF_THE_SITE = ("electricity-usd-per-kwh", "pue", "hardware-life-months")
+_OF_THE_CARD = ("wall-power-ratio", "host-price-ratio")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What owning costs beside the cards, at one site: coefficients, those of the card by its class."""
+
+    site: Mapping[str, Coefficient]
+    cards: Mapping[str, tuple[Coefficient, ...]]
+    """Of every accelerator of the catalogue, in order."""
+    purchases: tuple[Purchase | None, ...]
+    usd_each: NDArray[np.float64]
+    """Of every accelerator: what one costs to buy, with its share of the machine; NaN where nobody says."""
+    draw: NDArray[np.float64]
+    """Of every accelerator: the machine's power over that of its accelerators."""
+    usd_per_kwh: float
+    months: float
+    """Months a purchase is spread over; NaN where nobody says how long the service runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owning:
+    """What owning each plan costs, in columns; NaN where a price or the power is not known."""
+
+    terms: Terms
+    usd_purchase: NDArray[np.float64]
+    usd_power_per_hour: NDArray[np.float64]
+    usd_per_hour: NDArray[np.float64]
+    """Purchase over the months, and power."""
+
+
+def terms_of(knowledge: Knowledge, deployment: str, months: float | None, usd_per_kwh: float | None) -> Terms | None:
+    """The terms at a site; None where the knowledge base lacks one of their coefficients.
+
+    ``usd_per_kwh``: the user's own price of electricity.
+    """
+    coefficients = knowledge.catalogue.coefficients
+    if any(name not in coefficients for name in (*_OF_THE_SITE, *_OF_THE_CARD)):
+        return None
+    return _terms(knowledge, deployment, months, usd_per_kwh)
+
+
+@lru_cache(maxsize=32)
+def _terms(knowledge: Knowledge, deployment: str, months: float | None, usd_per_kwh: float | None) -> Terms:
+    catalogue = knowledge.catalogue
+    pick = catalogue.coefficients.pick
+    at = {"deployment": deployment}
+    site = {name: pick(name, at) for name in _OF_THE_SITE}
+    cards = {
+        name: tuple(pick(name, at | {"class": card.text("class") or ""}) for card in catalogue.accelerators.values())
+        for name in _OF_THE_CARD
+    }
+    purchases = tuple(catalogue.purchase_by_accelerator.get(name) for name in catalogue.accelerators)
+    prices = np.array([math.nan if item is None else item.usd for item in purchases])
+    whole = np.array([item is not None and item.whole_machine for item in purchases], dtype=np.bool_)
+    draw, host = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
+    return Terms(
+        site,
+        cards,
+        purchases,
+        money.purchase_usd(prices, 1.0, np.where(whole, 0.0, host)),
+        draw,
+        site["electricity-usd-per-kwh"].likely if usd_per_kwh is None else usd_per_kwh,
+        math.nan if months is None else money.spread_months(months, site["hardware-life-months"].likely),
+    )
+
+
+def owning_of(terms: Terms, field: Field, watts: NDArray[np.float64], counts: NDArray[np.float64]) -> Owning:
+    """The columns; ``watts``: what each plan's accelerators may draw, ``counts``: how many they are."""
+    purchase = terms.usd_each[field.card] * counts
+    power = money.power_usd_per_hour(watts, terms.draw[field.card], terms.site["pue"].likely, terms.usd_per_kwh)
+    months = np.full(len(field), terms.months)
+    return Owning(terms, purchase, power, money.owning_usd_per_hour(purchase, months, power))
