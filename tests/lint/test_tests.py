@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from tests.load.small import small_texts
 
@@ -10,6 +12,9 @@ from whygpu.chain.durable import DurableEngine
 from whygpu.errors import Problem
 from whygpu.lint.tests import check_tests
 from whygpu.load.knowledge import load_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 RULE = """rules:
 - id: try-it
@@ -62,7 +67,17 @@ def test_a_failure_shows_each_condition() -> None:
 
 
 def test_durable_rules_is_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine that fires nothing is noticed, although the evaluator is right."""
-    monkeypatch.setattr(DurableEngine, "drain", lambda self, state: iter(()))
+    """An engine that tells of nothing is noticed, although the evaluator is right.
+
+    What fires still fires: the library crashes where a session in which nothing fired is deleted.
+    """
+    drain = DurableEngine.drain
+
+    def say_nothing(engine: DurableEngine, state: int) -> Iterator[tuple[str, str]]:
+        for _ in drain(engine, state):
+            pass
+        return iter(())
+
+    monkeypatch.setattr(DurableEngine, "drain", say_nothing)
     (problem,) = _problems("{plan.format: int4, gpu.int8_tops: 50, workload.deployment: cloud}", "fires")
     assert problem.code == "engines-disagree"
