@@ -28,7 +28,7 @@ from whygpu.plans.columns import Costs, comparable, costs_of, fill
 from whygpu.plans.enumerate import Field, Options, Planner, Targets
 from whygpu.plans.owned import plans_with_owned
 from whygpu.plans.owning import OWN_DEPLOYMENTS, terms_of
-from whygpu.plans.price import price_list, spot_list
+from whygpu.plans.price import PriceList, price_list, spot_list
 from whygpu.plans.rank import Figure, Priority, Ranking, Standing, rank, standing
 from whygpu.plans.work import Work, model_facts, setup_of
 
@@ -97,6 +97,7 @@ class Consultation:
     targets: Targets = field(default_factory=Targets)
     field_: Field | None = None
     plans: PlanEnvironment | None = None
+    prices: PriceList | None = None
     costs: Costs | None = None
     alive: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     unverified: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
@@ -330,7 +331,8 @@ class _Run:
         months, electricity = number("service_months"), number("electricity_usd_per_kwh")
         terms = terms_of(self._knowledge, deployment, months, electricity)
         answers = self._result.answers
-        prices, spot = price_list(self._knowledge, answers), spot_list(self._knowledge, answers)
+        self._result.prices = prices = price_list(self._knowledge, answers, self._today)
+        spot = spot_list(self._knowledge, answers, self._today)
         return costs_of(found, prices, work, terms, bought=deployment in OWN_DEPLOYMENTS, spot=spot)
 
     def _answered(self, key: str) -> float | bool | str | None:

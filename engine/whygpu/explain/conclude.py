@@ -38,7 +38,6 @@ from whygpu.explain.costs import CostSheet
 from whygpu.explain.record import Recorder
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
 from whygpu.phases import LIFE_KEYS
-from whygpu.plans.price import price_list
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -69,7 +68,6 @@ class Conclusion:
         self.consultation = self._c = consultation
         self._knowledge = consultation.knowledge
         self._rules = self._knowledge.rule_by_id
-        self._prices = price_list(self._knowledge, consultation.answers)
 
     @cached_property
     def _ids(self) -> list[str]:
@@ -199,7 +197,7 @@ class Conclusion:
             ),
             speed=self._speed(index),
             cost=cost,
-            unpriced=self._prices.why_none(card.id) if cost is None else None,
+            unpriced=self._c.prices.why_none(card.id) if cost is None and self._c.prices is not None else None,
             verdicts=tuple(self._verdicts(index)),
             rank=rank,
             unverified=bool(self._c.unverified[index]),

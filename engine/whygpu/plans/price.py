@@ -1,14 +1,20 @@
-"""What a plan costs an hour: the newest usable price of each allowed provider, the median over providers."""
+"""What a plan costs an hour: the newest usable price of each allowed provider, the median over providers.
+
+Prices that pass as today's come before old ones, and those before undated ones; marketplaces count where they were
+asked for or nobody else rents it.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import date
 
     from whygpu.answers import Answers
     from whygpu.catalogue import Catalogue, Offering
@@ -23,7 +29,7 @@ class Price:
     offering: Offering
     machines: int
     providers: int
-    """How many providers the median is over."""
+    """How many providers list it, at old prices too."""
 
 
 Restriction = tuple[str, ...] | None
@@ -35,23 +41,32 @@ def fresh_days(catalogue: Catalogue) -> float:
     return catalogue.coefficients.pick("price-fresh-days", {}).high if found else math.nan
 
 
-def price_list(knowledge: Knowledge, answers: Answers) -> PriceList:
-    """The prices under the answers' restrictions; the same list for the same restrictions."""
-    return _price_list(knowledge, answers.price_kinds, answers.providers, answers.provider_classes, answers.regions)
+def price_list(knowledge: Knowledge, answers: Answers, today: date) -> PriceList:
+    """The prices under the answers' restrictions; the same list for the same restrictions on the same day."""
+    return _price_list(
+        knowledge, answers.price_kinds, answers.providers, answers.provider_classes, answers.regions, today
+    )
 
 
-def spot_list(knowledge: Knowledge, answers: Answers) -> PriceList | None:
+def spot_list(knowledge: Knowledge, answers: Answers, today: date) -> PriceList | None:
     """The spot prices under the same restrictions; None where spot capacity is what was asked for already."""
     if "spot" in answers.price_kinds:
         return None
-    return _price_list(knowledge, ("spot",), answers.providers, answers.provider_classes, answers.regions)
+    return _price_list(knowledge, ("spot",), answers.providers, answers.provider_classes, answers.regions, today)
 
 
 @lru_cache(maxsize=64)
 def _price_list(
-    knowledge: Knowledge, kinds: tuple[str, ...], providers: Restriction, classes: Restriction, regions: Restriction
+    knowledge: Knowledge,
+    kinds: tuple[str, ...],
+    providers: Restriction,
+    classes: Restriction,
+    regions: Restriction,
+    today: date,
 ) -> PriceList:
-    return PriceList(knowledge.catalogue, kinds, providers, classes, regions)
+    days = fresh_days(knowledge.catalogue)
+    since = "" if math.isnan(days) else (today - timedelta(days=days)).isoformat()
+    return PriceList(knowledge.catalogue, kinds, providers, classes, regions, since)
 
 
 class PriceList:
@@ -64,13 +79,15 @@ class PriceList:
         providers: Restriction = None,
         classes: Restriction = None,
         regions: Restriction = None,
+        since: str = "",
     ) -> None:
-        """None: no restriction."""
+        """None: no restriction; ``since``: the first day (ISO) whose prices pass as today's."""
         self._catalogue = catalogue
         self._kinds = frozenset(kinds)
         self._providers = None if providers is None else frozenset(providers)
         self._classes = None if classes is None else frozenset(classes)
         self._regions = None if regions is None else frozenset(regions)
+        self._since = since
         self._found: dict[tuple[str, int, int], Price | None] = {}
 
     def price(self, accelerator: str, shard: int, replicas: int) -> Price | None:
@@ -119,8 +136,9 @@ class PriceList:
                     [item for item in offerings if (item.as_of is not None) == dated], shard, replicas
                 )
                 if priced:
-                    priced.sort(key=lambda price: (price.usd_per_hour, price.offering.id))
-                    middle = priced[(len(priced) - 1) // 2]
+                    fresh = [price for price in priced if (price.offering.as_of or "") >= self._since]
+                    among = sorted(fresh or priced, key=lambda price: (price.usd_per_hour, price.offering.id))
+                    middle = among[(len(among) - 1) // 2]
                     return Price(middle.usd_per_hour, middle.offering, middle.machines, len(priced))
         return None
 

@@ -85,6 +85,15 @@ def test_each_providers_newest_price_counts() -> None:
     assert usd(prices(offering("gpu-one", 1, as_of="2025-01-01"), offering("gpu-one", 3))) == 3
 
 
+def test_old_prices_only_where_none_passes_as_todays() -> None:
+    old, new = offering("gpu-one", 0.4, as_of="2025-01-01"), offering("gpu-two", 1)
+    found = prices(old, new, since="2025-06-01").price("a100", 1, 1)
+    assert found is not None
+    assert found.usd_per_hour == 1
+    assert found.providers == 2, "who listed it half a year ago rents it out still"
+    assert usd(prices(old, since="2025-06-01")) == 0.4
+
+
 def test_undated_prices_only_where_nothing_is_dated() -> None:
     undated = offering("gpu-two", 0.5, as_of=None)
     assert usd(prices(offering("gpu-one", 3), undated)) == 3
