@@ -7,7 +7,7 @@ from datetime import date
 from statistics import median
 from typing import TYPE_CHECKING
 
-from whygpu.plans.price import PriceList, fresh_days
+from whygpu.plans.price import fresh_days, usual_prices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -76,7 +76,7 @@ def stale_prices(knowledge: Knowledge, today: date | None = None) -> Iterator[Fi
     if math.isnan(most_days):
         return
     now = today or date.today()
-    prices = PriceList(catalogue)
+    prices = usual_prices(catalogue, now)
     files: dict[str, list[Offering]] = {}
     for card in catalogue.accelerators:
         price = prices.price(card, 1, 1)

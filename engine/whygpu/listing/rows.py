@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
 from whygpu.catalogue import fold
 from whygpu.listing.documents import listed_beside
-from whygpu.plans.price import PriceList
+from whygpu.plans.price import usual_prices
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def listing(knowledge: Knowledge, section: Section) -> Listing:
 
 def _accelerators(knowledge: Knowledge) -> Listing:
     specs = {name.removeprefix("gpu."): spec for name, spec in knowledge.vocabulary.items() if spec.entity == "gpu"}
-    prices = PriceList(knowledge.catalogue)
+    prices = usual_prices(knowledge.catalogue, date.today())
     rows: list[Row] = []
     for card in knowledge.catalogue.accelerators.values():
         price = prices.price(card.id, 1, 1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
 from whygpu.catalogue import Accelerator, Entry, Figure, Offering
 from whygpu.listing.documents import listed_beside
-from whygpu.plans.price import PriceList
+from whygpu.plans.price import usual_prices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -97,7 +98,7 @@ def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
         key=lambda item: (item.never_used is not None, item.price_kind, item.usd_per_hour / item.count, item.id),
     )
     purchases = tuple(item for item in catalogue.purchases if item.accelerator == card.id)
-    price = PriceList(catalogue).price(card.id, 1, 1)
+    price = usual_prices(catalogue, date.today()).price(card.id, 1, 1)
     cited = [source for fact in facts for source in _cited(fact.figure)]
     priced: list[Offering | Purchase] = [*offerings, *purchases]
     cited += [source for item in priced for source in item.source]
@@ -119,7 +120,7 @@ def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
 
 def why_no_price(catalogue: Catalogue, accelerator: str) -> str:
     """Why a plan with the accelerator has no price under the usual restrictions (on demand, any provider)."""
-    return PriceList(catalogue).why_none(accelerator)
+    return usual_prices(catalogue, date.today()).why_none(accelerator)
 
 
 def _model(knowledge: Knowledge, entry: Entry) -> Whole:

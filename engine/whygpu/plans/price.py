@@ -41,6 +41,16 @@ def fresh_days(catalogue: Catalogue) -> float:
     return catalogue.coefficients.pick("price-fresh-days", {}).high if found else math.nan
 
 
+def _since(catalogue: Catalogue, today: date) -> str:
+    days = fresh_days(catalogue)
+    return "" if math.isnan(days) else (today - timedelta(days=days)).isoformat()
+
+
+def usual_prices(catalogue: Catalogue, today: date) -> PriceList:
+    """The prices of the day where the answers restrict nothing: on demand, of any provider."""
+    return PriceList(catalogue, since=_since(catalogue, today))
+
+
 def price_list(knowledge: Knowledge, answers: Answers, today: date) -> PriceList:
     """The prices under the answers' restrictions; the same list for the same restrictions on the same day."""
     return _price_list(
@@ -64,8 +74,7 @@ def _price_list(
     regions: Restriction,
     today: date,
 ) -> PriceList:
-    days = fresh_days(knowledge.catalogue)
-    since = "" if math.isnan(days) else (today - timedelta(days=days)).isoformat()
+    since = _since(knowledge.catalogue, today)
     return PriceList(knowledge.catalogue, kinds, providers, classes, regions, since)
 
 
