@@ -89,7 +89,7 @@ _CASES = """cases:
   tension: [t93, t94, t95]
 - id: in-production
   title: In production
-  answers: {phase: inference, model: llama-3.1-8b, criticality: production, accelerators: [T4, H100]}
+  answers: {phase: inference, model: llama-3.1-8b, criticality: production, accelerators: [T4, L4, H100]}
   expect:
     possible: {family: H100}
   source: [wiki-06]
