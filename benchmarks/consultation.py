@@ -51,6 +51,8 @@ def enlarged(kb: whygpu.KnowledgeBase, rules: int, plans: int) -> whygpu.Knowled
         for copy in range(-(-rules // len(own)))
         for rule in own
     ][:rules]
+    kept = {rule.id for rule in many}
+    many = [replace(rule, overrides=tuple(other for other in rule.overrides if other in kept)) for rule in many]
     every = len(kb.consult(ANSWERS, engine="evaluator").alive)
     accelerators = list(knowledge.catalogue.accelerators.items())
     cards = dict(accelerators[: max(round(plans * len(accelerators) / every), 1)])

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 GROUP_RULES = 200  # rules a stage fact: beyond 256 on one condition the library breaks
 GROUP_FACTS = 400  # kinds of facts in a group, each a test under one node: breaks at 511
 SET_GROUPS = 500  # groups, each a test under the root: breaks at 511
+BUCKET_TESTS = 12  # of the plan facts a few rules share: with more, hardly two plans are alike in all of them
 FACT_TESTS = 60  # distinct tests of one fact true at once: fails beyond 64
 RULE_PATTERNS = 14  # patterns a rule: fails beyond 16
 SET_RULES = 4_000  # rules a set: fails beyond 4,096
@@ -148,7 +149,7 @@ class Program:
 
     def _bucket(self, group: Group, plan: tuple[Literal, ...]) -> Bucket:
         fresh = [literal for literal in plan if not group.buckets or literal not in group.buckets[-1].tests]
-        if not group.buckets or len(group.buckets[-1].tests) + len(fresh) > FACT_TESTS:
+        if not group.buckets or (fresh and len(group.buckets[-1].tests) + len(fresh) > BUCKET_TESTS):
             group.buckets.append(Bucket(f"b{len(group.buckets)}"))
             fresh = list(plan)
         bucket = group.buckets[-1]
