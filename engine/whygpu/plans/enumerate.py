@@ -311,7 +311,11 @@ class Search:
         return found
 
     def run(self, setup: Setup, members: Mask) -> None:
-        """Find the smallest spread for each member; where none holds it, the one that needs least."""
+        """Find the smallest spread for each member; where none holds it, the one that needs least.
+
+        Of the ways to run on as many cards the first that holds even the high end is taken, before one that holds only
+        the likely need: recomputing activations costs less than running out of memory.
+        """
         if not members.any():
             return
         self._kept.append(setup)
@@ -340,13 +344,13 @@ class Search:
                 for checkpointing in self._checkpointing(setup):
                     way = replace(setup, gradient_checkpointing=checkpointing) if setup.trains else setup
                     number = self.way(way, split if sharding == "none" else replace(split, sharding=sharding))
-                    total = self.ways[number].memory.total
-                    fits = group & (total <= usable)
-                    take = fits | (group & (total < least))
+                    memory = self.ways[number].memory
+                    fits, roomy = group & (memory.total <= usable), group & (memory.high <= usable)
+                    take = roomy | (group & ~held & (fits | (memory.total < least)))
                     best[take] = number
-                    least[take] = total
+                    least[take] = memory.total
                     held |= fits
-                    group = group & ~fits
+                    group = group & ~roomy
         rows = np.flatnonzero(members & (best >= 0))
         self._found.append((rows, best[rows], held[rows]))
 
@@ -503,7 +507,18 @@ class _Growth:
                 grown = replace(split, tensor=tensor)
         elif short > 1:
             grown = replace(split, data=math.ceil(split.data * short - 1e-9))
+            if setup.trains and (whole := _whole_machines(grown.data, per_node)) <= self._most(per_node):
+                grown = replace(grown, data=whole)
             if not setup.trains:
                 setup = replace(setup, concurrency=setup.requests_per_replica(split.data) * grown.data)
-        most = min(per_node * self._options.max_nodes, self._options.max_count)
-        return None if grown == split or grown.cards > most else (setup, grown)
+        return None if grown == split or grown.cards > self._most(per_node) else (setup, grown)
+
+    def _most(self, per_node: int) -> int:
+        return min(per_node * self._options.max_nodes, self._options.max_count)
+
+
+def _whole_machines(cards: int, per_node: int) -> int:
+    """As many cards or a few more, spread evenly over links: a power of two within a machine, or whole machines."""
+    if cards > per_node:
+        return math.ceil(cards / per_node) * per_node
+    return min(1 << (cards - 1).bit_length(), per_node)

@@ -30,7 +30,16 @@ FUNCTIONS: dict[str, Signature] = {
         "need_gib", ("word",), "GiB", "all memory the work needs on one accelerator, in a number format"
     ),
     "method_gib": Signature(
-        "method_gib", ("word",), "GiB", "all memory that fine-tuning by a method needs on one accelerator"
+        "method_gib",
+        ("word", "word"),
+        "GiB",
+        "all memory that training by a method in a format needs on one accelerator",
+    ),
+    "states_gib": Signature(
+        "states_gib",
+        ("word", "word"),
+        "GiB",
+        "what training by a method, in a format, keeps all the time: weights, gradients and optimizer state",
     ),
 }
 """The numeric checks that expressions may call."""
@@ -100,7 +109,10 @@ class Work:
             "need_gib": lambda arguments: self._in_format(
                 arguments, lambda f: self.memory(replace(self.setup, format=f), ONE_CARD).total
             ),
-            "method_gib": self._by_method,
+            "method_gib": lambda arguments: self._by_method(arguments, lambda memory: memory.total),
+            "states_gib": lambda arguments: self._by_method(
+                arguments, lambda memory: memory.weights + memory.gradients + memory.optimizer
+            ),
         }
 
     def _in_format(self, arguments: Sequence[v.Value], size: Callable[[Format], float]) -> v.Value:
@@ -108,15 +120,15 @@ class Work:
         found = self.knowledge.catalogue.formats.get(word) if isinstance(word, str) else None
         return v.NO_NUMBER if found is None else v.number(size(found) / GIB)
 
-    def _by_method(self, arguments: Sequence[v.Value]) -> v.Value:
-        method = plain(arguments[0])
-        if method not in ("full", "lora", "qlora"):
-            return v.NO_NUMBER
+    def _by_method(self, arguments: Sequence[v.Value], size: Callable[[MemoryEstimate], float]) -> v.Value:
+        """Training by a method in a format on one accelerator; QLoRA's frozen weights are in 4 bits anyway."""
+        method, word = (plain(argument) for argument in arguments)
         formats = self.knowledge.catalogue.formats
-        setup = replace(self.setup, method=str(method), phase="fine-tuning")
-        if method == "qlora" and "nf4" in formats:
-            setup = replace(setup, format=formats["nf4"])
-        return v.number(self.memory(setup, ONE_CARD).total / GIB)
+        base = formats.get("nf4" if method == "qlora" else str(word))
+        if method not in ("full", "lora", "qlora") or base is None:
+            return v.NO_NUMBER
+        setup = replace(self.setup, method=str(method), phase="fine-tuning", format=base)
+        return v.number(size(self.memory(setup, ONE_CARD)) / GIB)
 
 
 def model_facts(shape: ModelShape) -> dict[str, float | str]:

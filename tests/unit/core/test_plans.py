@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import whygpu
+from whygpu.chain.environment import plain
 
 TODAY = date(2026, 11, 21)
 BASE = {"phase": "inference", "format": "bf16", "max_nodes": 1}
@@ -120,3 +121,51 @@ def test_nothing_is_left_is_an_answer_too(kb: whygpu.KnowledgeBase, engine: str)
     assert advice.status == "infeasible"
     assert advice.infeasible is not None
     assert advice.infeasible.conflict == ("the-need-must-fit",)
+
+
+def test_recomputing_before_running_out_of_memory(kb: whygpu.KnowledgeBase) -> None:
+    """griddly-14, ai-rng-54: where only the likely need fits, activations are recomputed until its high end fits."""
+    tight = {
+        "phase": "fine-tuning",
+        "method": "lora",
+        "model": "llama-3.1-8b",
+        "accelerators": ["rtx-5090"],
+        "count": 1,
+    }
+    kept = kb.advise({**tight, "gradient_checkpointing": "off"}, engine="evaluator", today=TODAY).recommendation
+    found = kb.advise(tight, engine="evaluator", today=TODAY).recommendation
+    assert kept is not None
+    assert found is not None
+    assert kept.memory.verdict == "tight"
+    assert found.memory.verdict == "fits"
+    assert found.count == kept.count
+
+
+@pytest.mark.parametrize("hours", [60, 150, 400, 900])
+def test_training_grows_to_whole_machines(kb: whygpu.KnowledgeBase, hours: int) -> None:
+    """ai-rng-42: a balanced topology; 1, 2, 4 or 8 of a machine of eight, or whole machines."""
+    work = {
+        "phase": "training",
+        "model": "gpt2-large",
+        "dataset_tokens": 3e10,
+        "batch_size": 8,
+        "sequence_tokens": 1024,
+    }
+    asked = {**work, "deadline_hours": hours, "accelerators": ["a100-sxm-80gb"]}
+    found = kb.advise(asked, engine="evaluator", today=TODAY).recommendation
+    assert found is not None
+    assert found.count in (1, 2, 4, 8) or found.count % 8 == 0
+    band = found.speed["train_hours"]
+    assert band is not None
+    assert band.likely <= hours
+
+
+@pytest.mark.parametrize(("method", "least", "most"), [("full", 17.9, 18.1), ("lora", 2.0, 2.2), ("qlora", 0.5, 0.8)])
+def test_states_of_training_by_method(kb: whygpu.KnowledgeBase, method: str, least: float, most: float) -> None:
+    """primer-04, primer-05: 18 bytes a parameter in mixed precision (2 + 4 + 4 + 8, arXiv:1910.02054); beside adapters
+    the frozen weights alone, 2 bytes in BF16 and about half a byte in four bits.
+    """
+    session = kb.consult({"phase": "fine-tuning", "model": "llama-3.1-8b", "accelerators": ["H100"]}).session
+    states_gib = plain(session.value(f"need.{method}_states_gib"))
+    assert isinstance(states_gib, float)
+    assert least < states_gib * 2**30 / 8.03e9 < most
