@@ -1,7 +1,7 @@
 """What a plan costs an hour: the newest usable price of each allowed provider, the median over providers.
 
-Prices that pass as today's come before old ones, and those before undated ones; marketplaces count where they were
-asked for or nobody else rents it.
+Machines that the plan fills come before those it leaves partly idle, prices that pass as today's before old ones, and
+those before undated ones; marketplaces count where they were asked for or nobody else rents it.
 """
 
 from __future__ import annotations
@@ -145,8 +145,10 @@ class PriceList:
                     [item for item in offerings if (item.as_of is not None) == dated], shard, replicas
                 )
                 if priced:
-                    fresh = [price for price in priced if (price.offering.as_of or "") >= self._since]
-                    among = sorted(fresh or priced, key=lambda price: (price.usd_per_hour, price.offering.id))
+                    cards = shard * replicas
+                    full = [price for price in priced if price.machines * price.offering.count == cards] or priced
+                    fresh = [price for price in full if (price.offering.as_of or "") >= self._since] or full
+                    among = sorted(fresh, key=lambda price: (price.usd_per_hour, price.offering.id))
                     middle = among[(len(among) - 1) // 2]
                     return Price(middle.usd_per_hour, middle.offering, middle.machines, len(priced))
         return None

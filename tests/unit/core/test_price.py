@@ -94,6 +94,13 @@ def test_old_prices_only_where_none_passes_as_todays() -> None:
     assert usd(prices(old, since="2025-06-01")) == 0.4
 
 
+def test_machines_left_partly_idle_only_where_nobody_rents_what_is_needed() -> None:
+    whole = [offering("big", 24, count=8), offering("gpu-two", 22, count=8), offering("gpu-three", 20, count=8)]
+    assert usd(prices(offering("gpu-one", 2), *whole)) == 2
+    assert usd(prices(*whole)) == 22
+    assert usd(prices(offering("gpu-one", 2), *whole), shard=8) == 20
+
+
 def test_undated_prices_only_where_nothing_is_dated() -> None:
     undated = offering("gpu-two", 0.5, as_of=None)
     assert usd(prices(offering("gpu-one", 3), undated)) == 3
