@@ -223,7 +223,6 @@ def test_plain_check_points_out_what_nothing_cites() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="rules and cases for the last claims are being written; delete this line once it passes")
 def test_the_knowledge_base_covers_its_sources() -> None:
     root = default_root()
     found = cover(KnowledgeBase(load_texts(read_texts(root), str(root), REGISTRY))).faults()
