@@ -314,7 +314,8 @@ class Search:
         """Find the smallest spread for each member; where none holds it, the one that needs least.
 
         Of the ways to run on as many cards the first that holds even the high end is taken, before one that holds only
-        the likely need: recomputing activations costs less than running out of memory.
+        the likely need: recomputing activations costs less than running out of memory. Where the smallest spread holds
+        only that, the smallest that holds the high end is found as well: whether room is worth the price is for rules.
         """
         if not members.any():
             return
@@ -322,7 +323,8 @@ class Search:
         usable, per_node = self._cards.usable_bytes, self._cards.per_node
         best = np.full(len(usable), -1, dtype=np.int64)
         least = np.full(len(usable), np.inf)
-        held = np.zeros_like(members)
+        roomier = np.full(len(usable), -1, dtype=np.int64)
+        held, settled = np.zeros_like(members), np.zeros_like(members)
         floors: dict[tuple[int, int], float] = {}
         tried: set[tuple[int, int, int]] = set()
         for split in self._splits:
@@ -331,7 +333,8 @@ class Search:
                 if load in tried:
                     continue  # more replicas of one request each need no less than those before
                 tried.add(load)
-            group = members & ~held & (split.tensor <= per_node) & (split.cards <= per_node * self._options.max_nodes)
+            most = per_node * self._options.max_nodes
+            group = members & ~settled & (split.tensor <= per_node) & (split.cards <= most)
             if not group.any():
                 continue
             if not setup.trains and split.data > 1:
@@ -340,19 +343,23 @@ class Search:
                     floors[shard] = self._floor(setup, split)
                 if not (group & ((floors[shard] <= usable) | (best < 0))).any():
                     continue  # not even one request would fit, however many replicas there are
+            tight = held.copy()
             for sharding in self._shardings(setup, split):
                 for checkpointing in self._checkpointing(setup):
                     way = replace(setup, gradient_checkpointing=checkpointing) if setup.trains else setup
                     number = self.way(way, split if sharding == "none" else replace(split, sharding=sharding))
                     memory = self.ways[number].memory
                     fits, roomy = group & (memory.total <= usable), group & (memory.high <= usable)
-                    take = roomy | (group & ~held & (fits | (memory.total < least)))
+                    take = ~tight & (roomy | (group & ~held & (fits | (memory.total < least))))
                     best[take] = number
                     least[take] = memory.total
+                    roomier[tight & roomy] = number
                     held |= fits
+                    settled |= roomy
                     group = group & ~roomy
-        rows = np.flatnonzero(members & (best >= 0))
-        self._found.append((rows, best[rows], held[rows]))
+        for found in (best, roomier):
+            rows = np.flatnonzero(members & (found >= 0))
+            self._found.append((rows, found[rows], held[rows]))
 
     def _floor(self, setup: Setup, split: Split) -> float:
         """What one request at a time would need of a card, spread over shards so: replicas cannot get below it."""
