@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from tests.engines.programs import Program
 
-CHUNK = 500
-FIRSTS = (1, 501, 1_001, 1_501)
-"""The seeds of 2,000 programs, in parts that run beside one another."""
+CHUNK = 200
+FIRSTS = (1, 201)
+"""The seeds of 400 programs, in parts that run beside one another; many more are slow."""
 
 CONSTRUCTS = (
     *(f"Compare {op}" for op in ("==", "!=", "<", "<=", ">", ">=")),
@@ -109,14 +109,14 @@ def test_engines_and_reference_agree(first: int) -> None:
     tally = survey(first).tally
     assert tally.disagreements == []
     assert tally.programs == CHUNK
-    assert tally.instances > 25_000
+    assert tally.instances > 10_000
     assert 0.2 < tally.share_fired < 0.8
     assert tally.refused < 0.05 * CHUNK
 
 
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_rules_with_each_construct_fire(construct: str) -> None:
-    assert survey(FIRSTS[0]).fired[construct] >= 10
+    assert survey(FIRSTS[0]).fired[construct] >= 3
 
 
 def test_programs_are_deep_and_end_in_every_way() -> None:
@@ -124,20 +124,20 @@ def test_programs_are_deep_and_end_in_every_way() -> None:
     assert sum(count for depth, count in found.depths.items() if depth >= 5) > CHUNK / 4
     wanted = {"a rule defeated", "no plan left", "some plans left"}
     wanted |= {f"concluded {kind}" for kind in ("float", "bool", "str", "NoneType")}
-    assert {what for what, count in found.outcomes.items() if count >= 20} >= wanted
+    assert {what for what, count in found.outcomes.items() if count >= 8} >= wanted
 
 
 def test_the_order_of_rules_and_names_changes_nothing() -> None:
     draw = random.Random(7)
     moved = 0
-    for seed in range(1, 151):
+    for seed in range(1, 41):
         given = program(seed)
         other = shuffled(given, draw)
         moved += [rule.id for rule in given.knowledge.rules] != [rule.id for rule in other.knowledge.rules]
         outcome = run(given, DurableEngine(given.knowledge).chain())
         assert run(other, DurableEngine(other.knowledge).chain()) == outcome, f"seed {seed}"
         assert run(other, EvaluatorChain()) == outcome, f"seed {seed}"
-    assert moved > 140
+    assert moved > 36
 
 
 def test_a_program_is_reproduced_by_its_seed() -> None:
@@ -149,6 +149,6 @@ def test_a_program_is_reproduced_by_its_seed() -> None:
 @pytest.mark.slow
 def test_engines_and_reference_agree_on_many_more() -> None:
     tally = Tally()
-    for seed in range(1_000_001, 1_010_001):
+    for seed in range(1_000_001, 1_004_001):
         judge(program(seed), tally)
     assert tally.disagreements == []

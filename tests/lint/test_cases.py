@@ -121,6 +121,7 @@ def test_a_model_that_cannot_be_read_is_a_problem() -> None:
     assert all(problem.place.file == "cases/x.yaml" for problem in found)
 
 
+@pytest.mark.slow
 def test_cases_outlive_the_day_they_ask_on() -> None:
     """Expectations do not hang on today's date: the same cases in five years."""
     for case in KB.knowledge.cases:

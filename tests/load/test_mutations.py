@@ -54,9 +54,9 @@ def _try(seed: int, *, whole_files: bool) -> bool:
     return isinstance(found, Knowledge)
 
 
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", range(2))
 def test_mutations_of_every_file_load_or_are_explained(block: int) -> None:
-    """500 changes; both ends must occur, or nothing was tried."""
+    """200 changes; both ends must occur, or nothing was tried."""
     loaded = sum(_try(seed, whole_files=False) for seed in range(block * 100, block * 100 + 100))
     assert 5 <= loaded <= 90
 
