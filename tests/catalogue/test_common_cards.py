@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from whygpu.answers import read_text
-from whygpu.listing import why_no_price
 from whygpu.plans.price import PriceList
 
 if TYPE_CHECKING:
@@ -207,7 +206,7 @@ def test_other_drivers_report_what_they_leave(kb: whygpu.KnowledgeBase, identifi
 def test_an_unpriced_card_says_why(kb: whygpu.KnowledgeBase) -> None:
     catalogue: Catalogue = kb.knowledge.catalogue
     prices = PriceList(catalogue)
-    reasons = {card: why_no_price(catalogue, card) for card in catalogue.accelerators if not prices.price(card, 1, 1)}
+    reasons = {card: prices.why_none(card) for card in catalogue.accelerators if not prices.price(card, 1, 1)}
     assert reasons["rx-9070-xt"] == "nobody is known to rent it out, it is known only what it costs to buy"
     assert "no provider in the price lists rents it out" in reasons["h20"]
     assert "spot" in reasons["rtx-2080"]

@@ -4,7 +4,7 @@ from whygpu.listing.condition import where
 from whygpu.listing.documents import listed_beside
 from whygpu.listing.rows import SECTIONS, Listing, Row, Section, listing
 from whygpu.listing.select import column_of, find, keep_offerings, ordered
-from whygpu.listing.whole import Fact, Source, Whole, sources_of, whole, why_no_price
+from whygpu.listing.whole import Fact, Source, Whole, sources_of, whole
 
 __all__ = [
     "SECTIONS",
@@ -23,5 +23,4 @@ __all__ = [
     "sources_of",
     "where",
     "whole",
-    "why_no_price",
 ]

@@ -13,7 +13,7 @@ from whygpu.plans.price import usual_prices
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu.catalogue import Catalogue, Plain, Purchase
+    from whygpu.catalogue import Plain, Purchase
     from whygpu.errors import Place
     from whygpu.knowledge import Knowledge
     from whygpu.listing.rows import Section
@@ -98,7 +98,8 @@ def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
         key=lambda item: (item.never_used is not None, item.price_kind, item.usd_per_hour / item.count, item.id),
     )
     purchases = tuple(item for item in catalogue.purchases if item.accelerator == card.id)
-    price = usual_prices(catalogue, date.today()).price(card.id, 1, 1)
+    prices = usual_prices(catalogue, date.today())
+    price = prices.price(card.id, 1, 1)
     cited = [source for fact in facts for source in _cited(fact.figure)]
     priced: list[Offering | Purchase] = [*offerings, *purchases]
     cited += [source for item in priced for source in item.source]
@@ -113,14 +114,9 @@ def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
         tuple(offerings),
         purchases,
         price,
-        why_no_price(catalogue, card.id) if price is None else None,
+        prices.why_none(card.id) if price is None else None,
         {item.id: listed_beside(catalogue, item) for item in offerings if item.claims},
     )
-
-
-def why_no_price(catalogue: Catalogue, accelerator: str) -> str:
-    """Why a plan with the accelerator has no price under the usual restrictions (on demand, any provider)."""
-    return usual_prices(catalogue, date.today()).why_none(accelerator)
 
 
 def _model(knowledge: Knowledge, entry: Entry) -> Whole:
