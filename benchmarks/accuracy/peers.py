@@ -34,11 +34,11 @@ def weights_of_file(estimate: MemoryEstimate) -> float:
 
 
 def deepspeed(shape: ModelShape, ranks: int, sharding: str) -> float:
-    """ZeRO-2: 4 P + 16 P / N. ZeRO-3: 18 P / N and four bytes for each parameter of the largest layer."""
+    """ZeRO-2: 2 P + 18 P / N. ZeRO-3: 18 P / N and four bytes for each parameter of the largest layer (0.19)."""
     if sharding in ("zero3", "fsdp") and ranks > 1:
         largest = max(shape.vocab_size * shape.hidden_size, shape.hidden_size * shape.ffn_size)
         return 4.0 * largest + int(18 * shape.parameters / ranks)
-    return 4.0 * shape.parameters + int(16 * shape.parameters / ranks)
+    return 2.0 * shape.parameters + int(18 * shape.parameters / ranks)
 
 
 def for_weights(estimate: MemoryEstimate, unit: float) -> dict[str, float]:
