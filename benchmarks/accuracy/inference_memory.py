@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.accuracy import peers
-from benchmarks.accuracy.rows import INFERENCE_MEMORY, WEIGHTS_AND_KV, Compared, Held, LeftOut, Outcome, Row
-from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, untied
+from benchmarks.accuracy.rows import INFERENCE_MEMORY, WEIGHTS_AND_KV, Compared, Held, Outcome, Row
+from benchmarks.accuracy.subjects import Subjects, by_family, untied
 
 from whygpu.checks import memory
 from whygpu.checks.memory import MemoryEstimate
@@ -14,17 +14,6 @@ from whygpu.checks.setup import Setup, Split
 GIB = 2.0**30
 MIB = 2.0**20
 GB = 1e9
-
-
-def compare(row: Row, subjects: Subjects) -> Outcome:
-    """The estimate of one row, or why there is none."""
-    reader = _FAMILIES.get(row["family"])
-    if reader is None:
-        return LeftOut(row["family"], row["id"], "a family this benchmark does not know how to set up")
-    try:
-        return reader(row, subjects)
-    except UnknownSubjectError as unknown:
-        return LeftOut(row["family"], row["id"], str(unknown))
 
 
 def allocated(estimate: MemoryEstimate) -> Range:
@@ -119,12 +108,15 @@ def _kv_per_token(row: Row, subjects: Subjects) -> Outcome:
     return Compared(WEIGHTS_AND_KV, row["family"], row["id"], row["memory"], each, each, each, {"hf-mem": each})
 
 
-_FAMILIES = {
-    "qwen2.5-transformers": _qwen,
-    "litgpt-inference": _litgpt,
-    "fastertransformer-gpt": _fastertransformer,
-    "faster-whisper": _whisper,
-    "llamacpp-quants": _weights,
-    "deepspeed-autotp": _weights,
-    "deepseek-isca25": _kv_per_token,
-}
+compare = by_family(
+    {
+        "qwen2.5-transformers": _qwen,
+        "litgpt-inference": _litgpt,
+        "fastertransformer-gpt": _fastertransformer,
+        "faster-whisper": _whisper,
+        "llamacpp-quants": _weights,
+        "deepspeed-autotp": _weights,
+        "deepseek-isca25": _kv_per_token,
+    }
+)
+"""The estimate of one row, or why there is none."""

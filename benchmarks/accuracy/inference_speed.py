@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, Compared, LeftOut, Outcome, Row
-from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device, layered
+from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, by_family, device, layered
 
 from whygpu.checks import memory, speed
 from whygpu.checks.reckoning import Range
@@ -16,18 +16,6 @@ from whygpu.checks.shape import ModelShape
 from whygpu.checks.speed import SpeedEstimate
 from whygpu.checks.speed_columns import Band
 from whygpu.checks.speed_inference import InferenceWork
-
-
-def compare(row: Row, subjects: Subjects) -> Outcome:
-    """The estimate of one row, or why there is none."""
-    reader = _FAMILIES.get(row["family"])
-    if reader is None:
-        return LeftOut(row["family"], row["id"], "a family this benchmark does not know how to set up")
-    try:
-        return reader(row, subjects)
-    except UnknownSubjectError as unknown:
-        return LeftOut(row["family"], row["id"], str(unknown))
-
 
 SUPERPOD_BYTES_S = 25e9
 """Eight 200 Gbit/s adapters a node of eight cards: the hardware that FasterTransformer's GPT guide states."""
@@ -204,13 +192,16 @@ def _matmul(row: Row, _: Subjects) -> Outcome:
     return LeftOut(row["family"], row["id"], "the rate of a matrix product alone: an input of whygpu, not an estimate")
 
 
-_FAMILIES = {
-    "qwen3-sglang": _sglang,
-    "xiongjie-dai-llamacpp": _llamacpp,
-    "litgpt-inference": _litgpt,
-    "ft-gpt": _fastertransformer,
-    "trtllm-0.6": _tensorrt,
-    "ft-vit": _vit,
-    "yolov5": _yolo,
-    "mamf": _matmul,
-}
+compare = by_family(
+    {
+        "qwen3-sglang": _sglang,
+        "xiongjie-dai-llamacpp": _llamacpp,
+        "litgpt-inference": _litgpt,
+        "ft-gpt": _fastertransformer,
+        "trtllm-0.6": _tensorrt,
+        "ft-vit": _vit,
+        "yolov5": _yolo,
+        "mamf": _matmul,
+    }
+)
+"""The estimate of one row, or why there is none."""

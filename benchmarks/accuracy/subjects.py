@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from benchmarks.accuracy.rows import Held
+from benchmarks.accuracy.rows import Held, LeftOut, Outcome, Row
 
 from whygpu import intake
 from whygpu.catalogue import Accelerator, Catalogue, fold
@@ -228,3 +229,18 @@ def device(card: Accelerator, form: Format, network_bytes_s: float = math.nan) -
 def layered(cards: int) -> Split:
     """Layers divided over cards, as llama.cpp does."""
     return Split(pipeline=cards)
+
+
+def by_family(readers: Mapping[str, Callable[[Row, Subjects], Outcome]]) -> Callable[[Row, Subjects], Outcome]:
+    """What compares a row: the reader of its family; left out, with the reason, where none can set it up."""
+
+    def compare(row: Row, subjects: Subjects) -> Outcome:
+        reader = readers.get(row["family"])
+        if reader is None:
+            return LeftOut(row["family"], row["id"], "a family this benchmark does not know how to set up")
+        try:
+            return reader(row, subjects)
+        except UnknownSubjectError as unknown:
+            return LeftOut(row["family"], row["id"], str(unknown))
+
+    return compare

@@ -8,7 +8,7 @@ from dataclasses import replace
 from benchmarks.accuracy.inference_memory import GB, GIB, MIB, allocated, compared
 from benchmarks.accuracy.litgpt_recipes import RECIPES
 from benchmarks.accuracy.rows import TRAINING_MEMORY, TRAINING_STATES, Compared, LeftOut, Outcome, Row
-from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, untied
+from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, by_family, untied
 
 from whygpu.checks import memory
 from whygpu.checks.reckoning import Range
@@ -28,17 +28,6 @@ LADDER = (  # torchtune's options, each on top of those before
     "+ activation offloading",
     "+ 8-bit AdamW",
 )
-
-
-def compare(row: Row, subjects: Subjects) -> Outcome:
-    """The estimate of one row, or why there is none."""
-    reader = _FAMILIES.get(row["family"])
-    if reader is None:
-        return LeftOut(row["family"], row["id"], "a family this benchmark does not know how to set up")
-    try:
-        return reader(row, subjects)
-    except UnknownSubjectError as unknown:
-        return LeftOut(row["family"], row["id"], str(unknown))
 
 
 def _zero(row: Row, subjects: Subjects) -> Outcome:
@@ -196,12 +185,15 @@ def _lora_paper(row: Row, subjects: Subjects) -> Outcome:
     return compared(row, TRAINING_MEMORY, Range(states.low, states.likely, states.high + done.gradients), GB, done)
 
 
-_FAMILIES = {
-    "zero-table1": _zero,
-    "litgpt-lora": _litgpt,
-    "litgpt-config-hub": _litgpt,
-    "torchtune-ladder": _torchtune,
-    "hf-bert-large": _bert,
-    "peft": _unstated,
-    "lora-paper": _lora_paper,
-}
+compare = by_family(
+    {
+        "zero-table1": _zero,
+        "litgpt-lora": _litgpt,
+        "litgpt-config-hub": _litgpt,
+        "torchtune-ladder": _torchtune,
+        "hf-bert-large": _bert,
+        "peft": _unstated,
+        "lora-paper": _lora_paper,
+    }
+)
+"""The estimate of one row, or why there is none."""

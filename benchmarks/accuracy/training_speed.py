@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.accuracy.rows import TRAINING_SPEED, Compared, LeftOut, Outcome, Row
-from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device
+from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, by_family, device
 
 from whygpu.checks import memory, speed
 from whygpu.checks.reckoning import Range
@@ -16,17 +16,6 @@ from whygpu.checks.speed_training import TrainingWork
 ALPACA_TOKENS = 200
 """LitGPT's tables print the longest sample of Alpaca alone (1,304 tokens). A prompt with its template and answer is
 some 130 tokens on average, and a micro-batch is padded to its longest."""
-
-
-def compare(row: Row, subjects: Subjects) -> Outcome:
-    """The estimate of one row, or why there is none."""
-    reader = _FAMILIES.get(row["family"])
-    if reader is None:
-        return LeftOut(row["family"], row["id"], "a family this benchmark does not know how to set up")
-    try:
-        return reader(row, subjects)
-    except UnknownSubjectError as unknown:
-        return LeftOut(row["family"], row["id"], str(unknown))
 
 
 def _run(row: Row, subjects: Subjects, shape: ModelShape, setup: Setup, split: Split) -> SpeedEstimate:
@@ -133,9 +122,12 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
     return _compared(row, row["minutes_per_1k_iterations"], minutes, subjects, shape, setup, split)
 
 
-_FAMILIES = {
-    "torchtune-readme": _torchtune,
-    "flash-attn-training": _flash,
-    "megatron": _megatron,
-    "litgpt-finetune": _litgpt,
-}
+compare = by_family(
+    {
+        "torchtune-readme": _torchtune,
+        "flash-attn-training": _flash,
+        "megatron": _megatron,
+        "litgpt-finetune": _litgpt,
+    }
+)
+"""The estimate of one row, or why there is none."""
