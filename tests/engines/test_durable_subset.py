@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 PATTERNS = 16
 STAGE_RULES = 200
-TRUE_AT_ONCE = 64
+STACK = 64
+PROPERTIES = 250
 NODE_TESTS = 511
 RULES = 4_096
 _FORBIDDEN = (
@@ -58,7 +59,7 @@ def violations(definition: dict[str, Any]) -> Iterator[str]:
     if len(definition) >= RULES:
         yield f"{len(definition)} rules"
     children: defaultdict[str, set[str]] = defaultdict(set)
-    asked: defaultdict[str, set[str]] = defaultdict(set)
+    properties: defaultdict[str, set[str]] = defaultdict(set)
     stages: Counter[str] = Counter()
     for name, rule in definition.items():
         if set(rule) != {"all", "pri", "dist"} or rule["dist"] != 0 or not isinstance(rule["pri"], int):
@@ -76,16 +77,36 @@ def violations(definition: dict[str, Any]) -> Iterator[str]:
                 children[path].add(dumps(clause))
                 path += dumps(clause)
             kind = dumps(clauses[:2])
-            asked[kind] |= {dumps(clause) for clause in clauses}
+            properties[kind] |= {_property(clause) for clause in clauses}
             if {"k": "stage"} in clauses:
                 stages[kind] += 1
     yield from (
         f"{path}: {len(found)} tests under one node" for path, found in children.items() if len(found) >= NODE_TESTS
     )
+    waiting = _waiting("", children)
+    if waiting > STACK:
+        yield f"{waiting} tests on the stack"
     yield from (
-        f"{kind}: {len(found)} tests of one fact" for kind, found in asked.items() if len(found) >= TRUE_AT_ONCE
+        f"{kind}: {len(found)} properties" for kind, found in properties.items() if len(found) + 3 > PROPERTIES
     )
     yield from (f"{kind}: {count} rules on a stage fact" for kind, count in stages.items() if count > STAGE_RULES)
+
+
+def _waiting(path: str, children: dict[str, set[str]]) -> int:
+    """The most tests that can be on the library's stack below one: it takes one off and puts on all that hold below.
+
+    ``handleAlpha`` of src/rules/events.c, durable-rules 2.0.28; a fact is of one kind, so of those one holds.
+    """
+    below = children.get(path, set())
+    most = max((_waiting(path + test, children) for test in below), default=1)
+    one_holds = all(_property(json.loads(test)) in ("g", "k") for test in below)
+    return most if one_holds else most + len(below) - 1
+
+
+def _property(clause: dict[str, Any]) -> str:
+    """The property that a test is about."""
+    ((key, value),) = clause.items()
+    return str(next(iter(value))) if key.startswith("$") and isinstance(value, dict) else str(key)
 
 
 def _clause_problems(clause: dict[str, Any]) -> Iterator[str]:
@@ -136,6 +157,41 @@ def test_the_check_sees_what_leaves_the_subset(change: dict[str, Any], expected:
     rule = {"all": [{"m": {"$and": [{"g": "x"}, {"k": "stage"}]}}], "pri": 1, "dist": 0}
     assert list(violations({"r": rule})) == []
     assert any(expected in problem for problem in violations({"r": {**rule, **change}}))
+
+
+def _pairs(first: int, second: int) -> dict[str, Any]:
+    """Rules that share ``first`` tests, below one of which stand ``second`` more."""
+    kind = [{"g": "g1"}, {"k": "stage"}]
+    pairs = [(i,) for i in range(first - 1)] + [(first, j) for j in range(second)]
+    return {
+        "boot": {"all": [{"m_0": {"k": "boot"}}], "pri": 0, "dist": 0},
+        **{
+            f"r{number}": {
+                "all": [{"m": {"$and": [*kind, *({"$gt": {f"t{i}": 0.0}} for i in pair)]}}],
+                "pri": 1,
+                "dist": 0,
+            }
+            for number, pair in enumerate(pairs)
+        },
+    }
+
+
+@pytest.mark.parametrize(("first", "second"), [(64, 1), (65, 1), (40, 25), (40, 26), (1, 64), (1, 65)])
+def test_the_stack_is_reckoned_as_the_library_fills_it(first: int, second: int) -> None:
+    import durable_rules_engine  # noqa: PLC0415
+
+    definition = _pairs(first, second)
+    handle = durable_rules_engine.create_ruleset(f"stack{first}-{second}", dumps(definition))
+    durable_rules_engine.assert_fact(handle, '{"id":"1","sid":"s","k":"boot"}')
+    held = {f"t{i}": 1.0 for i in range(max(first, second) + 1)}
+    fact = json.dumps({"id": "2", "sid": "s", "g": "g1", "k": "stage", **held})
+    if first - 1 + second > STACK:
+        assert list(violations(definition)) == [f"{first - 1 + second} tests on the stack"]
+        with pytest.raises(durable_rules_engine.error):
+            durable_rules_engine.assert_fact(handle, fact)
+    else:
+        assert list(violations(definition)) == []
+        assert durable_rules_engine.assert_fact(handle, fact)[0] == 0
 
 
 def _wide(names: int, rules: int) -> Knowledge:

@@ -1,10 +1,10 @@
 """The one adapter to durable-rules: compiles strata to the subset measured to be safe, asserts facts, reports firings.
 
-The subset, and why (docs/durable-rules.md): conjunctions of patterns that each test one fact against constants; kind
-test first; no joins on values, no ``none``, no ``or``, no retraction; a boot fact in every session; a fixed pool of
-sessions; facts in groups of at most 200 rules with copies of the facts of their own, so that no node of the network
-reaches the sizes at which the library breaks. What compares two values is computed before by the evaluator and
-asserted as a test that is true or false.
+The subset, and why (docs/durable-rules.md): a rule is one pattern, of a stage fact that carries what is the same for
+the whole consultation, or two, the other of a fact that stands for plans; a pattern tests its fact against constants,
+the kind first; no joins on values, no ``none``, no ``or``, no retraction; a boot fact in every session; a fixed pool of
+sessions; facts in groups, so that no node of the network reaches the sizes at which the library breaks. What compares
+two values is computed before by the evaluator and asserted as a test that is true or false.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from whygpu.language.tree import All, Call, Expression, Name, Not, children, nam
 from whygpu.language.values import Number, Truth, Word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -42,8 +42,9 @@ GROUP_RULES = 200  # rules a stage fact: beyond 256 on one condition the library
 GROUP_FACTS = 400  # kinds of facts in a group, each a test under one node: breaks at 511
 SET_GROUPS = 500  # groups, each a test under the root: breaks at 511
 BUCKET_TESTS = 12  # of the plan facts a few rules share: with more, hardly two plans are alike in all of them
-FACT_TESTS = 60  # distinct tests of one fact true at once: fails beyond 64
-RULE_PATTERNS = 14  # patterns a rule: fails beyond 16
+PATTERN_TESTS = 60  # tests a pattern
+FACT_PROPERTIES = 150  # properties a fact, before the last pattern's: fails beyond 250
+STACK = 60  # tests that hold and wait while another one's are followed: fails beyond 64
 SET_RULES = 4_000  # rules a set: fails beyond 4,096
 SESSIONS = 64  # live sessions: reuse beyond 1,024 crashes
 
@@ -56,37 +57,72 @@ Json = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A truth asserted under the property ``key``: the value of a name, or of an expression computed before."""
+    """What a literal asks of a fact: a value, of a name or computed before, against a constant."""
 
-    key: str
-    expression: Expression
+    value: Expression
+    constant: ConstantTest
+    literal: Literal = field(compare=False)
+
+
+@dataclass(slots=True)
+class Chains:
+    """Tests in the order in which patterns make them, one below the other; patterns that begin alike share tests."""
+
+    below: dict[Test, Chains] = field(default_factory=dict)
+    waiting: int = 1
+    """The most tests on the library's stack while it follows this one, if all that are below hold."""
+
+    def add(self, tests: Sequence[Test]) -> None:
+        """Add one pattern; ``waiting`` grows by one at most."""
+        if tests:
+            self.below.setdefault(tests[0], Chains()).add(tests[1:])
+            self.waiting = len(self.below) - 1 + max(chains.waiting for chains in self.below.values())
+
+
+@dataclass(slots=True)
+class Kind:
+    """One kind of fact, and the patterns that are made of it."""
+
+    name: str
+    keys: dict[Expression, str] = field(default_factory=dict)
+    """The properties it has: each value's key."""
+    chains: Chains = field(default_factory=Chains)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next pattern may be more than the library bears."""
+        return self.chains.waiting >= STACK or len(self.keys) >= FACT_PROPERTIES
+
+    def pattern(self, group: str, tests: Sequence[Test]) -> Json:
+        """One more pattern of this kind."""
+        self.chains.add(tests)
+        clauses = [_clause(self.keys.setdefault(test.value, f"t{len(self.keys)}"), test.constant) for test in tests]
+        return {"$and": [{"g": group}, {"k": self.name}, *clauses]}
 
 
 @dataclass(slots=True)
 class Bucket:
-    """Plan rules of a group that share one fact a plan; ``tests`` are all they test of it."""
+    """Plan rules of a group that share the facts of one kind, each of plans that are alike in all their tests."""
 
-    kind: str
-    tests: dict[Literal, tuple[Test, ConstantTest]] = field(default_factory=dict)
-    rules: list[tuple[tuple[Literal, ...], tuple[Literal, ...]]] = field(default_factory=list)
-    """(session literals, plan literals) of each conjunction."""
+    kind: Kind
+    tests: set[Test] = field(default_factory=set)
+    rules: list[tuple[list[Test], list[Test]]] = field(default_factory=list)
+    """What each tests of the consultation and of the plan."""
 
 
 @dataclass(slots=True)
 class Group:
-    """At most 200 conjunctions of one stratum: the facts they need and the tests made of them."""
+    """Rules of one stratum that a stage fact sets off."""
 
-    kind: str
-    session: dict[str, Test] = field(default_factory=dict)
-    asked: dict[str, set[ConstantTest]] = field(default_factory=dict)
-    """What is tested of each session fact, by its key."""
+    name: str
+    stage: Kind = field(default_factory=lambda: Kind("stage"))
     buckets: list[Bucket] = field(default_factory=list)
-    conjunctions: int = 0
+    rules: int = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether the next conjunction belongs in another group."""
-        return self.conjunctions >= GROUP_RULES or len(self.session) + len(self.buckets) >= GROUP_FACTS
+        """Whether the next rule belongs in another group."""
+        return self.stage.is_full or self.rules >= GROUP_RULES or len(self.buckets) >= GROUP_FACTS
 
 
 class Program:
@@ -130,55 +166,34 @@ class Program:
         return any(self._scope[name.name] != "session" for name in names(expression))
 
     def _conjunction(self, rule: Rule, literals: tuple[Literal, ...], group: Group, priority: int) -> None:
-        group.conjunctions += 1
-        session = _folded([literal for literal in literals if not self._is_plan(literal.part)], RULE_PATTERNS)
-        plan = _folded([literal for literal in literals if self._is_plan(literal.part)], FACT_TESTS)
-        patterns: list[Json] = [{"m_0": {"$and": [{"g": group.kind}, {"k": "stage"}]}}]
-        for literal in session:
-            test, constant = self._test_of(literal, group.session, group.asked)
-            pattern = {"$and": [{"g": group.kind}, {"k": test.key}, _clause("v", constant)]}
-            patterns.append({f"m_{len(patterns)}": pattern})
+        group.rules += 1
+        folded = _folded([item for item in literals if not self._is_plan(item.part)])
+        session = [self._test(literal) for literal in folded]
+        patterns: list[Json] = [{"stage": group.stage.pattern(group.name, session)}]
         if rule.scope != "session":
+            plan = [self._test(literal) for literal in _folded([item for item in literals if self._is_plan(item.part)])]
             bucket = self._bucket(group, plan)
             bucket.rules.append((session, plan))
-            clauses = [_clause(bucket.tests[literal][0].key, bucket.tests[literal][1]) for literal in plan]
-            patterns.append({"plans": {"$and": [{"g": group.kind}, {"k": bucket.kind}, *clauses]}})
+            patterns.append({"plans": bucket.kind.pattern(group.name, plan)})
         name = f"r{len(self._definition)}"
         self.rule_of[name] = rule.id
         self._definition[name] = {"all": patterns, "pri": priority, "dist": 0}
 
-    def _bucket(self, group: Group, plan: tuple[Literal, ...]) -> Bucket:
-        fresh = [literal for literal in plan if not group.buckets or literal not in group.buckets[-1].tests]
-        if not group.buckets or (fresh and len(group.buckets[-1].tests) + len(fresh) > BUCKET_TESTS):
-            group.buckets.append(Bucket(f"b{len(group.buckets)}"))
-            fresh = list(plan)
-        bucket = group.buckets[-1]
-        for literal in fresh:
-            taken = {test.key: test for test, _ in bucket.tests.values()}
-            bucket.tests[literal] = self._test_of(literal, taken, {})
-        return bucket
+    @staticmethod
+    def _bucket(group: Group, tests: list[Test]) -> Bucket:
+        """The bucket for a rule that makes these tests of plans: the last one where it has room."""
+        last = group.buckets[-1] if group.buckets else None
+        if last is None or last.kind.is_full or len(last.tests.union(tests)) > max(BUCKET_TESTS, len(last.tests)):
+            last = Bucket(Kind(f"b{len(group.buckets)}"))
+            group.buckets.append(last)
+        last.tests.update(tests)
+        return last
 
-    def _test_of(
-        self, literal: Literal, known: dict[str, Test], asked: dict[str, set[ConstantTest]]
-    ) -> tuple[Test, ConstantTest]:
-        """The property that holds what the literal tests, and the test; ``known`` and ``asked`` grow where it is new.
-
-        A property of which as much is asked as one fact can bear is not asked more: a second one holds the same value.
-        """
+    def _test(self, literal: Literal) -> Test:
         constant = constant_test(literal)
-        if constant is not None and self._may_be_interval(constant.name):
-            constant = None
-        expression: Expression = Name(constant.name) if constant is not None else literal.part
-        clause = constant or ConstantTest("", "==", literal.positive)
-        for test in known.values():
-            tests = asked.setdefault(test.key, set())
-            if test.expression == expression and (clause in tests or len(tests) < FACT_TESTS):
-                break
-        else:
-            test = Test(f"t{len(known)}", expression)
-            known[test.key] = test
-        asked.setdefault(test.key, set()).add(clause)
-        return test, clause
+        if constant is None or self._may_be_interval(constant.name):
+            return Test(literal.part, ConstantTest("", "==", literal.positive), literal)
+        return Test(Name(constant.name), constant, literal)
 
     def _may_be_interval(self, name: str) -> bool:
         """Whether a comparison of the name can be sure though its value is no point: ``min(2, unknown) < 5``."""
@@ -192,12 +207,12 @@ def _calls(expression: Expression) -> bool:
     return isinstance(expression, Call) or any(_calls(child) for child in children(expression))
 
 
-def _folded(literals: list[Literal], most: int) -> tuple[Literal, ...]:
-    """At most ``most`` literals: what is too many becomes one, computed before."""
-    if len(literals) <= most:
+def _folded(literals: list[Literal]) -> tuple[Literal, ...]:
+    """As many literals as a pattern may test: what is too many becomes one, computed before."""
+    if len(literals) <= PATTERN_TESTS:
         return tuple(literals)
-    rest = All(tuple(item.part if item.positive else Not(item.part) for item in literals[most - 1 :]))
-    return (*literals[: most - 1], Literal(rest, True))
+    rest = All(tuple(item.part if item.positive else Not(item.part) for item in literals[PATTERN_TESTS - 1 :]))
+    return (*literals[: PATTERN_TESTS - 1], Literal(rest, True))
 
 
 def _clause(key: str, test: ConstantTest) -> Json:
@@ -332,7 +347,7 @@ class DurableChain:
     def __enter__(self) -> Self:
         """Take a session; the boot rule fires in it, since a session in which nothing fired must not be deleted."""
         self._session = self._engine.take()
-        for _ in self._engine.drain(self._put({"k": "boot"})):
+        for _ in self._engine.drain(self._put('"k":"boot"')):
             pass
         return self
 
@@ -342,81 +357,95 @@ class DurableChain:
         """Give the session back."""
         self._engine.release(self._session)
 
-    def _put(self, fact: Json) -> int:
-        return self._put_text(dumps(fact)[1:-1])
-
-    def _put_text(self, properties: str) -> int:
+    def _put(self, properties: str) -> int:
         """Assert a fact given as JSON properties."""
         return self._engine.put(f'{{"id":"{next(self._ids)}","sid":"{self._session}",{properties}}}')
+
+    def _stage(self, group: Group, environment: SessionEnvironment | PlanEnvironment) -> int:
+        """Assert the stage fact, with what is the same for all plans."""
+        fact: Json = {"g": group.name, "k": group.stage.name}
+        for expression, key in group.stage.keys.items():
+            value = plain(environment.evaluator.value(expression))
+            if value is not None:
+                fact[key] = value
+        return self._put(dumps(fact)[1:-1])
 
     def fired(self, stratum: Stratum, environment: SessionEnvironment) -> set[str]:
         """The ids of the session rules that fire."""
         program = self._engine.program
         found: set[str] = set()
         for group in program.groups[id(stratum)]:
-            self._session_facts(group, environment)
-            state = self._put({"g": group.kind, "k": "stage"})
+            state = self._stage(group, environment)
             found |= {program.rule_of[name] for name, _ in self._engine.drain(state)}
         return found
-
-    def _session_facts(self, group: Group, environment: SessionEnvironment | PlanEnvironment) -> None:
-        for test in group.session.values():
-            value = plain(environment.evaluator.value(test.expression))
-            if value is not None:
-                self._put({"g": group.kind, "k": test.key, "v": value})
 
     def fired_plans(self, stratum: Stratum, environment: PlanEnvironment, alive: Mask) -> dict[str, Mask]:
         """The plan rules that fire, each with the plans it fires for."""
         program = self._engine.program
         found: dict[str, Mask] = {}
+        plans = _Plans(environment, np.flatnonzero(alive), share=self._engine.share)
+        if not plans.rows.size:
+            return found
         for group in program.groups[id(stratum)]:
-            self._session_facts(group, environment)
-            sharing: dict[str, Mask] = {}
+            alike: dict[str, NDArray[np.int64]] = {}
             for bucket in group.buckets:
-                self._plan_facts(group, bucket, environment, alive, sharing)
-            state = self._put({"g": group.kind, "k": "stage"})
-            for name, plans in self._engine.drain(state):
-                rule = program.rule_of[name]
-                mask = sharing[plans]
-                found[rule] = found[rule] | mask if rule in found else mask
+                for name, rows, properties in plans.facts(bucket):
+                    alike[name] = rows
+                    self._put(f'"g":"{group.name}","k":"{bucket.kind.name}","p":"{name}"{properties}')
+            if not alike:
+                continue
+            for name, fact in self._engine.drain(self._stage(group, environment)):
+                mask = found.setdefault(program.rule_of[name], np.zeros_like(alive))
+                mask[alike[fact]] = True
         return found
 
-    def _plan_facts(
-        self, group: Group, bucket: Bucket, environment: PlanEnvironment, alive: Mask, sharing: dict[str, Mask]
-    ) -> None:
-        """Assert one fact for each set of plans that are alike in every test that can still matter."""
-        truth = environment.evaluator.truth
-        live = [
-            plan
-            for session, plan in bucket.rules
-            if not self._engine.share or all(self._may_hold(literal, environment) for literal in session)
-        ]
-        if not live:
-            return
-        literals = list(dict.fromkeys(literal for plan in live for literal in plan))
-        indices = np.flatnonzero(alive)
-        if self._engine.share:
-            rows = []
-            for literal in literals:
-                value = truth(literal.part)
-                rows.append(np.broadcast_to(value.true if literal.positive else value.false, alive.shape)[indices])
-            table = np.array(rows, dtype=np.bool_) if rows else np.zeros((1, len(indices)), dtype=np.bool_)
-            _, first, which = np.unique(np.packbits(table, axis=0), axis=1, return_index=True, return_inverse=True)
-            which = which.reshape(-1)
-        else:
-            first = which = np.arange(len(indices))
-        chosen = indices[first]
-        tests = {bucket.tests[literal][0].key: bucket.tests[literal][0] for literal in literals}
-        columns = [(test.key, _texts(environment.evaluator.value(test.expression), chosen)) for test in tests.values()]
-        for number in range(len(chosen)):
-            plans = f"{bucket.kind}.{number}"
-            known = "".join(f',"{key}":{texts[number]}' for key, texts in columns if texts[number] is not None)
-            self._put_text(f'"g":"{group.kind}","k":"{bucket.kind}","p":"{plans}"{known}')
-            mask = np.zeros_like(alive)
-            mask[indices[which == number]] = True
-            sharing[plans] = mask
 
-    @staticmethod
-    def _may_hold(literal: Literal, environment: PlanEnvironment) -> bool:
-        value = environment.evaluator.truth(literal.part)
-        return not bool(value.false if literal.positive else value.true)
+class _Plans:
+    """The plans that are left, as facts."""
+
+    def __init__(self, environment: PlanEnvironment, rows: NDArray[np.int64], *, share: bool) -> None:
+        self._environment, self.rows, self._share = environment, rows, share
+        self._held: dict[Test, NDArray[np.bool_]] = {}
+
+    def facts(self, bucket: Bucket) -> Iterator[tuple[str, NDArray[np.int64], str]]:
+        """One fact for each set of plans alike in all tests that can matter: its name, the plans, its properties."""
+        rules = [plan for session, plan in bucket.rules if not self._share or self._can_fire(session, plan)]
+        if not rules:
+            return
+        tests = list(dict.fromkeys(test for plan in rules for test in plan))
+        sets = self._alike(tests) if self._share else np.split(self.rows, len(self.rows))
+        first = np.array([rows[0] for rows in sets], dtype=np.int64)
+        value = self._environment.evaluator.value
+        columns = [
+            (bucket.kind.keys[expression], _texts(value(expression), first))
+            for expression in dict.fromkeys(test.value for test in tests)
+        ]
+        for number, rows in enumerate(sets):
+            known = "".join(f',"{key}":{texts[number]}' for key, texts in columns if texts[number] is not None)
+            yield f"{bucket.kind.name}.{number}", rows, known
+
+    def _can_fire(self, session: list[Test], plan: list[Test]) -> bool:
+        """Whether no test of the rule fails for the whole consultation or for every plan that is left."""
+        return all(map(self._may_hold, session)) and all(self._holds(test).any() for test in plan)
+
+    def _may_hold(self, test: Test) -> bool:
+        value = self._environment.evaluator.truth(test.literal.part)
+        return not bool(value.false if test.literal.positive else value.true)
+
+    def _holds(self, test: Test) -> NDArray[np.bool_]:
+        """Which of the plans the test holds for."""
+        found = self._held.get(test)
+        if found is None:
+            value = self._environment.evaluator.truth(test.literal.part)
+            holds = value.true if test.literal.positive else value.false
+            found = np.full(len(self.rows), holds) if np.ndim(holds) == 0 else holds[self.rows]
+            self._held[test] = found
+        return found
+
+    def _alike(self, tests: list[Test]) -> list[NDArray[np.int64]]:
+        """The plans in sets for which the same tests hold."""
+        codes = np.zeros(len(self.rows), dtype=np.int64)
+        for bit, test in enumerate(tests):
+            codes |= self._holds(test).astype(np.int64) << bit
+        order = np.argsort(codes, kind="stable")
+        return np.split(self.rows[order], np.flatnonzero(np.diff(codes[order])) + 1)
