@@ -18,11 +18,9 @@ import numpy as np
 from whygpu.answers import Answers
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
-from whygpu.chain.strata import used_names
 from whygpu.errors import AnswerError, Place, Problem
 from whygpu.knowledge import Conclude, Consider, Verdict
 from whygpu.language import values as v
-from whygpu.load.conditions import expression_of
 from whygpu.models import shape_of
 from whygpu.plans.columns import Costs, comparable, costs_of, fill
 from whygpu.plans.enumerate import Field, Options, Planner, Targets
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from whygpu.chain.strata import Stratum
     from whygpu.checks.shape import ModelShape
     from whygpu.knowledge import Assumption, DerivedValue, Knowledge, Question, Rule, Template
+    from whygpu.language.tree import Expression
 
 # What could turn a name into a link, an image or code where texts are rendered as Markdown
 _MARKUP = re.compile(r"([\\`*\[\]<>!|])")
@@ -207,8 +206,8 @@ class _Run:
             if question.id == "model" and (answered or applies):
                 self._preset()
 
-    def _holds(self, when: object) -> bool:
-        return bool(self._session.evaluator.truth(expression_of(when)).true)  # type: ignore[arg-type]
+    def _holds(self, when: Expression) -> bool:
+        return bool(self._session.evaluator.truth(when).true)
 
     def _assume(self, question: Question) -> None:
         assumption = next((item for item in question.assumptions if self._holds(item.when)), None)
@@ -461,17 +460,9 @@ class _Run:
             plans.set("plan.objective", v.column(result.costs.objective))
 
     def _field_values(self, plans: PlanEnvironment) -> None:
-        """Values over the plans that are left; one that uses another comes after it."""
-        waiting = {value.name: value for value in self._knowledge.values.values() if value.aggregate is not None}
-        while waiting:
-            ready = [
-                value
-                for value in waiting.values()
-                if not (used_names(value.expressions, self._knowledge.values) & waiting.keys())
-            ]
-            for value in ready:
-                self._field_value(value, plans)
-                del waiting[value.name]
+        """Settle the values over the plans that are left."""
+        for value in self._knowledge.strata.aggregates:
+            self._field_value(value, plans)
 
     def _field_value(self, value: DerivedValue, plans: PlanEnvironment) -> None:
         alive = self._result.alive

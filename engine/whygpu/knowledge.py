@@ -114,6 +114,9 @@ class SourceDocument:
     date: str | None
 
 
+_SCOPES: Mapping[str, Scope] = {"gpu": "plan", "plan": "plan", "field": "field"}
+
+
 @dataclass(frozen=True, slots=True)
 class NameSpec:
     """A name rules may use: ``entity.attribute``, its type, unit and meaning, and the answer it comes from."""
@@ -129,16 +132,17 @@ class NameSpec:
     maximum: float | None = None
     integer: bool = False
     otherwise: float | bool | str | None = None
+    scope: Scope = field(init=False)
+    """Whether it holds for the consultation, for one plan, or for the field of plans."""
+
+    def __post_init__(self) -> None:
+        """The entity says what the name holds for."""
+        object.__setattr__(self, "scope", _SCOPES.get(self.entity, "session"))
 
     @property
     def entity(self) -> str:
         """The part before the dot."""
         return self.name.partition(".")[0]
-
-    @property
-    def scope(self) -> Scope:
-        """Whether it holds for the consultation, for one plan, or for the field of plans."""
-        return {"gpu": "plan", "plan": "plan", "field": "field"}.get(self.entity, "session")  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +312,7 @@ class Table:
 class Assumption:
     """What an unanswered question assumes, when, and why."""
 
-    when: AllOf
+    when: Expression
     value: Expression
     because: Template
 
@@ -322,7 +326,7 @@ class Question:
     topic: str
     ask: str
     help: str | None
-    when: AllOf
+    when: Expression
     assumptions: tuple[Assumption, ...]
     sources: tuple[str, ...]
     place: Place

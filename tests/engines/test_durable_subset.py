@@ -86,9 +86,7 @@ def violations(definition: dict[str, Any]) -> Iterator[str]:
     waiting = _waiting("", children)
     if waiting > STACK:
         yield f"{waiting} tests on the stack"
-    yield from (
-        f"{kind}: {len(found)} properties" for kind, found in properties.items() if len(found) + 3 > PROPERTIES
-    )
+    yield from (f"{kind}: {len(found)} properties" for kind, found in properties.items() if len(found) + 3 > PROPERTIES)
     yield from (f"{kind}: {count} rules on a stage fact" for kind, count in stages.items() if count > STAGE_RULES)
 
 

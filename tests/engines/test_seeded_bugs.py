@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from tests.engines.drive import Tally, judge
 from tests.engines.programs import program
@@ -50,16 +49,21 @@ def _without_unless(alternatives: Any) -> Any:
     return changed
 
 
-def _rolled(plan_facts: Any) -> Any:
-    def changed(self: Any, group: Any, bucket: Any, environment: Any, alive: Any, sharing: dict[str, Any]) -> None:
-        plan_facts(self, group, bucket, environment, alive, sharing)
-        sharing.update({key: np.roll(mask, 1) for key, mask in sharing.items()})
+def _rolled(facts: Any) -> Any:
+    def changed(self: Any, bucket: Any) -> Any:
+        found = list(facts(self, bucket))
+        rows = [item[1] for item in found]
+        return [(name, other, known) for (name, _, known), other in zip(found, rows[1:] + rows[:1], strict=True)]
 
     return changed
 
 
-def _fewer_rows(packbits: Any) -> Any:
-    return lambda table, axis: packbits(table[:-1] if len(table) > 1 else table, axis=axis)
+def _everywhere(plans: Any) -> Any:
+    return lambda test: plans._holds(test).all()
+
+
+def _fewer_tests(alike: Any) -> Any:
+    return lambda self, tests: alike(self, tests[:-1] if len(tests) > 1 else tests)
 
 
 NEGATED: dict[t.CompareOp, t.CompareOp] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -89,13 +93,6 @@ def _without_overrides(begin: Any) -> Any:
         self._overriders.clear()
 
     return changed
-
-
-class _Numpy:
-    """numpy as one module sees it, with one function replaced."""
-
-    def __init__(self, **changed: Any) -> None:
-        self.__dict__ = {**np.__dict__, **changed}
 
 
 BUGS = (
@@ -147,16 +144,22 @@ BUGS = (
     ),
     Bug(
         "adapter: plans share a fact though one test differs",
-        durable,
-        "np",
-        lambda _: _Numpy(packbits=_fewer_rows(np.packbits)),
+        durable._Plans,
+        "_alike",
+        _fewer_tests,
     ),
-    Bug("adapter: a group's facts go to the wrong plans", durable.DurableChain, "_plan_facts", _rolled),
+    Bug("adapter: a group's facts go to the wrong plans", durable._Plans, "facts", _rolled),
     Bug(
         "adapter: facts are left out where rules may still fire",
-        durable.DurableChain,
-        "_may_hold",
-        lambda old: staticmethod(lambda literal, environment: not old(literal, environment)),
+        durable._Plans,
+        "_failing",
+        lambda old: lambda self, test: not old(self, test),
+    ),
+    Bug(
+        "adapter: a rule is left out unless its tests hold for all plans",
+        durable._Plans,
+        "_can_fire",
+        lambda old: lambda self, session, plan: old(self, session, plan) and all(map(_everywhere(self), plan)),
     ),
     Bug(
         "adapter: a session's false flags are not asserted",

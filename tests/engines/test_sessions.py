@@ -79,7 +79,7 @@ def test_ids_do_not_collide_in_the_hash_that_the_library_compares() -> None:
 def test_one_id_twice_is_an_error_not_a_lost_fact() -> None:
     engine = DurableEngine(knowledge([(["workload.n > 1"], ADVISE)]))
     (group,) = next(iter(engine.program.groups.values()))
-    stage = {"id": "1", "sid": engine.take(), "g": group.kind, "k": "stage"}
+    stage = {"id": "1", "sid": engine.take(), "g": group.name, "k": "stage", "t0": 2.0}
     engine.put(json.dumps(stage))
     with pytest.raises(EngineError, match="collide"):
         engine.put(json.dumps(stage))

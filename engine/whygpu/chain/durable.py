@@ -14,7 +14,7 @@ import queue
 import re
 import weakref
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,13 +55,13 @@ Plain = float | bool | str
 Json = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Test:
-    """What a literal asks of a fact: a value, of a name or computed before, against a constant."""
+    """What a fact is asked: a value, of a name or computed before, against a constant. A program has one of each."""
 
     value: Expression
     constant: ConstantTest
-    literal: Literal = field(compare=False)
+    literal: Literal
 
 
 @dataclass(slots=True)
@@ -136,6 +136,7 @@ class Program:
         self._definition: dict[str, Json] = {"boot": {"all": [{"m_0": {"k": "boot"}}], "pri": 0, "dist": 0}}
         self.rule_of: dict[str, str] = {}
         self.groups: dict[int, list[Group]] = {}
+        self._tests: dict[tuple[Expression, ConstantTest], Test] = {}
         stages = [*strata.session, *strata.hard, *strata.soft]
         for priority, stratum in enumerate(stages, start=1):
             self.groups[id(stratum)] = self._stratum(stratum, priority)
@@ -191,9 +192,10 @@ class Program:
 
     def _test(self, literal: Literal) -> Test:
         constant = constant_test(literal)
+        value: Expression = Name(constant.name) if constant is not None else literal.part
         if constant is None or self._may_be_interval(constant.name):
-            return Test(literal.part, ConstantTest("", "==", literal.positive), literal)
-        return Test(Name(constant.name), constant, literal)
+            value, constant = literal.part, ConstantTest("", "==", literal.positive)
+        return self._tests.setdefault((value, constant), Test(value, constant, literal))
 
     def _may_be_interval(self, name: str) -> bool:
         """Whether a comparison of the name can be sure though its value is no point: ``min(2, unknown) < 5``."""
@@ -405,6 +407,7 @@ class _Plans:
 
     def __init__(self, environment: PlanEnvironment, rows: NDArray[np.int64], *, share: bool) -> None:
         self._environment, self.rows, self._share = environment, rows, share
+        self._fails: dict[Test, bool] = {}
         self._held: dict[Test, NDArray[np.bool_]] = {}
 
     def facts(self, bucket: Bucket) -> Iterator[tuple[str, NDArray[np.int64], str]]:
@@ -426,11 +429,15 @@ class _Plans:
 
     def _can_fire(self, session: list[Test], plan: list[Test]) -> bool:
         """Whether no test of the rule fails for the whole consultation or for every plan that is left."""
-        return all(map(self._may_hold, session)) and all(self._holds(test).any() for test in plan)
+        return not any(map(self._failing, session)) and all(self._holds(test).any() for test in plan)
 
-    def _may_hold(self, test: Test) -> bool:
-        value = self._environment.evaluator.truth(test.literal.part)
-        return not bool(value.false if test.literal.positive else value.true)
+    def _failing(self, test: Test) -> bool:
+        """Whether a test of the consultation fails."""
+        found = self._fails.get(test)
+        if found is None:
+            value = self._environment.evaluator.truth(test.literal.part)
+            found = self._fails[test] = bool(value.false if test.literal.positive else value.true)
+        return found
 
     def _holds(self, test: Test) -> NDArray[np.bool_]:
         """Which of the plans the test holds for."""
@@ -448,4 +455,6 @@ class _Plans:
         for bit, test in enumerate(tests):
             codes |= self._holds(test).astype(np.int64) << bit
         order = np.argsort(codes, kind="stable")
-        return np.split(self.rows[order], np.flatnonzero(np.diff(codes[order])) + 1)
+        bounds = [0, *(np.flatnonzero(np.diff(codes[order])) + 1).tolist(), len(order)]
+        rows = self.rows[order]
+        return [rows[start:end] for start, end in pairwise(bounds)]

@@ -38,6 +38,8 @@ class Strata:
     session: tuple[Stratum, ...]
     hard: tuple[Stratum, ...]
     soft: tuple[Stratum, ...]
+    aggregates: tuple[DerivedValue, ...] = ()
+    """Values over the plans left, between the hard and the soft; one that uses another comes after it."""
 
 
 def used_names(trees: Iterable[Expression], values: Mapping[str, DerivedValue]) -> set[str]:
@@ -117,8 +119,16 @@ def stratify(rules: Iterable[Rule], values: Mapping[str, DerivedValue]) -> tuple
     for rule_id in TopologicalSorter(before).static_order():
         earlier = [other for other in before[rule_id] if _stage(by_id[other]) == _stage(by_id[rule_id])]
         depth[rule_id] = max((depth[other] + 1 for other in earlier), default=0)
-    layers = [_layers([rule for rule in rules if _stage(rule) == number], depth, concluders) for number in range(3)]
-    return Strata(*layers), []
+    session, hard, soft = (
+        _layers([rule for rule in rules if _stage(rule) == number], depth, concluders) for number in range(3)
+    )
+    return Strata(session, hard, soft, _aggregates(values)), []
+
+
+def _aggregates(values: Mapping[str, DerivedValue]) -> tuple[DerivedValue, ...]:
+    found = {value.name: value for value in values.values() if value.aggregate is not None}
+    before = {name: used_names(value.expressions, values) & found.keys() for name, value in found.items()}
+    return tuple(found[name] for name in TopologicalSorter(before).static_order())
 
 
 def _circular_rules(before: Mapping[str, set[str]], by_id: Mapping[str, Rule]) -> Iterator[Problem]:

@@ -77,12 +77,13 @@ class Conclusion:
         seen: dict[str, int] = {}
         if field_ is None:
             return found
+        cards = [card.id for card in field_.cards.accelerators]
+        ways = [
+            f"-x{way.split.cards}-{way.setup.format.id}" + (f"-{way.setup.method}" if way.setup.trains else "")
+            for way in field_.ways
+        ]
         for card, way, owned in zip(field_.card.tolist(), field_.way.tolist(), field_.owned.tolist(), strict=True):
-            item = field_.ways[way]
-            setup = item.setup
-            method = f"-{setup.method}" if setup.trains else ""
-            own = "-owned" if owned else ""
-            name = f"{field_.cards.accelerators[card].id}-x{item.split.cards}-{setup.format.id}{method}{own}"
+            name = cards[card] + ways[way] + ("-owned" if owned else "")
             seen[name] = seen.get(name, 0) + 1
             found.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
         return found

@@ -112,9 +112,14 @@ def compare(op: str, left: Number, right: Number) -> Truth:
 
 def compare_words(op: str, left: Word, right: Word) -> Truth:
     """Equality of two words; unknown where either is."""
-    same = left.word == right.word
-    known = (left.word != "") & (right.word != "")
-    true, false = same & known, (same ^ True) & known
+    if isinstance(left.word, str):
+        left, right = right, left
+    same, known = left.word == right.word, left.word != ""
+    if not isinstance(right.word, str):
+        known = known & (right.word != "")
+    elif not right.word:
+        return UNKNOWN
+    true, false = same & known, known ^ (same & known)
     return Truth(true, false) if op == "==" else Truth(false, true)
 
 

@@ -277,5 +277,5 @@ def _without(knowledge: Knowledge, ids: set[str]) -> Knowledge:
     return replace(
         knowledge,
         rules=kept(knowledge.rules),
-        strata=Strata(thinned(strata.session), thinned(strata.hard), thinned(strata.soft)),
+        strata=Strata(thinned(strata.session), thinned(strata.hard), thinned(strata.soft), strata.aggregates),
     )

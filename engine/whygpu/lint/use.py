@@ -8,7 +8,6 @@ from whygpu.checks.reckoning import CHECKS
 from whygpu.errors import Place
 from whygpu.knowledge import Advise, Require, Warn
 from whygpu.language.tree import names
-from whygpu.load.conditions import expression_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,9 +40,9 @@ def _read_names(knowledge: Knowledge) -> set[str]:
         trees += [effect.condition.tree for effect in rule.effects if isinstance(effect, Require)]
         texts += [effect.text for effect in rule.effects if isinstance(effect, Advise | Warn) and effect.text]
     for question in knowledge.questions:
-        trees.append(expression_of(question.when))
+        trees.append(question.when)
         for assumption in question.assumptions:
-            trees += [expression_of(assumption.when), assumption.value]
+            trees += [assumption.when, assumption.value]
             texts.append(assumption.because)
     found = {name.name for tree in trees for name in names(tree)}
     return found | {name for text in texts for name in text.names}

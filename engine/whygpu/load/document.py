@@ -16,7 +16,6 @@ import yaml
 from yaml._yaml import CParser  # what yaml.cyaml's loaders are made of
 from yaml.events import (
     AliasEvent,
-    DocumentEndEvent,
     DocumentStartEvent,
     Event,
     MappingEndEvent,
@@ -24,14 +23,13 @@ from yaml.events import (
     ScalarEvent,
     SequenceEndEvent,
     SequenceStartEvent,
-    StreamEndEvent,
 )
 
 from whygpu.errors import Place, Problem
 from whygpu.load.spans import positions, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 24
@@ -59,6 +57,7 @@ _WORDS: dict[str, Value] = {
     "False": False,
     "FALSE": False,
 }
+_NUMERIC = frozenset("0123456789+-.")  # what a number begins with
 _MAX_DIGITS = 40
 _BRACED = re.compile(r"(:|-)\s+[{\[][^{}\[\]]*[}\]]\s*\Z")
 _ODD = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -235,76 +234,60 @@ class _Builder:
     def __init__(self, document: Document, problems: list[Problem]) -> None:
         self._document = document
         self._problems = problems
-        self._nodes = 0
-
-    def _place(self, event: Event) -> Place:
-        line, column = _start(event)
-        return Place(self._document.name, line, column)
 
     def _refuse(self, code: str, message: str, event: Event, help_text: str | None = None) -> _RefusedError:
-        place = self._place(event)
+        place = Place(self._document.name, *_start(event))
         return _RefusedError(Problem(code, message, place, help_text, self._document.line(place.line)))
 
-    def _events(self) -> Iterator[Event]:
-        parser = CParser(self._document.text)
-        documents = 0
-        while True:
-            event = parser.get_event()
-            if event is None or isinstance(event, StreamEndEvent):
-                return
-            if isinstance(event, DocumentStartEvent):
-                documents += 1
-                if documents > 1:
-                    raise self._refuse("several-documents", "one document a file: remove the '---' line", event)
-            elif isinstance(event, AliasEvent):
-                raise self._refuse("alias", "anchors and aliases are not used here", event, "write the value out")
-            elif isinstance(event, ScalarEvent | SequenceStartEvent | MappingStartEvent):
-                self._nodes += 1
-                if self._nodes > MAX_NODES:
-                    raise self._refuse("too-many-nodes", f"more than {MAX_NODES:,} values in one file", event)
-                if event.anchor is not None:
-                    raise self._refuse("alias", "anchors and aliases are not used here", event, "write the value out")
-                if event.tag is not None and event.tag != "!":
-                    raise self._refuse("tag", f"the tag '{event.tag}' is refused", event, "write plain YAML")
-                yield event
-            elif not isinstance(event, DocumentEndEvent) and isinstance(event, SequenceEndEvent | MappingEndEvent):
-                yield event
-
     def build(self) -> Node | None:
+        """The document's tree; raises _RefusedError and YAMLError."""
+        next_event = CParser(self._document.text).get_event
         root: Node | None = None
         stack: list[Sequence | Mapping] = []
         pending: list[Scalar | None] = []  # the key read last in each open mapping
-        for event in self._events():
-            if isinstance(event, SequenceEndEvent | MappingEndEvent):
+        nodes = documents = 0
+        while (event := next_event()) is not None:
+            node: Node
+            inside: Sequence | Mapping | None = None
+            if isinstance(event, ScalarEvent):  # the commonest of tens of thousands of events first
+                node = self._scalar(event)
+            elif isinstance(event, MappingEndEvent) or isinstance(event, SequenceEndEvent):  # noqa: SIM101  faster
                 stack.pop()
                 pending.pop()
                 continue
-            line, column = _start(event)
-            node: Node
-            if isinstance(event, ScalarEvent):
-                node = self._scalar(event, line, column)
             elif isinstance(event, MappingStartEvent):
-                node = Mapping({}, {}, self._document, line, column)
+                node = inside = Mapping({}, {}, self._document, *_start(event))
+            elif isinstance(event, SequenceStartEvent):
+                node = inside = Sequence([], self._document, *_start(event))
+            elif isinstance(event, AliasEvent):
+                raise self._refuse("alias", "anchors and aliases are not used here", event, "write the value out")
             else:
-                node = Sequence([], self._document, line, column)
+                documents += isinstance(event, DocumentStartEvent)
+                if documents > 1:
+                    raise self._refuse("several-documents", "one document a file: remove the '---' line", event)
+                continue
+            nodes += 1
+            if nodes > MAX_NODES:
+                raise self._refuse("too-many-nodes", f"more than {MAX_NODES:,} values in one file", event)
+            if event.anchor is not None:
+                raise self._refuse("alias", "anchors and aliases are not used here", event, "write the value out")
+            if event.tag is not None and event.tag != "!":
+                raise self._refuse("tag", f"the tag '{event.tag}' is refused", event, "write plain YAML")
             if not stack:
                 root = node
+            elif isinstance(parent := stack[-1], Sequence):
+                parent.items.append(node)
+            elif (key := pending[-1]) is None:
+                pending[-1] = self._key(node, parent, event)
             else:
-                parent = stack[-1]
-                if isinstance(parent, Sequence):
-                    parent.items.append(node)
-                elif pending[-1] is None:
-                    pending[-1] = self._key(node, parent, event)
-                else:
-                    key = pending[-1]
-                    pending[-1] = None
-                    if key.text not in parent.items:
-                        parent.keys[key.text] = key
-                        parent.items[key.text] = node
-            if not isinstance(node, Scalar):
+                pending[-1] = None
+                if key.text not in parent.items:
+                    parent.keys[key.text] = key
+                    parent.items[key.text] = node
+            if inside is not None:
                 if len(stack) >= MAX_DEPTH:
                     raise self._refuse("too-deep", f"nested deeper than {MAX_DEPTH} levels", event)
-                stack.append(node)
+                stack.append(inside)
                 pending.append(None)
         return root
 
@@ -324,23 +307,21 @@ class _Builder:
             )
         return node
 
-    def _scalar(self, event: ScalarEvent, line: int, column: int) -> Scalar:
+    def _scalar(self, event: ScalarEvent) -> Scalar:
         text = event.value
         if len(text) > MAX_SCALAR:
             raise self._refuse("too-long", f"a value of {len(text):,} characters; the limit is {MAX_SCALAR:,}", event)
-        plain = event.style is None or event.style == ""
+        line, column = _start(event)
         end = event.end_mark
         end_column = end.column + 1 if end is not None and end.line + 1 == line else 0
-        return Scalar(plain_value(text) if plain else text, text, self._document, line, column, end_column)
+        value = text if event.style else plain_value(text)
+        return Scalar(value, text, self._document, line, column, end_column)
 
 
 def plain_value(text: str) -> Value:
     """Read an unquoted scalar by the YAML 1.2 core schema; what is neither number, flag nor null is text."""
-    if text in _WORDS:
-        return _WORDS[text]
-    first = text[0]
-    if not (first.isdigit() or first in "+-."):
-        return text
+    if text[:1] not in _NUMERIC:
+        return _WORDS.get(text, text)
     if _INT.match(text):
         return int(text) if len(text) <= _MAX_DIGITS else text
     if _FLOAT.match(text):

@@ -74,8 +74,9 @@ class Fields:
     def get(self, key: str, *, required: bool = False) -> Node | None:
         """Return the value node of ``key``; None where it is missing or null."""
         self._asked.append(key)
-        if key in self:
-            return self.node.items[key]
+        node = self.node.items.get(key)
+        if node is not None and not (isinstance(node, Scalar) and node.value is None):
+            return node
         if required:
             problem(self.problems, self.node, "missing-key", f"{self.what} has no '{key}'", f"add '{key}: ...'")
         return None
@@ -86,8 +87,8 @@ class Fields:
         return None if node is None else self._text(node, key)
 
     def _text(self, node: Node, key: str) -> str | None:
-        if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-            return node.value.strip()
+        if isinstance(node, Scalar) and isinstance(node.value, str) and (text := node.value.strip()):
+            return text
         problem(
             self.problems,
             node,

@@ -123,7 +123,8 @@ class Assembly:
         return rule if len(self._reading.problems) == before else None
 
     def _condition(self, when: AllOf, unless: AnyOf, placed: tuple[Placed, ...]) -> t.Expression:
-        parts = [expression_of(when)]
+        # what holds for all plans alike first: where it fails, the rest need not be evaluated
+        parts: list[t.Expression] = [t.All(tuple(sorted(map(expression_of, when.parts), key=self._is_plan)))]
         if unless.parts:
             parts.append(t.Not(expression_of(unless)))
         required = tuple(item.effect.condition.tree for item in placed if isinstance(item.effect, Require))
@@ -138,6 +139,9 @@ class Assembly:
                 "give 'require' a rule of its own",
             )
         return t.All(tuple(parts))
+
+    def _is_plan(self, condition: t.Expression) -> bool:
+        return self._scope(condition) != "session"
 
     def _scope(self, condition: t.Expression) -> Scope:
         scopes = {self._reading.vocabulary[name.name].scope for name in t.names(condition)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from whygpu.knowledge import (
     Question,
 )
 from whygpu.language.tree import Constant, names
+from whygpu.load.conditions import expression_of
 from whygpu.load.document import Mapping, Node, Scalar
 from whygpu.load.facts import fits
 from whygpu.load.fields import Fields, problem
@@ -97,7 +99,7 @@ def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]
         if value is None or not fits(spec, value):
             problem(fields.problems, otherwise, "wrong-type", f"'otherwise' of {fields.what} must be a {spec.kind}")
         else:
-            return NameSpec(**{key: getattr(spec, key) for key in NameSpec.__slots__} | {"otherwise": value})
+            return replace(spec, otherwise=value)
     return spec
 
 
@@ -123,7 +125,7 @@ def read_questions(nodes: list[Node], reading: Reading) -> list[Question]:
         if identifier in found:
             problem(reading.problems, node, "duplicate-id", f"{fields.what} is asked twice", "rename or remove one")
         spec = by_answer.get(identifier)
-        when = reading.all_of(fields.get("when"), fields.what)
+        when = expression_of(reading.all_of(fields.get("when"), fields.what))
         found[identifier] = Question(
             id=identifier,
             name=spec.name if spec is not None else "",
@@ -141,7 +143,7 @@ def read_questions(nodes: list[Node], reading: Reading) -> list[Question]:
 
 def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Iterator[Assumption]:
     for item in fields.mappings("unknown", f"'unknown' of {fields.what}"):
-        when = reading.all_of(item.get("when"), fields.what)
+        when = expression_of(reading.all_of(item.get("when"), fields.what))
         node = item.get("assume", required=True)
         because = reading.template(item.get("because", required=True), f"'because' of {fields.what}")
         item.done()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whygpu.advice import Advice, Item, Plan
     from whygpu.knowledge import Profile
     from whygpu.life import LifeAdvice
-    from whygpu.trace import Trace
+    from whygpu.trace import Fact, Step, Trace
 
 SCHEMA = 1
 
@@ -28,7 +27,7 @@ def advice_dict(advice: Advice) -> dict[str, Any]:
         "recommendation": plan_dict(advice.recommendation) if advice.recommendation else None,
         "alternatives": [plan_dict(plan) for plan in advice.alternatives],
         "rejected": [
-            {"plan": plan_dict(item.plan), "because": [_plain(asdict(reason)) for reason in item.because]}
+            {"plan": plan_dict(item.plan), "because": [_plain(reason) for reason in item.because]}
             for item in advice.rejected
         ],
         "techniques": [_item(item) for item in advice.techniques],
@@ -38,9 +37,9 @@ def advice_dict(advice: Advice) -> dict[str, Any]:
             {"criterion": item.criterion, "plan": item.plan, "for": list(item.favour), "against": list(item.against)}
             for item in advice.conflicts
         ],
-        "comparisons": [_plain(asdict(item)) for item in advice.comparisons],
-        "open": [_plain(asdict(item)) for item in advice.open],
-        "infeasible": None if infeasible is None else _plain(asdict(infeasible)),
+        "comparisons": [_plain(item) for item in advice.comparisons],
+        "open": [_plain(item) for item in advice.open],
+        "infeasible": None if infeasible is None else _plain(infeasible),
         "profile": None if advice.profile is None else _profile(advice.profile),
         "trace": trace_dict(advice.trace),
     }
@@ -111,22 +110,22 @@ def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
     """One plan; variants have none of their own."""
     found: dict[str, Any] = {
         "id": plan.id,
-        "accelerator": _plain(asdict(plan.accelerator)),
+        "accelerator": _plain(plan.accelerator),
         "count": plan.count,
         "nodes": plan.nodes,
         "format": plan.format,
         "kv_format": plan.kv_format,
         "method": plan.method,
         "techniques": list(plan.techniques),
-        "parallelism": asdict(plan.parallelism),
-        "memory": _plain(asdict(plan.memory)),
+        "parallelism": _plain(plan.parallelism),
+        "memory": _plain(plan.memory),
         "speed": {
             name: None
             if band is None
             else {"low": _plain(band.low), "likely": _plain(band.likely), "high": _plain(band.high)}
             for name, band in plan.speed.items()
         },
-        "cost": None if plan.cost is None else _plain(asdict(plan.cost)),
+        "cost": None if plan.cost is None else _plain(plan.cost),
         "unpriced": plan.unpriced,
         "verdicts": [
             {
@@ -151,28 +150,31 @@ def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
 def trace_dict(trace: Trace) -> dict[str, Any]:
     """Facts and steps; what a step does not have is left out."""
     return {
-        "facts": [_without_empty(asdict(fact)) for fact in trace.facts],
-        "steps": [_without_empty(asdict(step)) for step in trace.steps],
+        "facts": [_without_empty(fact) for fact in trace.facts],
+        "steps": [_without_empty(step) for step in trace.steps],
     }
 
 
-def _without_empty(data: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(record: Fact | Step) -> dict[str, Any]:
     """Drop what says nothing; a value of None stays, it says unknown."""
+    values = ((name, getattr(record, name)) for name in record.__dataclass_fields__)
     return {
-        key: _plain(value)
-        for key, value in data.items()
-        if value not in ((), "") and (value is not None or key == "value")
+        name: _plain(value)
+        for name, value in values
+        if value not in ((), "") and (value is not None or name == "value")
     }
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN and no tuples; 12 significant digits are more than any figure has."""
+    """Records as mappings; JSON has no NaN and no tuples; 12 significant digits are more than any figure has."""
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
         return int(value) if value == int(value) and abs(value) < 2**53 else float(f"{value:.12g}")
+    if value is None or isinstance(value, str | int):
+        return value
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return value
+    return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
