@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from whygpu.checks.reckoning import Range
     from whygpu.consult import Consultation
@@ -280,6 +281,41 @@ class Relaxation:
     plan: str
 
 
+class Plans(Sequence[Plan]):
+    """Plans in order, each made when it is first looked at: of a hundred accelerators a text tells of ten."""
+
+    def __init__(self, count: int, make: Callable[[int], Plan]) -> None:
+        """``make`` gives the plan at a position."""
+        self._make = make
+        self._plans: list[Plan | None] = [None] * count
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._plans)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other holds equal plans in the same order."""
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # it compares by what it holds, as a list does
+
+    @overload
+    def __getitem__(self, index: int) -> Plan: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Plan, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Plan | tuple[Plan, ...]:
+        """The plan at a position (or the plans of a slice); raises IndexError beyond the last."""
+        if isinstance(index, slice):
+            return tuple(self[position] for position in range(*index.indices(len(self))))
+        position = range(len(self))[index]
+        plan = self._plans[position]
+        if plan is None:
+            plan = self._plans[position] = self._make(position)
+        return plan
+
+
 class Sections(Protocol):
     """What an advice is made of; each part is made when it is first asked for."""
 
@@ -291,7 +327,7 @@ class Sections(Protocol):
     def best(self) -> Plan | None:
         """The recommended plan."""
 
-    def others(self) -> tuple[Plan, ...]:
+    def others(self) -> Sequence[Plan]:
         """The best plan of each other accelerator, in order."""
 
     def rejected(self) -> tuple[Rejection, ...]:
@@ -347,14 +383,15 @@ class Advice:
         return self.sections.best()
 
     @cached_property
-    def alternatives(self) -> tuple[Plan, ...]:
+    def alternatives(self) -> Sequence[Plan]:
         """The best plan of each other accelerator, ranked."""
         return self.sections.others()
 
-    @property
-    def plans(self) -> tuple[Plan, ...]:
+    @cached_property
+    def plans(self) -> Sequence[Plan]:
         """The recommendation and the alternatives."""
-        return () if self.recommendation is None else (self.recommendation, *self.alternatives)
+        best, others = self.recommendation, self.alternatives
+        return () if best is None else Plans(1 + len(others), lambda index: others[index - 1] if index else best)
 
     @cached_property
     def rejected(self) -> tuple[Rejection, ...]:

@@ -13,14 +13,12 @@ from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
 from whygpu.consult import PHASE_OF_LIFE, Consultation, consult
 from whygpu.errors import EngineError, KnowledgeBaseError, Place, Problem
-from whygpu.estimate import Estimate, estimate_of, one_accelerator
 from whygpu.explain.conclude import conclude
 from whygpu.explain.life import LIFE_NAMES, conclude_life
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.knowledge import Registry, default_root, load_texts, read_texts
 from whygpu.phases import check_life, is_life
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
-from whygpu.plans.explicit import explicit_plans
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
 
 if TYPE_CHECKING:
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from whygpu.advice import Advice, Plan
+    from whygpu.estimate import Estimate
     from whygpu.knowledge import Knowledge
     from whygpu.life import LifeAdvice
 
@@ -94,6 +93,9 @@ class KnowledgeBase:
         today: date | None = None,
     ) -> Estimate:
         """The same with every figure's formula, and how far the work could grow; raises AnswerError."""
+        from whygpu.estimate import estimate_of, one_accelerator  # noqa: PLC0415  to give advice takes neither
+        from whygpu.plans.explicit import explicit_plans  # noqa: PLC0415
+
         checked = one_accelerator(self.check(answers))
         return estimate_of(consult(self.knowledge, checked, self.chain(engine), engine, today, explicit_plans))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -80,6 +79,8 @@ def _laid_over(node: Any, common: Any) -> Any:
 @contextmanager
 def _output(name: str | None) -> Iterator[TextIO]:
     """Standard output, or a file that is there whole or not at all. Raises AnswerError where it cannot be written."""
+    import tempfile  # noqa: PLC0415  only where there is a file to write
+
     from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
 
     if name is None:

@@ -22,6 +22,7 @@ from whygpu.advice import (
     OpenQuestion,
     Parallelism,
     Plan,
+    Plans,
     PlanVerdict,
     Reason,
     Rejection,
@@ -133,7 +134,7 @@ class Conclusion:
     def trace(self) -> Trace:
         """The record of all that was decided, in full for the plans shown."""
         shown = [rows[0] for rows in self._groups[:_TRACED]]
-        return Recorder(self._c, self._ids, self._sheet).trace(shown, self._nearest_rejected, self.comparisons())
+        return Recorder(self._c, self._ids, self._sheet).trace(shown, self._nearest_rejected, self._comparisons)
 
     # plans
 
@@ -145,9 +146,10 @@ class Conclusion:
         """One plan of the consultation, whether rules reject it or not; it has no rank."""
         return self._plan(index, None, ())
 
-    def others(self) -> tuple[Plan, ...]:
+    def others(self) -> Plans:
         """The best plan of each other accelerator with its variants; co-recommended ones share the first rank."""
-        return tuple(self._head(position, rows) for position, rows in enumerate(self._groups[1:], start=2))
+        rest = self._groups[1:]
+        return Plans(len(rest), lambda position: self._head(position + 2, rest[position]))
 
     def _head(self, position: int, rows: list[int]) -> Plan:
         variants = tuple(self._plan(row, None, ()) for row in rows[1:])
@@ -179,7 +181,7 @@ class Conclusion:
             format=item.setup.format.id,
             kv_format=item.setup.kv_format.id if item.setup.kv_format else None,
             method=item.setup.method if item.setup.trains else None,
-            techniques=tuple(technique.id for technique in self._techniques_of(index)),
+            techniques=tuple(effect.id for _, effect in self._advised(index)),
             parallelism=Parallelism(split.tensor, split.pipeline, split.data, split.sharding),
             memory=Memory(
                 weights_gib=need.weights / GIB,
@@ -293,15 +295,19 @@ class Conclusion:
 
     # items
 
-    def _techniques_of(self, index: int) -> Iterator[Item]:
-        if self._c.plans is None:
-            return
+    def _advised(self, index: int) -> Iterator[tuple[Rule, Advise]]:
         for rule_id, mask in self._c.fired_plans.items():
             rule = self._rules[rule_id]
             for effect in rule.effects if mask[index] else ():
                 if isinstance(effect, Advise):
-                    text = fill_template(effect.text or rule.because, self._c.plans, self._knowledge, index)
-                    yield Item(effect.id, rule.topic, text, (rule.id,), rule.sources)
+                    yield rule, effect
+
+    def _techniques_of(self, index: int) -> Iterator[Item]:
+        if self._c.plans is None:
+            return
+        for rule, effect in self._advised(index):
+            text = fill_template(effect.text or rule.because, self._c.plans, self._knowledge, index)
+            yield Item(effect.id, rule.topic, text, (rule.id,), rule.sources)
 
     def techniques(self) -> tuple[Item, ...]:
         """What the recommended plan uses."""
@@ -360,8 +366,13 @@ class Conclusion:
 
     def comparisons(self) -> tuple[Comparison, ...]:
         """Plans by money and time."""
-        plans = [self._plan(rows[0], None, ()) for rows in self._groups]
-        found = (owned_or_rented(plans), fast_or_cheap(plans))
+        return self._comparisons
+
+    @cached_property
+    def _comparisons(self) -> tuple[Comparison, ...]:
+        heads = self.heads
+        plans = Plans(len(heads), lambda position: self._plan(heads[position], None, ()))
+        found = (owned_or_rented(plans) if self._c.answers.owned else None, fast_or_cheap(plans))
         return tuple(item for item in found if item is not None)
 
     def assumed(self) -> tuple[Assumed, ...]:

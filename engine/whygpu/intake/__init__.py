@@ -3,11 +3,10 @@
 Nothing here raises on bad input: each reader returns the shape, or None, and the problems found.
 """
 
-from whygpu.intake.hf_config import from_hf_config
 from whygpu.intake.mapping import from_mapping
 from whygpu.intake.preset import from_preset
 from whygpu.intake.problems import IntakeProblem, IntakeResult
 from whygpu.intake.read import read
 from whygpu.intake.sizes import SizeTable
 
-__all__ = ["IntakeProblem", "IntakeResult", "SizeTable", "from_hf_config", "from_mapping", "from_preset", "read"]
+__all__ = ["IntakeProblem", "IntakeResult", "SizeTable", "from_mapping", "from_preset", "read"]

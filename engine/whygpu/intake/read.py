@@ -6,17 +6,13 @@ import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from whygpu.checks.coefficients import Coefficients
-from whygpu.intake.gguf_shape import from_gguf
-from whygpu.intake.hf_config import from_hf_config
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.mapping import from_mapping
-from whygpu.intake.pipeline import from_pipeline
 from whygpu.intake.preset import from_preset
 from whygpu.intake.problems import IntakeProblem, IntakeResult
-from whygpu.intake.safetensors_shape import from_safetensors
 from whygpu.intake.sizes import SizeTable
 
 SIZES_TABLE = "shape-by-parameters"
@@ -25,14 +21,7 @@ MOST_BYTES = 4 * 2**20
 MOST_PATH = 4096
 
 
-class FileReader(Protocol):
-    """Reads a weights file into a shape."""
-
-    def __call__(self, given: str, sizes: SizeTable, *, name: str = "") -> IntakeResult:
-        """Never raises on bad input."""
-
-
-FILES: Mapping[str, FileReader] = {"safetensors": from_safetensors, "gguf": from_gguf}
+FILES = ("safetensors", "gguf")
 PIPELINE = "diffusers"
 
 
@@ -79,7 +68,18 @@ def _from_file(model: Mapping[Any, Any], key: str, sizes: SizeTable) -> IntakeRe
         beside.complain(key, f"is {shown(path)}, not the path of a file", f"{key}: path of a file or its folder")
     if beside.problems:
         return None, beside.problems
-    return from_pipeline(path, name=name, steps=steps) if key == PIPELINE else FILES[key](path, sizes, name=name)
+    # each reader is imported where it is asked for: most answers name a preset
+    if key == PIPELINE:
+        from whygpu.intake.pipeline import from_pipeline  # noqa: PLC0415
+
+        return from_pipeline(path, name=name, steps=steps)
+    if key == "gguf":
+        from whygpu.intake.gguf_shape import from_gguf  # noqa: PLC0415
+
+        return from_gguf(path, sizes, name=name)
+    from whygpu.intake.safetensors_shape import from_safetensors  # noqa: PLC0415
+
+    return from_safetensors(path, sizes, name=name)
 
 
 def _from_config(model: Mapping[Any, Any]) -> IntakeResult:
@@ -95,6 +95,8 @@ def _from_config(model: Mapping[Any, Any]) -> IntakeResult:
     problems = [*beside.problems, *found]
     if problems:
         return None, problems
+    from whygpu.intake.hf_config import from_hf_config  # noqa: PLC0415
+
     return from_hf_config(config, name=name, parameters=parameters, active_parameters=active)
 
 

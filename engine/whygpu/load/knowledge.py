@@ -11,7 +11,6 @@ from whygpu.catalogue import Catalogue
 from whygpu.chain.strata import stratify, value_cycles
 from whygpu.errors import KnowledgeBaseError, Place, Problem, did_you_mean
 from whygpu.knowledge import Knowledge
-from whygpu.load.cases import read_cases
 from whygpu.load.citations import citations
 from whygpu.load.conditions import Reading
 from whygpu.load.crosscheck import cross_check
@@ -171,6 +170,8 @@ class _Assembly:
         )
         if not self._cases:
             return knowledge
+        from whygpu.load.cases import read_cases  # noqa: PLC0415  to give advice takes no cases
+
         cases = read_cases(self._lists.get("cases", []), knowledge, problems)
         return replace(knowledge, cases=tuple(cases), citations=tuple(citations(self._items())))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from whygpu.quantity import show
@@ -42,7 +43,7 @@ class LifeRenderer(TextRenderer):
         yield self._style.strong(title)
         for line in self._verdict(advice):
             yield f"  {line}"
-        others = [plan for plan in advice.alternatives if plan.rank != 1][:_MOST_OTHERS]
+        others = list(islice((plan for plan in advice.alternatives if plan.rank != 1), _MOST_OTHERS))
         if others:
             shown = "; ".join(f"{plan.label} {plan.format.upper()}, {price_text(plan)}" for plan in others)
             yield from self._wrap(f"Next: {shown}.", "    ", "  ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from whygpu.quantity import show
@@ -94,7 +95,7 @@ class TextRenderer:
             yield self._style.bad("No plan satisfies every constraint.")
             yield from self._infeasible(advice)
             return
-        tied = [other for other in advice.alternatives if other.rank == 1]
+        tied = list(takewhile(lambda other: other.rank == 1, advice.alternatives))
         yield self._style.strong(sentence(plan))
         if tied:
             yield from self._wrap(

@@ -16,7 +16,8 @@ from tests.unit.intake.pipelines import BUILT, COGVIDEOX, FLUX, SD3, WAN, write_
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.setup import Format
 from whygpu.checks.shape import ModelShape
-from whygpu.intake import IntakeProblem, from_hf_config, read
+from whygpu.intake import IntakeProblem, read
+from whygpu.intake.hf_config import from_hf_config
 from whygpu.intake.pipeline import from_pipeline
 
 FACTS = Path(__file__).parents[3] / "kb" / "facts" / "models"
