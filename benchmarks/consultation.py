@@ -2,10 +2,10 @@
 
     python benchmarks/consultation.py [--rules 100 150 500 1000 2000] [--plans 300] [--repeat 30] [--kb DIR]
 
-The knowledge base's own rules are repeated under new ids until there are as many as asked; the catalogue is cut to as
-many accelerators as give about that many plans. Times are medians in milliseconds of ``kb.advise`` up to the
-recommendation: first with another budget each time (the plans of the last works are kept, as in the wizard), then with
-another load each time, which sizes all plans anew. Stages are those of the first.
+First the knowledge base as it is, for several kinds of work. Then its rules are repeated under new ids until there are
+as many as asked, and the catalogue is cut to as many accelerators as give about that many plans. Times are medians in
+milliseconds of ``kb.advise`` up to the recommendation: with another budget each time (the plans of the last works are
+kept, as in the wizard), and with another load each time, which sizes all plans anew. Stages are those of the first.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ from whygpu.chain.strata import stratify
 
 ENGINES: tuple[EngineName, ...] = ("durable", "evaluator")
 ANSWERS = {"phase": "inference", "model": "llama-3.1-70b", "concurrency": 8}
+WORKS: dict[str, dict[str, Any]] = {
+    "serving a 70B model": ANSWERS,
+    "fine-tuning an 8B model": {"phase": "fine-tuning", "model": "llama-3.1-8b"},
+    "training ResNet-50": {"phase": "training", "task": "vision", "model": "resnet-50"},
+    "detection in videos": {"phase": "inference", "task": "vision", "model": "yolo11m"},
+}
 STAGES = {
     "_answer": "answers",
     "_size": "answers",
@@ -95,6 +101,24 @@ def advise_ms(kb: whygpu.KnowledgeBase, engine: EngineName, answers: list[dict[s
     return 1e3 * statistics.median(times)
 
 
+def as_it_is(kb: whygpu.KnowledgeBase, repeat: int) -> list[dict[str, Any]]:
+    """All rules and all plans, one row for each kind of work and engine."""
+    rows: list[dict[str, Any]] = []
+    for work, answers in WORKS.items():
+        trains = answers["phase"] != "inference"
+        budget, load = ("budget_total", "epochs") if trains else ("budget_per_hour", "concurrency")
+        for first, engine in zip((1_000, 2_000), ENGINES, strict=True):  # plans of loads sized before are kept
+            plans = len(kb.consult(answers, engine=engine).alive)
+            median = advise_ms(kb, engine, [{**answers, budget: 100.0 + number} for number in range(repeat)])
+            new_work = advise_ms(kb, engine, [{**answers, load: first + number} for number in range(repeat)])
+            print(
+                f"{work:24} {len(kb.knowledge.rules)} rules x {plans:3} plans, {engine:9} {median:6.1f} ms, "
+                f"new work {new_work:6.1f} ms"
+            )
+            rows.append({"work": work, "plans": plans, "engine": engine, "median_ms": median, "new_work_ms": new_work})
+    return rows
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -107,8 +131,8 @@ def main() -> int:
     start = time.perf_counter()
     kb = whygpu.load(options.kb)
     print(f"load {1e3 * (time.perf_counter() - start):.0f} ms")
+    rows = as_it_is(kb, options.repeat)
     spent = timed_stages()
-    rows: list[dict[str, Any]] = []
     for rules in options.rules:
         for engine in ENGINES:
             base = enlarged(kb, rules, options.plans)

@@ -168,7 +168,7 @@ class Plan:
     """It runs on what is there already."""
     behind: str | None = None
     """What the recommendation has over it; None for the recommendation itself and its equals."""
-    variants: tuple[Plan, ...] = ()
+    variants: Sequence[Plan] = ()
 
     @property
     def label(self) -> str:
@@ -298,6 +298,10 @@ class Plans(Sequence[Plan]):
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
     __hash__ = None  # type: ignore[assignment]  # it compares by what it holds, as a list does
+
+    def __repr__(self) -> str:
+        """How many there are: to show them would make them."""
+        return f"<{len(self)} plans>"
 
     @overload
     def __getitem__(self, index: int) -> Plan: ...

@@ -219,6 +219,10 @@ LIMITS = {
         knowledge([([f"workload.n in {[float(i + j) for j in range(20)]}"], ADVISE) for i in range(9_990, 10_140)]),
         11,
     ),
+    "1,500 rules on lists of 8 options, 12,000 alternatives": (
+        knowledge([([f"workload.n in {[float(10_000 + i + j) for j in range(8)]}"], ADVISE) for i in range(-3, 1_497)]),
+        4,
+    ),
     "a text of 5,000 characters": (knowledge([(["workload.t != 'a'"], ADVISE)], answered(t=TEXT)), 1),
     "400 strata": (_deep(400), 400),
 }

@@ -36,15 +36,17 @@ def _flipped(compare: Any) -> Any:
 
 
 def _drop_last(alternatives: Any) -> Any:
-    return lambda condition: tuple(parts[:-1] if len(parts) > 1 else parts for parts in alternatives(condition))
+    return lambda condition, most: tuple(
+        parts[:-1] if len(parts) > 1 else parts for parts in alternatives(condition, most)
+    )
 
 
 def _without_unless(alternatives: Any) -> Any:
-    def changed(condition: t.Expression) -> Any:
+    def changed(condition: t.Expression, most: int) -> Any:
         match condition:
             case t.All(parts=(when, t.Not(part=t.Any()))):
-                return alternatives(when)
-        return alternatives(condition)
+                return alternatives(when, most)
+        return alternatives(condition, most)
 
     return changed
 
@@ -59,7 +61,7 @@ def _rolled(facts: Any) -> Any:
 
 
 def _everywhere(plans: Any) -> Any:
-    return lambda test: plans._holds(test).all()
+    return lambda test: plans._holds(test)[0].all()
 
 
 def _fewer_tests(alike: Any) -> Any:
@@ -125,7 +127,7 @@ BUGS = (
         "compiler: the last alternative is dropped",
         durable,
         "alternatives",
-        lambda old: lambda c: old(c)[:-1] or old(c),
+        lambda old: lambda c, most: old(c, most)[:-1] or old(c, most),
     ),
     Bug("compiler: unless is ignored", durable, "alternatives", _without_unless),
     Bug("compiler: 5 < x is tested as x < 5", normal, "MIRRORED", lambda old: {op: op for op in old}),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whygpu.chain.environment import plain
-from whygpu.chain.normal import ConstantTest, Literal, alternatives, constant_test
+from whygpu.chain.normal import MAX_ALTERNATIVES, ConstantTest, Literal, alternatives, constant_test
 from whygpu.errors import EngineError, EngineUnavailableError
 from whygpu.language.tree import All, Call, Expression, Name, Not, children, names
 from whygpu.language.values import Number, Truth, Word
@@ -132,12 +132,13 @@ class Program:
         """Compile; ``without`` leaves rules out, to show that nothing but the engine fires them."""
         self._scope = {name: spec.scope for name, spec in knowledge.vocabulary.items()}
         self._values = knowledge.values
-        self._without = without
         self._definition: dict[str, Json] = {"boot": {"all": [{"m_0": {"k": "boot"}}], "pri": 0, "dist": 0}}
         self.rule_of: dict[str, str] = {}
         self.groups: dict[int, list[Group]] = {}
         self._tests: dict[tuple[Expression, ConstantTest], Test] = {}
         stages = [*strata.session, *strata.hard, *strata.soft]
+        rules = [rule for stratum in stages for rule in stratum.rules if rule.id not in without]
+        self._conjunctions = self._expanded(rules)
         for priority, stratum in enumerate(stages, start=1):
             self.groups[id(stratum)] = self._stratum(stratum, priority)
         self._stages = stages  # keeps the ids above alive
@@ -152,12 +153,20 @@ class Program:
         """The rule set, as durable-rules reads it."""
         return self._definition
 
+    @staticmethod
+    def _expanded(rules: list[Rule]) -> dict[str, tuple[tuple[Literal, ...], ...]]:
+        """Each rule's conjunctions; where all rules have too many, those with most are computed before as a whole."""
+        found: dict[str, tuple[tuple[Literal, ...], ...]] = {}
+        for most in (MAX_ALTERNATIVES, MAX_ALTERNATIVES // 6, 1):
+            found = {rule.id: alternatives(rule.condition, most) for rule in rules}
+            if sum(map(len, found.values())) < SET_RULES:
+                break
+        return found
+
     def _stratum(self, stratum: Stratum, priority: int) -> list[Group]:
         groups: list[Group] = []
         for rule in stratum.rules:
-            if rule.id in self._without:
-                continue
-            for literals in alternatives(rule.condition):
+            for literals in self._conjunctions.get(rule.id, ()):
                 if not groups or groups[-1].is_full:
                     groups.append(Group(f"g{len(self._definition)}"))
                 self._conjunction(rule, literals, groups[-1], priority)
@@ -408,7 +417,7 @@ class _Plans:
     def __init__(self, environment: PlanEnvironment, rows: NDArray[np.int64], *, share: bool) -> None:
         self._environment, self.rows, self._share = environment, rows, share
         self._fails: dict[Test, bool] = {}
-        self._held: dict[Test, NDArray[np.bool_]] = {}
+        self._held: dict[Test, tuple[NDArray[np.bool_], bool]] = {}
 
     def facts(self, bucket: Bucket) -> Iterator[tuple[str, NDArray[np.int64], str]]:
         """One fact for each set of plans alike in all tests that can matter: its name, the plans, its properties."""
@@ -429,7 +438,7 @@ class _Plans:
 
     def _can_fire(self, session: list[Test], plan: list[Test]) -> bool:
         """Whether no test of the rule fails for the whole consultation or for every plan that is left."""
-        return not any(map(self._failing, session)) and all(self._holds(test).any() for test in plan)
+        return not any(map(self._failing, session)) and all(self._holds(test)[1] for test in plan)
 
     def _failing(self, test: Test) -> bool:
         """Whether a test of the consultation fails."""
@@ -439,21 +448,21 @@ class _Plans:
             found = self._fails[test] = bool(value.false if test.literal.positive else value.true)
         return found
 
-    def _holds(self, test: Test) -> NDArray[np.bool_]:
-        """Which of the plans the test holds for."""
+    def _holds(self, test: Test) -> tuple[NDArray[np.bool_], bool]:
+        """Which of the plans the test holds for, and whether there are any."""
         found = self._held.get(test)
         if found is None:
             value = self._environment.evaluator.truth(test.literal.part)
             holds = value.true if test.literal.positive else value.false
-            found = np.full(len(self.rows), holds) if np.ndim(holds) == 0 else holds[self.rows]
-            self._held[test] = found
+            held = np.full(len(self.rows), holds) if np.ndim(holds) == 0 else holds[self.rows]
+            found = self._held[test] = held, bool(held.any())
         return found
 
     def _alike(self, tests: list[Test]) -> list[NDArray[np.int64]]:
         """The plans in sets for which the same tests hold."""
         codes = np.zeros(len(self.rows), dtype=np.int64)
         for bit, test in enumerate(tests):
-            codes |= self._holds(test).astype(np.int64) << bit
+            codes |= self._holds(test)[0].astype(np.int64) << bit
         order = np.argsort(codes, kind="stable")
         bounds = [0, *(np.flatnonzero(np.diff(codes[order])) + 1).tolist(), len(order)]
         rows = self.rows[order]

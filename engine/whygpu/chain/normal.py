@@ -17,38 +17,38 @@ class Literal:
     positive: bool
 
 
-def alternatives(condition: Expression) -> tuple[tuple[Literal, ...], ...]:
-    """The condition as an ``or`` of ``and`` of literals; the whole as one literal where that would explode."""
-    found = _alternatives(condition, True)
+def alternatives(condition: Expression, most: int = MAX_ALTERNATIVES) -> tuple[tuple[Literal, ...], ...]:
+    """The condition as an ``or`` of ``and`` of literals; as one literal where there would be more than ``most``."""
+    found = _alternatives(condition, True, most)
     if found is None:
         return ((Literal(condition, True),),)
     return tuple(dict.fromkeys(tuple(dict.fromkeys(parts)) for parts in found))
 
 
-def _alternatives(node: Expression, positive: bool) -> list[tuple[Literal, ...]] | None:
+def _alternatives(node: Expression, positive: bool, most: int) -> list[tuple[Literal, ...]] | None:
     match node:
         case Not(part=part):
-            return _alternatives(part, not positive)
+            return _alternatives(part, not positive, most)
         case All(parts=parts) | Any(parts=parts):
-            inner = [_alternatives(part, positive) for part in parts]
+            inner = [_alternatives(part, positive, most) for part in parts]
             known = [item for item in inner if item is not None]
             if len(known) < len(inner):
                 return None
             if isinstance(node, All) == positive:
-                return _product(known)
+                return _product(known, most)
             together = [literals for item in known for literals in item]
-            return together if len(together) <= MAX_ALTERNATIVES else None
-        case OneOf(left=left, options=options) if positive and len(options) <= MAX_ALTERNATIVES:
+            return together if len(together) <= most else None
+        case OneOf(left=left, options=options) if positive and len(options) <= most:
             return [(Literal(Compare("==", left, option), True),) for option in options]
         case Constant(value=bool() as value):
             return [()] if value == positive else []
     return [(Literal(node, positive),)]
 
 
-def _product(parts: list[list[tuple[Literal, ...]]]) -> list[tuple[Literal, ...]] | None:
+def _product(parts: list[list[tuple[Literal, ...]]], most: int) -> list[tuple[Literal, ...]] | None:
     found: list[tuple[Literal, ...]] = [()]
     for part in parts:
-        if len(found) * len(part) > MAX_ALTERNATIVES:
+        if len(found) * len(part) > most:
             return None
         found = [(*left, *right) for left in found for right in part]
     return found

@@ -104,9 +104,9 @@ def layer_range(shape: ModelShape, setup: Setup, split: Split, coefficients: Coe
     )
     selective = pick("selective-share", context)
     slack = pick("allocator-slack", context)
-    scores = score_bytes(shape, setup)
+    ffn_size, scores = mean_ffn(shape), score_bytes(shape, setup)
     low, likely, high = (
-        (h * shape.hidden_size + k * shape.kv_width + f * mean_ffn(shape)) * s * a * width(setup) / 2 + scores
+        (h * shape.hidden_size + k * shape.kv_width + f * ffn_size) * s * a * width(setup) / 2 + scores
         for h, k, f, s, a in (
             (hidden.low, keys.low, ffn.low, selective.low, slack.low),
             (hidden.likely, keys.likely, ffn.likely, selective.likely, slack.likely),

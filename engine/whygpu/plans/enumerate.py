@@ -285,20 +285,28 @@ class Search:
         self._work, self._cards, self._options = work, cards, options
         self._splits = tuple(self._spreads())
         self.ways: list[Way] = []
-        self._number: dict[tuple[Setup, Split], int] = {}
+        self._setups: dict[Setup, Setup] = {}
+        self._known: dict[int, tuple[Setup, Setup]] = {}
+        self._number: dict[tuple[int, Split], int] = {}
         self._sized: dict[tuple[int, int, int, int, str], MemoryEstimate] = {}
-        self._kept: list[Setup] = []  # _sized goes by identity, so these must live as long
         self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Mask]] = []
 
     def way(self, setup: Setup, split: Split) -> int:
         """The number of a way of running; sized when it is new."""
-        self._kept.append(setup)
-        key = (setup, split)
+        setup = self._one(setup)
+        key = (id(setup), split)
         number = self._number.get(key)
         if number is None:
             number = self._number[key] = len(self.ways)
             self.ways.append(Way(setup, split, self._memory(setup, split)))
         return number
+
+    def _one(self, setup: Setup) -> Setup:
+        """One object for all equal setups: to look them up by identity is cheaper than by two dozen fields."""
+        known = self._known.get(id(setup))
+        if known is None:
+            known = self._known[id(setup)] = setup, self._setups.setdefault(setup, setup)  # both live as long as ids do
+        return known[1]
 
     def _memory(self, setup: Setup, split: Split) -> MemoryEstimate:
         """Memory of a spread; replicas matter only by the requests that each holds."""
@@ -319,7 +327,8 @@ class Search:
         """
         if not members.any():
             return
-        self._kept.append(setup)
+        setup = self._one(setup)
+        ways = [replace(setup, gradient_checkpointing=kind) for kind in self._checkpointing(setup)] or [setup]
         usable, per_node = self._cards.usable_bytes, self._cards.per_node
         best = np.full(len(usable), -1, dtype=np.int64)
         least = np.full(len(usable), np.inf)
@@ -345,9 +354,9 @@ class Search:
                     continue  # not even one request would fit, however many replicas there are
             tight = held.copy()
             for sharding in self._shardings(setup, split):
-                for checkpointing in self._checkpointing(setup):
-                    way = replace(setup, gradient_checkpointing=checkpointing) if setup.trains else setup
-                    number = self.way(way, split if sharding == "none" else replace(split, sharding=sharding))
+                sharded = split if sharding == "none" else replace(split, sharding=sharding)
+                for way in ways:
+                    number = self.way(way, sharded)
                     memory = self.ways[number].memory
                     fits, roomy = group & (memory.total <= usable), group & (memory.high <= usable)
                     take = ~tight & (roomy | (group & ~held & (fits | (memory.total < least))))
@@ -368,10 +377,13 @@ class Search:
     def _shardings(self, setup: Setup, split: Split) -> tuple[str, ...]:
         if not setup.trains or split.data == 1:
             return ("none",)
-        return self._options.shardings or ("none",)
+        found = self._options.shardings or ("none",)
+        if self._options.count is not None:
+            return found
+        return tuple(sharding for sharding in found if sharding != "none")  # whole copies need no less than one did
 
     def _checkpointing(self, setup: Setup) -> tuple[str, ...]:
-        return self._options.checkpointing if setup.trains else ("off",)
+        return self._options.checkpointing if setup.trains else ()
 
     def _spreads(self) -> Iterator[Split]:
         """Ways to spread over ever more cards; of those with as many, replicas before shards before stages."""
