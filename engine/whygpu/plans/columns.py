@@ -40,6 +40,7 @@ PLAN_NAMES = (
     "plan.data",
     "plan.format",
     "plan.quantized",
+    "plan.weight_bits",
     "plan.method",
     "plan.sharding",
     "plan.checkpointing",
@@ -245,6 +246,7 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
         environment.set(f"plan.{word}", v.Word(of_ways(values)))
     quantized = of_ways(way.setup.format.quantized for way in ways)
     environment.set("plan.quantized", v.Truth(quantized, ~quantized))
+    numbers("weight_bits", of_ways(way.setup.format.bits_per_weight for way in ways))
     usable = field.cards.usable_bytes[field.card] / GIB
     numbers("usable_gib", usable)
     need = {
