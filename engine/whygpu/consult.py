@@ -53,6 +53,8 @@ _THROUGHPUTS = {
 
 PHASE_OF_LIFE = "workload.life"
 """The name that says which phase of a whole life the consultation is about."""
+LEAST_REPLICAS = "workload.least_replicas"
+"""The name by which rules say how few replicas a service may rest on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,8 +366,14 @@ class _Run:
             count=int(count) if isinstance(count, float) else None,
             max_count=int(most) if isinstance(most, float) else 8,
             max_nodes=int(nodes) if isinstance(nodes, float) else 1,
+            replicas=self._replicas(),
             owned=self._owned(),
         )
+
+    def _replicas(self) -> int:
+        """The fewest replicas that rules let a service rest on."""
+        fewest = plain(self._session.value(LEAST_REPLICAS)) if LEAST_REPLICAS in self._knowledge.vocabulary else None
+        return int(fewest) if isinstance(fewest, float) else 1
 
     def _owned(self) -> tuple[tuple[int, int], ...]:
         """The owned accelerators that the answers leave, as rows of the catalogue, and how many there are of each."""

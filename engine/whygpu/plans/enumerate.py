@@ -60,6 +60,8 @@ class Options:
     count: int | None
     max_count: int
     max_nodes: int
+    replicas: int = 1
+    """The fewest that a service may rest on, where the limits allow as many."""
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
 
@@ -283,7 +285,9 @@ class Search:
 
     def __init__(self, work: Work, cards: Cards, options: Options) -> None:
         self._work, self._cards, self._options = work, cards, options
-        self._splits = tuple(self._spreads())
+        few = 1 if options.count is not None or work.setup.trains else options.replicas
+        self._splits = tuple(sorted(self._spreads(), key=lambda split: split.data < few))
+        self._few = few
         self.ways: list[Way] = []
         self._setups: dict[Setup, Setup] = {}
         self._known: dict[int, tuple[Setup, Setup]] = {}
@@ -335,10 +339,11 @@ class Search:
         roomier = np.full(len(usable), -1, dtype=np.int64)
         held, settled = np.zeros_like(members), np.zeros_like(members)
         floors: dict[tuple[int, int], float] = {}
-        tried: set[tuple[int, int, int]] = set()
+        tried: set[tuple[int, int, int, bool]] = set()
         for split in self._splits:
             if not setup.trains:
-                load = (split.tensor, split.pipeline, setup.requests_per_replica(split.data))
+                enough = split.data >= self._few
+                load = (split.tensor, split.pipeline, setup.requests_per_replica(split.data), enough)
                 if load in tried:
                     continue  # more replicas of one request each need no less than those before
                 tried.add(load)

@@ -160,6 +160,17 @@ def test_training_grows_to_whole_machines(kb: whygpu.KnowledgeBase, hours: int) 
     assert band.likely <= hours
 
 
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_what_must_not_fail_has_a_replica_to_spare(kb: whygpu.KnowledgeBase, concurrency: int) -> None:
+    """ai-rng-36: redundancy, so that failures do not cascade; where the limits leave one card, one replica it is."""
+    asked = {"model": "llama-3.1-8b", "criticality": "mission-critical", "concurrency": concurrency}
+    spared, alone = plan(kb, "l40s", **asked), plan(kb, "l40s", **asked, max_count=1)
+    assert spared is not None
+    assert alone is not None
+    assert (spared.parallelism.data, alone.parallelism.data) == (2, 1)
+    assert [verdict.rules for verdict in alone.verdicts if "no-single-point-of-failure" in verdict.rules]
+
+
 @pytest.mark.parametrize(("method", "least", "most"), [("full", 17.9, 18.1), ("lora", 2.0, 2.2), ("qlora", 0.5, 0.8)])
 def test_states_of_training_by_method(kb: whygpu.KnowledgeBase, method: str, least: float, most: float) -> None:
     """primer-04, primer-05: 18 bytes a parameter in mixed precision (2 + 4 + 4 + 8, arXiv:1910.02054); beside adapters
