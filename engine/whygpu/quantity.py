@@ -64,6 +64,8 @@ def show(value: float, unit: str | None = None) -> str:
     if unit == "share":
         return f"{100 * value:.1f}%"
     size = abs(value)
+    if unit == "ms" and size >= 10_000:
+        return show(value / 1000, "s")
     if unit in ("parameters", "tokens", "FLOPs", "samples", "bytes", None) and size >= 1e6:
         for scale, letter in ((1e15, "P"), (1e12, "T"), (1e9, "B"), (1e6, "M")):
             if size >= scale:
@@ -86,6 +88,7 @@ def show(value: float, unit: str | None = None) -> str:
     if unit.startswith("USD"):
         cents = f"{value:,.2f}" if 0.01 <= size < 1000 and value != int(value) else text
         return f"${cents}{unit.removeprefix('USD')}"
-    if text == "1" and unit.endswith("s") and unit.islower() and len(unit) > 2:
-        unit = unit[:-1]  # one request, one stream
-    return f"{text} {unit}"
+    what, per, rest = unit.partition("/")
+    if text == "1" and what.endswith("s") and what.islower() and len(what) > 2:
+        what = what[:-1]  # one request, one stream a second
+    return f"{text} {what}{per}{rest}"
