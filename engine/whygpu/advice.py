@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from whygpu.checks.reckoning import Range
     from whygpu.consult import Consultation
@@ -168,7 +168,7 @@ class Plan:
     """It runs on what is there already."""
     behind: str | None = None
     """What the recommendation has over it; None for the recommendation itself and its equals."""
-    variants: Sequence[Plan] = ()
+    variants: tuple[Plan, ...] = ()
 
     @property
     def label(self) -> str:
@@ -292,6 +292,14 @@ class Plans(Sequence[Plan]):
     def __len__(self) -> int:
         """How many there are."""
         return len(self._plans)
+
+    def __iter__(self) -> Iterator[Plan]:
+        """All of them; an error while one is made is not taken for the end."""
+        return (self[position] for position in range(len(self)))
+
+    def __reduce__(self) -> tuple[type[tuple[Plan, ...]], tuple[tuple[Plan, ...]]]:
+        """To be pickled as the plans that they are."""
+        return tuple, (tuple(self),)
 
     def __eq__(self, other: object) -> bool:
         """Whether the other holds equal plans in the same order."""

@@ -355,7 +355,7 @@ class _Writer:
         return [*found, draw.choice(extra)]
 
     def _wide(self) -> list[object]:
-        """More conditions than a compiled rule has patterns, or more alternatives than are expanded."""
+        """Many conditions, or more alternatives than are expanded."""
         draw = self._draw
         if draw.random() < 0.4:
             return [

@@ -12,6 +12,7 @@ import pytest
 from tests.engines.drive import Outcome, Tally, judge, run
 from tests.engines.programs import program, shuffled
 
+from whygpu.chain import durable
 from whygpu.chain.durable import DurableEngine
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.knowledge import Verdict
@@ -112,6 +113,27 @@ def test_engines_and_reference_agree(first: int) -> None:
     assert tally.instances > 10_000
     assert 0.2 < tally.share_fired < 0.8
     assert tally.refused < 0.05 * CHUNK
+
+
+SMALL = {
+    "PATTERN_TESTS": 3,
+    "STACK": 4,
+    "FACT_PROPERTIES": 5,
+    "BUCKET_TESTS": 2,
+    "GROUP_RULES": 5,
+    "MAX_ALTERNATIVES": 2,
+}
+
+
+def test_they_agree_where_every_limit_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With limits so small each program folds tests, splits groups and buckets, and computes alternatives before."""
+    for name, limit in SMALL.items():
+        monkeypatch.setattr(durable, name, limit)
+    tally = Tally()
+    for seed in range(1, 151):
+        judge(program(seed), tally)
+    assert tally.disagreements == []
+    assert tally.instances > 1_000
 
 
 @pytest.mark.parametrize("construct", CONSTRUCTS)

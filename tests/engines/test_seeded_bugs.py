@@ -41,6 +41,10 @@ def _drop_last(alternatives: Any) -> Any:
     )
 
 
+def _cut(_: Any) -> Any:
+    return lambda literals: tuple(literals[:3])
+
+
 def _without_unless(alternatives: Any) -> Any:
     def changed(condition: t.Expression, most: int) -> Any:
         match condition:
@@ -129,6 +133,7 @@ BUGS = (
         "alternatives",
         lambda old: lambda c, most: old(c, most)[:-1] or old(c, most),
     ),
+    Bug("compiler: what one pattern has no room for is dropped", durable, "_folded", _cut),
     Bug("compiler: unless is ignored", durable, "alternatives", _without_unless),
     Bug("compiler: 5 < x is tested as x < 5", normal, "MIRRORED", lambda old: {op: op for op in old}),
     Bug("compiler: not (x > 5) is tested as x <= 5", durable, "constant_test", _negated_by_operator),
@@ -154,8 +159,8 @@ BUGS = (
     Bug(
         "adapter: facts are left out where rules may still fire",
         durable._Plans,
-        "_failing",
-        lambda old: lambda self, test: not old(self, test),
+        "_can_fire",
+        lambda old: lambda self, session, plan: not old(self, session, plan),
     ),
     Bug(
         "adapter: a rule is left out unless its tests hold for all plans",

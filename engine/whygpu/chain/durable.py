@@ -42,8 +42,8 @@ GROUP_RULES = 200  # rules a stage fact: beyond 256 on one condition the library
 GROUP_FACTS = 400  # kinds of facts in a group, each a test under one node: breaks at 511
 SET_GROUPS = 500  # groups, each a test under the root: breaks at 511
 BUCKET_TESTS = 12  # of the plan facts a few rules share: with more, hardly two plans are alike in all of them
-PATTERN_TESTS = 60  # tests a pattern
-FACT_PROPERTIES = 150  # properties a fact, before the last pattern's: fails beyond 250
+PATTERN_TESTS = 60  # tests a pattern: plans alike in all of them have a bit each of one number
+FACT_PROPERTIES = 150  # values a fact, before the last pattern's: with those and five names it stays below 254
 STACK = 60  # tests that hold and wait while another one's are followed: fails beyond 64
 SET_RULES = 4_000  # rules a set: fails beyond 4,096
 SESSIONS = 64  # live sessions: reuse beyond 1,024 crashes
@@ -51,7 +51,6 @@ SESSIONS = 64  # live sessions: reuse beyond 1,024 crashes
 _OPERATORS = {"!=": "$neq", "<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
 _names = count(1)
 
-Plain = float | bool | str
 Json = dict[str, object]
 
 
@@ -65,18 +64,18 @@ class Test:
 
 
 @dataclass(slots=True)
-class Chains:
+class Shared:
     """Tests in the order in which patterns make them, one below the other; patterns that begin alike share tests."""
 
-    below: dict[Test, Chains] = field(default_factory=dict)
+    below: dict[Test, Shared] = field(default_factory=dict)
     waiting: int = 1
     """The most tests on the library's stack while it follows this one, if all that are below hold."""
 
     def add(self, tests: Sequence[Test]) -> None:
         """Add one pattern; ``waiting`` grows by one at most."""
         if tests:
-            self.below.setdefault(tests[0], Chains()).add(tests[1:])
-            self.waiting = len(self.below) - 1 + max(chains.waiting for chains in self.below.values())
+            self.below.setdefault(tests[0], Shared()).add(tests[1:])
+            self.waiting = len(self.below) - 1 + max(below.waiting for below in self.below.values())
 
 
 @dataclass(slots=True)
@@ -86,16 +85,16 @@ class Kind:
     name: str
     keys: dict[Expression, str] = field(default_factory=dict)
     """The properties it has: each value's key."""
-    chains: Chains = field(default_factory=Chains)
+    shared: Shared = field(default_factory=Shared)
 
     @property
     def is_full(self) -> bool:
         """Whether the next pattern may be more than the library bears."""
-        return self.chains.waiting >= STACK or len(self.keys) >= FACT_PROPERTIES
+        return self.shared.waiting >= STACK or len(self.keys) >= FACT_PROPERTIES
 
     def pattern(self, group: str, tests: Sequence[Test]) -> Json:
         """One more pattern of this kind."""
-        self.chains.add(tests)
+        self.shared.add(tests)
         clauses = [_clause(self.keys.setdefault(test.value, f"t{len(self.keys)}"), test.constant) for test in tests]
         return {"$and": [{"g": group}, {"k": self.name}, *clauses]}
 
@@ -106,7 +105,7 @@ class Bucket:
 
     kind: Kind
     tests: set[Test] = field(default_factory=set)
-    rules: list[tuple[list[Test], list[Test]]] = field(default_factory=list)
+    conjunctions: list[tuple[list[Test], list[Test]]] = field(default_factory=list)
     """What each tests of the consultation and of the plan."""
 
 
@@ -117,12 +116,12 @@ class Group:
     name: str
     stage: Kind = field(default_factory=lambda: Kind("stage"))
     buckets: list[Bucket] = field(default_factory=list)
-    rules: int = 0
+    conjunctions: int = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether the next rule belongs in another group."""
-        return self.stage.is_full or self.rules >= GROUP_RULES or len(self.buckets) >= GROUP_FACTS
+        """Whether the next conjunction belongs in another group."""
+        return self.stage.is_full or self.conjunctions >= GROUP_RULES or len(self.buckets) >= GROUP_FACTS
 
 
 class Program:
@@ -173,17 +172,17 @@ class Program:
         return groups
 
     def _is_plan(self, expression: Expression) -> bool:
-        return any(self._scope[name.name] != "session" for name in names(expression))
+        return any(self._scope[name.name] == "plan" for name in names(expression))
 
     def _conjunction(self, rule: Rule, literals: tuple[Literal, ...], group: Group, priority: int) -> None:
-        group.rules += 1
+        group.conjunctions += 1
         folded = _folded([item for item in literals if not self._is_plan(item.part)])
         session = [self._test(literal) for literal in folded]
         patterns: list[Json] = [{"stage": group.stage.pattern(group.name, session)}]
         if rule.scope != "session":
             plan = [self._test(literal) for literal in _folded([item for item in literals if self._is_plan(item.part)])]
             bucket = self._bucket(group, plan)
-            bucket.rules.append((session, plan))
+            bucket.conjunctions.append((session, plan))
             patterns.append({"plans": bucket.kind.pattern(group.name, plan)})
         name = f"r{len(self._definition)}"
         self.rule_of[name] = rule.id
@@ -232,8 +231,8 @@ def _clause(key: str, test: ConstantTest) -> Json:
     return {_OPERATORS[test.op]: {key: test.constant}}
 
 
-# {"r12":{"m_0":{...},"plans":{..., "p": "b0.3"}}}: in a text value the quotes would be escaped, so it is the property
-_PLANS = re.compile(r'"p": ?"([^"]*)"')
+# {"r12":{"stage":{...},"plans":{...,"p":"b0.3",...}}}: in a text value quotes would be escaped, so it is the property
+_PLANS = re.compile(r'"p":"([^"]*)"')
 
 
 def _texts(value: Value, rows: NDArray[np.int64]) -> list[str | None]:
@@ -416,15 +415,14 @@ class _Plans:
 
     def __init__(self, environment: PlanEnvironment, rows: NDArray[np.int64], *, share: bool) -> None:
         self._environment, self.rows, self._share = environment, rows, share
-        self._fails: dict[Test, bool] = {}
         self._held: dict[Test, tuple[NDArray[np.bool_], bool]] = {}
 
     def facts(self, bucket: Bucket) -> Iterator[tuple[str, NDArray[np.int64], str]]:
         """One fact for each set of plans alike in all tests that can matter: its name, the plans, its properties."""
-        rules = [plan for session, plan in bucket.rules if not self._share or self._can_fire(session, plan)]
-        if not rules:
+        live = [plan for session, plan in bucket.conjunctions if not self._share or self._can_fire(session, plan)]
+        if not live:
             return
-        tests = list(dict.fromkeys(test for plan in rules for test in plan))
+        tests = list(dict.fromkeys(test for plan in live for test in plan))
         sets = self._alike(tests) if self._share else np.split(self.rows, len(self.rows))
         first = np.array([rows[0] for rows in sets], dtype=np.int64)
         value = self._environment.evaluator.value
@@ -437,16 +435,8 @@ class _Plans:
             yield f"{bucket.kind.name}.{number}", rows, known
 
     def _can_fire(self, session: list[Test], plan: list[Test]) -> bool:
-        """Whether no test of the rule fails for the whole consultation or for every plan that is left."""
-        return not any(map(self._failing, session)) and all(self._holds(test)[1] for test in plan)
-
-    def _failing(self, test: Test) -> bool:
-        """Whether a test of the consultation fails."""
-        found = self._fails.get(test)
-        if found is None:
-            value = self._environment.evaluator.truth(test.literal.part)
-            found = self._fails[test] = bool(value.false if test.literal.positive else value.true)
-        return found
+        """Whether each test of the rule holds for some plan that is left."""
+        return all(self._holds(test)[1] for test in (*session, *plan))
 
     def _holds(self, test: Test) -> tuple[NDArray[np.bool_], bool]:
         """Which of the plans the test holds for, and whether there are any."""

@@ -79,7 +79,7 @@ def _laid_over(node: Any, common: Any) -> Any:
 @contextmanager
 def _output(name: str | None) -> Iterator[TextIO]:
     """Standard output, or a file that is there whole or not at all. Raises AnswerError where it cannot be written."""
-    import tempfile  # noqa: PLC0415  only where there is a file to write
+    import tempfile  # noqa: PLC0415  of use to no other command
 
     from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
 

@@ -42,7 +42,7 @@ from whygpu.phases import LIFE_KEYS
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -152,7 +152,7 @@ class Conclusion:
         return Plans(len(rest), lambda position: self._head(position + 2, rest[position]))
 
     def _head(self, position: int, rows: list[int]) -> Plan:
-        variants = self._plans(rows[1:])
+        variants = tuple(self._plan(row, None, ()) for row in rows[1:])
         if self._equal(rows[0], self._groups[0][0]):
             return self._plan(rows[0], 1, variants)
         return replace(self._plan(rows[0], position, variants), behind=self.behind(rows[0]))
@@ -164,11 +164,7 @@ class Conclusion:
             return None
         return "unverified" if self._c.unverified[index] else ranking.behind(index, self._groups[0][0])
 
-    def _plans(self, rows: Sequence[int]) -> Plans:
-        """The plans of these rows, without rank or variants."""
-        return Plans(len(rows), lambda position: self._plan(rows[position], None, ()))
-
-    def _plan(self, index: int, rank: int | None, variants: Sequence[Plan]) -> Plan:
+    def _plan(self, index: int, rank: int | None, variants: tuple[Plan, ...]) -> Plan:
         if self._c.field_ is None:
             raise ValueError("there are no plans")
         item = self._c.field_.candidate(index)
@@ -374,8 +370,10 @@ class Conclusion:
 
     @cached_property
     def _comparisons(self) -> tuple[Comparison, ...]:
-        plans = self._plans(self.heads)
-        found = (owned_or_rented(plans) if self._c.answers.owned else None, fast_or_cheap(plans))
+        heads = self.heads
+        plans = Plans(len(heads), lambda position: self._plan(heads[position], None, ()))
+        owned = owned_or_rented(plans) if self._c.answers.owned else None  # to find none it would make them all
+        found = (owned, fast_or_cheap(plans))
         return tuple(item for item in found if item is not None)
 
     def assumed(self) -> tuple[Assumed, ...]:

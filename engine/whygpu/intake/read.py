@@ -20,7 +20,6 @@ BESIDE_CONFIG = ("config", "name", "parameters", "active_parameters")
 MOST_BYTES = 4 * 2**20
 MOST_PATH = 4096
 
-
 FILES = ("safetensors", "gguf")
 PIPELINE = "diffusers"
 

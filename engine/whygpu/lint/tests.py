@@ -63,14 +63,20 @@ def _given(knowledge: Knowledge, given: Mapping[str, float | bool | str]) -> tup
     return session, plans
 
 
+_MOST_STRATA = 250  # a rule's alternatives are split further, and an engine takes 500 groups of them
+
+
 class _Durable:
     """All rules compiled as for a consultation, each in a stratum of its own so that one can be asked alone."""
 
     def __init__(self, knowledge: Knowledge, rules: Sequence[Rule]) -> None:
         self._knowledge = knowledge
         self._strata = {rule.id: Stratum((rule,), ()) for rule in rules}
-        strata = Strata(tuple(self._strata.values()), (), ())
-        self._engine = DurableEngine(replace(knowledge, strata=strata))
+        self._engines: dict[str, DurableEngine] = {}
+        for first in range(0, len(rules), _MOST_STRATA):
+            some = rules[first : first + _MOST_STRATA]
+            strata = Strata(tuple(self._strata[rule.id] for rule in some), (), ())
+            self._engines |= dict.fromkeys((rule.id for rule in some), DurableEngine(replace(knowledge, strata=strata)))
 
     @classmethod
     def of(cls, knowledge: Knowledge, rules: Sequence[Rule]) -> _Durable | None:
@@ -83,7 +89,7 @@ class _Durable:
     def fires(self, rule: Rule, test: RuleTest) -> bool:
         """Whether durable-rules fires the rule given the test's values."""
         session, plans = _given(self._knowledge, test.given)
-        with self._engine.chain() as chain:
+        with self._engines[rule.id].chain() as chain:
             if rule.scope == "session":
                 return rule.id in chain.fired(self._strata[rule.id], session)
             return rule.id in chain.fired_plans(self._strata[rule.id], plans, _ONE)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import yaml
 from yaml._yaml import CParser  # what yaml.cyaml's loaders are made of
@@ -27,9 +26,6 @@ from yaml.events import (
 
 from whygpu.errors import Place, Problem
 from whygpu.load.spans import positions, split_lines
-
-if TYPE_CHECKING:
-    pass
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 24

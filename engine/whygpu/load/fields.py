@@ -64,8 +64,11 @@ class Fields:
 
     def __contains__(self, key: str) -> bool:
         """Whether ``key`` is given (and not null)."""
+        return self._given(key) is not None
+
+    def _given(self, key: str) -> Node | None:
         node = self.node.items.get(key)
-        return node is not None and not (isinstance(node, Scalar) and node.value is None)
+        return None if isinstance(node, Scalar) and node.value is None else node
 
     def keys(self) -> Iterable[str]:
         """Every key given, in order."""
@@ -74,12 +77,10 @@ class Fields:
     def get(self, key: str, *, required: bool = False) -> Node | None:
         """Return the value node of ``key``; None where it is missing or null."""
         self._asked.append(key)
-        node = self.node.items.get(key)
-        if node is not None and not (isinstance(node, Scalar) and node.value is None):
-            return node
-        if required:
+        node = self._given(key)
+        if node is None and required:
             problem(self.problems, self.node, "missing-key", f"{self.what} has no '{key}'", f"add '{key}: ...'")
-        return None
+        return node
 
     def text(self, key: str, *, required: bool = False) -> str | None:
         """A text (a number or flag written there is refused)."""

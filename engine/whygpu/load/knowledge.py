@@ -146,7 +146,9 @@ class _Assembly:
             return None
         problems += unsettled(tensions, {item.id for items in (rules, tables, formulas, questions) for item in items})
         problems += cross_check(vocabulary, values, rules, self._registry.provided)
-        problems += value_cycles(values)
+        if cycles := value_cycles(values):  # values in a circle have no order
+            problems += cycles
+            return None
         strata, order_problems = stratify(rules, values)
         problems += order_problems
         if problems:

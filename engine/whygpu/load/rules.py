@@ -123,7 +123,7 @@ class Assembly:
         return rule if len(self._reading.problems) == before else None
 
     def _condition(self, when: AllOf, unless: AnyOf, placed: tuple[Placed, ...]) -> t.Expression:
-        # what holds for all plans alike first: where it fails, the rest need not be evaluated
+        # conditions on the consultation first: where one fails, those on the plans need not be evaluated
         parts: list[t.Expression] = [t.All(tuple(sorted(map(expression_of, when.parts), key=self._is_plan)))]
         if unless.parts:
             parts.append(t.Not(expression_of(unless)))
