@@ -200,7 +200,7 @@ class Conclusion:
             ),
             speed=self._speed(index),
             cost=cost,
-            unpriced=self._c.prices.why_none(card.id) if cost is None and self._c.prices is not None else None,
+            unpriced=None if cost is not None or self._sheet is None else self._sheet.unpriced(index),
             verdicts=tuple(self._verdicts(index)),
             rank=rank,
             unverified=bool(self._c.unverified[index]),

@@ -58,6 +58,18 @@ class CostSheet:
             buying=buying,
         )
 
+    def unpriced(self, index: int) -> str:
+        """Why a plan has no cost."""
+        card = self._field.candidate(index).accelerator
+        if self._costs.basis[index] == "buying":
+            known = self._owning is not None and self._owning.terms.purchases[int(self._field.card[index])] is not None
+            if known:
+                return "what owning it costs takes its power and the months of use, and one of them is not known"
+            return card.unpriced or (
+                "hardware is bought here, and no price to buy it is known; what it is rented out for is none"
+            )
+        return "" if self._c.prices is None else self._c.prices.why_none(card.id)
+
     @property
     def _owning(self) -> Owning | None:
         return self._costs.owning

@@ -59,6 +59,7 @@ PLAN_NAMES = (
     "plan.frames_per_s",
     "plan.train_hours",
     "plan.usd_per_hour",
+    "plan.usd_compared_per_hour",
     "plan.usd_total",
     "plan.watts",
     "plan.objective",
@@ -89,6 +90,7 @@ class Costs:
 
     ``usd_per_hour`` is what a plan is rented for, or draws where it is owned already. ``basis`` says what the plan
     compares by: "renting" it, "owned" (its power), or "buying" (the purchase over the service, and its power).
+    Where hardware is bought, a plan without a price to buy has no rent either.
     """
 
     prices: tuple[Price | None, ...]
@@ -161,7 +163,8 @@ def costs_of(
 ) -> Costs:
     """Prices and objectives: a job's cost for training and batch work where it is sized, a unit's where it is not.
 
-    ``terms``: what owning costs. Where hardware is ``bought``, a plan compares by owning it as far as that is known.
+    ``terms``: what owning costs. Where hardware is ``bought``, a plan compares by owning it: what others rent it out
+    for is no price there, and a plan that nobody knows the price to buy of has none.
     """
     setup = work.setup
     groups = [_group(way) for way in field.ways]
@@ -170,14 +173,15 @@ def costs_of(
         None if owned else prices.price(names[card], *groups[way])
         for card, way, owned in zip(field.card.tolist(), field.way.tolist(), field.owned.tolist(), strict=True)
     )
-    rent = np.array([math.nan if price is None else price.usd_per_hour for price in found])
     owning = None if terms is None else owning_of(terms, field, watts_of(field), counts_of(field))
-    hourly, basis = rent, np.full(len(field), "renting")
+    new = np.full(len(field), math.nan) if owning is None else owning.usd_per_hour
+    if bought:
+        found = tuple(price if known else None for price, known in zip(found, np.isfinite(new).tolist(), strict=True))
+    rent = np.array([math.nan if price is None else price.usd_per_hour for price in found])
     if owning is not None:
         rent = np.where(field.owned, owning.usd_power_per_hour, rent)
-        buys = np.isfinite(owning.usd_per_hour) & ~field.owned & bought
-        hourly = np.where(buys, owning.usd_per_hour, rent)
-        basis = np.where(field.owned, "owned", np.where(buys, "buying", basis))
+    hourly = np.where(field.owned, rent, new) if bought else rent
+    basis = np.where(field.owned, "owned", "buying" if bought else "renting")
     total, objective, unit = _objective(field, setup, hourly)
     return Costs(found, rent, total, objective, unit, owning, basis, hourly, spot)
 
@@ -273,6 +277,7 @@ def _fill_money(
         environment.set(f"plan.{name}", v.column(np.where(np.isfinite(values), values, np.nan)))
 
     numbers("usd_per_hour", costs.usd_per_hour)
+    numbers("usd_compared_per_hour", costs.hourly)
     numbers("usd_total", costs.usd_total)
     environment.set("plan.owned", v.Truth(field.owned, ~field.owned))
     owning = costs.owning

@@ -1,6 +1,6 @@
 """What a plan costs an hour: the newest usable price of each allowed provider, the median over providers.
 
-Machines that the plan fills come before those it leaves partly idle, prices that pass as today's before old ones, and
+Each kind of price is a market of its own: of the kinds allowed the one that is cheapest for the plan. Machines that the plan fills come before those it leaves partly idle, prices that pass as today's before old ones, and
 those before undated ones; marketplaces count where they were asked for or nobody else rents it.
 """
 
@@ -29,7 +29,7 @@ class Price:
     offering: Offering
     machines: int
     providers: int
-    """How many providers list it, at old prices too."""
+    """How many providers list it at a price of this kind, an old one too."""
 
 
 Restriction = tuple[str, ...] | None
@@ -136,7 +136,16 @@ class PriceList:
         return "nobody is known to rent it out" + (", it is known only what it costs to buy" if bought else "")
 
     def _price(self, accelerator: str, shard: int, replicas: int) -> Price | None:
-        allowed = [item for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()) if self._allows(item)]
+        """The cheapest kind's. Kinds are never mixed in one median, so that allowing another makes no plan dearer."""
+        by_kind: dict[str, list[Offering]] = {}
+        for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()):
+            if self._allows(item):
+                by_kind.setdefault(item.price_kind, []).append(item)
+        found = [price for items in by_kind.values() if (price := self._median(items, shard, replicas)) is not None]
+        return min(found, key=lambda price: (price.usd_per_hour, price.offering.id), default=None)
+
+    def _median(self, allowed: list[Offering], shard: int, replicas: int) -> Price | None:
+        """The median over the providers of offerings of one kind."""
         usual = [item for item in allowed if self._class(item) != "marketplace"]
         asked = self._providers is not None or (self._classes is not None and "marketplace" in self._classes)
         for offerings in [allowed] if asked else [usual, allowed]:
@@ -149,7 +158,9 @@ class PriceList:
                     full = [price for price in priced if price.machines * price.offering.count == cards] or priced
                     fresh = [price for price in full if (price.offering.as_of or "") >= self._since] or full
                     among = sorted(fresh, key=lambda price: (price.usd_per_hour, price.offering.id))
-                    middle = among[(len(among) - 1) // 2]
+                    # of the middle two the dearer: it is a price that exists, and one to be relied on, since half of
+                    # those who rent it out ask no more; the cheaper one of two would be the best offer, no median
+                    middle = among[len(among) // 2]
                     return Price(middle.usd_per_hour, middle.offering, middle.machines, len(priced))
         return None
 

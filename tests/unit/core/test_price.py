@@ -6,8 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from whygpu.catalogue import Catalogue, Offering, Provider
+from whygpu.catalogue import PRICE_KINDS, Catalogue, Offering, Provider
 from whygpu.errors import Place
 from whygpu.plans.price import PriceList
 
@@ -77,8 +79,10 @@ def test_the_median_over_providers() -> None:
     assert usd(prices(offering("gpu-one", 1), offering("gpu-two", 5), offering("gpu-three", 2))) == 2
 
 
-def test_of_two_providers_the_lower_so_that_it_is_a_real_offering() -> None:
-    assert usd(prices(offering("gpu-one", 1), offering("gpu-two", 5))) == 1
+def test_of_two_providers_the_dearer_which_is_a_real_offering_and_no_bargain() -> None:
+    assert usd(prices(offering("gpu-one", 1), offering("gpu-two", 5))) == 5
+    four = [offering("gpu-one", 1), offering("gpu-two", 5), offering("gpu-three", 2), offering("big", 3)]
+    assert usd(prices(*four)) == 3
 
 
 def test_each_providers_newest_price_counts() -> None:
@@ -98,7 +102,7 @@ def test_machines_left_partly_idle_only_where_nobody_rents_what_is_needed() -> N
     whole = [offering("big", 24, count=8), offering("gpu-two", 22, count=8), offering("gpu-three", 20, count=8)]
     assert usd(prices(offering("gpu-one", 2), *whole)) == 2
     assert usd(prices(*whole)) == 22
-    assert usd(prices(offering("gpu-one", 2), *whole), shard=8) == 20
+    assert usd(prices(offering("gpu-one", 2), *whole), shard=8) == 22
 
 
 def test_undated_prices_only_where_nothing_is_dated() -> None:
@@ -126,6 +130,42 @@ def test_price_kinds_and_regions() -> None:
     assert usd(prices(spot, kinds=("spot",))) == 0.7
     assert usd(prices(spot, kinds=("spot",), regions=("us",))) is None
     assert usd(prices(offering("gpu-one", 1, region=None), regions=("us",))) == 1
+
+
+def test_an_old_spot_price_counts_beside_a_fresh_one_on_demand() -> None:
+    spot = offering("gpu-one", 0.4, price_kind="spot", as_of="2025-01-01")
+    usual = offering("gpu-one", 2)
+    assert usd(prices(spot, usual, kinds=("spot", "on-demand"), since="2025-06-01")) == 0.4
+    assert usd(prices(spot, usual, since="2025-06-01")) == 2
+
+
+OFFERINGS = st.builds(
+    offering,
+    st.sampled_from(sorted(PROVIDERS)),
+    st.sampled_from([0.5, 1, 2, 3, 8, 9]),
+    price_kind=st.sampled_from(PRICE_KINDS),
+    count=st.sampled_from([1, 2, 8]),
+    as_of=st.sampled_from([None, "2025-01-01", "2026-05-24", "2026-10-01"]),
+    region=st.sampled_from([None, "eu"]),
+)
+
+
+@given(
+    items=st.lists(OFFERINGS, max_size=8),
+    few=st.sets(st.sampled_from(PRICE_KINDS), min_size=1),
+    more=st.sets(st.sampled_from(PRICE_KINDS)),
+    shard=st.sampled_from([1, 2, 8]),
+    replicas=st.integers(1, 3),
+)
+def test_more_kinds_of_prices_make_no_plan_dearer(
+    items: list[Offering], few: set[str], more: set[str], shard: int, replicas: int
+) -> None:
+    narrow, wide = (
+        usd(prices(*items, kinds=tuple(kinds), since="2026-05-25"), shard, replicas) for kinds in (few, few | more)
+    )
+    if narrow is not None:
+        assert wide is not None
+        assert wide <= narrow
 
 
 @pytest.mark.parametrize(
