@@ -61,9 +61,16 @@ def power_usd_per_hour(watts: Amount, draw: Amount, pue: Amount, usd_per_kwh: Am
     return _column(watts) * draw * pue / 1000 * usd_per_kwh
 
 
-def purchase_usd(usd_each: Amount, count: Amount, host_share: Amount) -> Column:
-    """USD for ``count`` cards and the machine around them, which costs ``host_share`` per USD of cards."""
-    return _column(usd_each) * count * (1 + _column(host_share))
+def purchase_usd(
+    usd_each: Amount, count: Amount, host_share: Amount, host_floor: Amount = 0.0, machines: Amount = 1.0
+) -> Column:
+    """USD for ``count`` cards and the machines around them: cards + max(share x cards, floor x machines).
+
+    A machine costs ``host_share`` per USD of the cards in it, and never less than ``host_floor``: board, processor,
+    memory, power supply and case are needed for the smallest card too (the figures: kb/facts/money.yaml).
+    """
+    cards = _column(usd_each) * count
+    return cards + np.maximum(cards * host_share, _column(host_floor) * machines)
 
 
 def spread_months(service_months: float, life_months: float) -> float:

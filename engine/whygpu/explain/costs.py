@@ -12,6 +12,7 @@ from whygpu.checks.reckoning import Reckoning, Term
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whygpu.catalogue import Purchase
     from whygpu.checks.coefficients import Coefficient
     from whygpu.consult import Consultation
     from whygpu.plans.columns import Costs
@@ -175,15 +176,16 @@ class CostSheet:
         if bool(self._field.owned[index]) or purchase is None:
             return
         usd = float(owning.usd_purchase[index])
-        share = terms.cards["host-price-ratio"][card]
-        host = (
-            Term("host_price_ratio", 0.0, "ratio", purchase.source, "the price is the whole machine's")
-            if purchase.whole_machine
-            else _term("host_price_ratio", share)
-        )
         each = Term("usd_each", purchase.usd, "USD", purchase.source, f"{purchase.kind} price of {purchase.as_of}")
-        parts = (each, Term("count", count, ""), host)
-        yield Reckoning("usd_purchase", "usd_each * count * (1 + host_price_ratio)", parts, usd, "USD")
+        parts = (
+            each,
+            Term("count", count, ""),
+            _host("host_price_ratio", terms.cards["host-price-ratio"][card], purchase),
+            _host("host_price_floor", terms.cards["host-price-floor"][card], purchase),
+            Term("machines", float(candidate.split.nodes), ""),
+        )
+        formula = "usd_each * count + max(host_price_ratio * usd_each * count, host_price_floor * machines)"
+        yield Reckoning("usd_purchase", formula, parts, usd, "USD")
         bought, drawn = Term("usd_purchase", usd, "USD"), Term("usd_power_per_hour", power, "USD/hour")
         month = Term("hours_a_month", money.HOURS_PER_MONTH, "hours")
         life = terms.site["hardware-life-months"]
@@ -222,6 +224,13 @@ def _power(terms: Terms, card: int, candidate: Candidate, power: float) -> Recko
     )
     formula = "count * tdp_w * wall_power_ratio * pue / 1000 * usd_per_kwh"
     return Reckoning("usd_power_per_hour", formula, parts, power, "USD/hour")
+
+
+def _host(name: str, coefficient: Coefficient, purchase: Purchase) -> Term:
+    """What the machine around the cards costs, which is nothing where the price is the whole machine's."""
+    if purchase.whole_machine:
+        return Term(name, 0.0, coefficient.unit, purchase.source, "the price is the whole machine's")
+    return _term(name, coefficient)
 
 
 def _term(name: str, coefficient: Coefficient) -> Term:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
 """Where hardware stands that is bought: nobody rents it by the hour."""
 _OF_THE_SITE = ("electricity-usd-per-kwh", "pue", "hardware-life-months")
-_OF_THE_CARD = ("wall-power-ratio", "host-price-ratio")
+_OF_THE_CARD = ("wall-power-ratio", "host-price-ratio", "host-price-floor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,11 @@ class Terms:
     """Of every accelerator of the catalogue, in order."""
     purchases: tuple[Purchase | None, ...]
     usd_each: NDArray[np.float64]
-    """Of every accelerator: what one costs to buy, with its share of the machine; NaN where nobody says."""
+    """Of every accelerator: what one costs to buy; NaN where nobody says."""
+    host_share: NDArray[np.float64]
+    """Of every accelerator: USD of machine per USD of cards; zero where the price is the whole machine's."""
+    host_floor: NDArray[np.float64]
+    """Of every accelerator: USD of the cheapest machine around it; zero likewise."""
     draw: NDArray[np.float64]
     """Of every accelerator: the machine's power over that of its accelerators."""
     usd_per_kwh: float
@@ -79,12 +83,14 @@ def _terms(knowledge: Knowledge, deployment: str, months: float | None, usd_per_
     purchases = tuple(catalogue.purchase_by_accelerator.get(name) for name in catalogue.accelerators)
     prices = np.array([math.nan if item is None else item.usd for item in purchases])
     whole = np.array([item is not None and item.whole_machine for item in purchases], dtype=np.bool_)
-    draw, host = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
+    draw, share, floor = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
     return Terms(
         site,
         cards,
         purchases,
-        money.purchase_usd(prices, 1.0, np.where(whole, 0.0, host)),
+        prices,
+        np.where(whole, 0.0, share),
+        np.where(whole, 0.0, floor),
         draw,
         site["electricity-usd-per-kwh"].likely if usd_per_kwh is None else usd_per_kwh,
         math.nan if months is None else money.spread_months(months, site["hardware-life-months"].likely),
@@ -93,7 +99,10 @@ def _terms(knowledge: Knowledge, deployment: str, months: float | None, usd_per_
 
 def owning_of(terms: Terms, field: Field, watts: NDArray[np.float64], counts: NDArray[np.float64]) -> Owning:
     """The columns; ``watts``: what each plan's accelerators may draw, ``counts``: how many they are."""
-    purchase = terms.usd_each[field.card] * counts
-    power = money.power_usd_per_hour(watts, terms.draw[field.card], terms.site["pue"].likely, terms.usd_per_kwh)
+    card = field.card
+    purchase = money.purchase_usd(
+        terms.usd_each[card], counts, terms.host_share[card], terms.host_floor[card], field.nodes
+    )
+    power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)
     months = np.full(len(field), terms.months)
     return Owning(terms, purchase, power, money.owning_usd_per_hour(purchase, months, power))

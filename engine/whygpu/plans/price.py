@@ -1,7 +1,8 @@
 """What a plan costs an hour: the newest usable price of each allowed provider, the median over providers.
 
-Each kind of price is a market of its own: of the kinds allowed the one that is cheapest for the plan. Machines that the plan fills come before those it leaves partly idle, prices that pass as today's before old ones, and
-those before undated ones; marketplaces count where they were asked for or nobody else rents it.
+Each kind of price is a market of its own: of the kinds allowed the one that is cheapest for the plan. Machines that the
+plan fills come before those it leaves partly idle, prices that pass as today's before old ones, and those before
+undated ones; marketplaces count where they were asked for or nobody else rents it.
 """
 
 from __future__ import annotations

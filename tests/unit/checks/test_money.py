@@ -62,6 +62,14 @@ def test_the_machine_around_the_cards() -> None:
     assert float(money.purchase_usd(750, 4, 0.438)) == pytest.approx(4314)
 
 
+def test_a_machine_costs_a_floor_however_cheap_the_card() -> None:
+    """One card at 200 USD still needs the 487 USD machine that thinksmart-rigs put around four at 750."""
+    assert float(money.purchase_usd(200, 1, 0.44, 487)) == 687
+    assert float(money.purchase_usd(200, 4, 0.44, 487, machines=2)) == 800 + 2 * 487
+    assert float(money.purchase_usd(750, 4, 0.438, 487)) == pytest.approx(4314)
+    assert math.isnan(money.purchase_usd(math.nan, 1, 0.44, 487))
+
+
 def test_buying_pays_when_the_rent_saved_is_the_price() -> None:
     """7,300 USD against a rent of 2 less a power of 1 USD an hour: 7,300 hours, ten months."""
     assert float(money.break_even_hours(7300, 2, 1)) == 7300
