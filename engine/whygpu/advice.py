@@ -222,8 +222,8 @@ class Conflict:
 class Comparison:
     """Two plans by money and time: the dearer hour against the cheaper one.
 
-    ``kind``: "fast-or-cheap" (of a training job) or "owned-or-rented". Figures of ``dear`` and ``cheap`` are in
-    ``unit``: USD for the job, or per million tokens or samples.
+    ``kind``: "fast-or-cheap" (of a training job), "owned-or-rented", or "owned-or-bought" where hardware is bought.
+    Figures of ``dear`` and ``cheap`` are in ``unit``: USD for the job, or per million tokens or samples.
     """
 
     kind: str

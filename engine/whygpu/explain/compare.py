@@ -41,12 +41,13 @@ def fast_or_cheap(plans: Sequence[Plan]) -> Comparison | None:
 
 
 def owned_or_rented(plans: Sequence[Plan]) -> Comparison | None:
-    """The best plan on what is owned against the best that is not; None where there is no such pair."""
+    """The best plan on what is owned against the best that is not, to be rented or bought; None where there is none."""
     owned = next((plan for plan in plans if plan.owned and _priced(plan)), None)
     other = next((plan for plan in plans if not plan.owned and _priced(plan)), None)
     if owned is None or other is None:
         return None
-    return _compared("owned-or-rented", owned, other, ("runpod-30", "runpod-64"))
+    kind = "owned-or-rented" if _rented(other) else "owned-or-bought"
+    return _compared(kind, owned, other, ("runpod-30", "runpod-64"))
 
 
 def _compared(kind: str, one: Plan, other: Plan, claims: tuple[str, ...]) -> Comparison | None:
@@ -125,6 +126,10 @@ def _text(
 
 def _priced(plan: Plan) -> bool:
     return plan.cost is not None
+
+
+def _rented(plan: Plan) -> bool:
+    return plan.cost is not None and plan.cost.basis == "renting"
 
 
 def _hour(plan: Plan) -> float:

@@ -101,7 +101,7 @@ def owning_of(terms: Terms, field: Field, watts: NDArray[np.float64], counts: ND
     """The columns; ``watts``: what each plan's accelerators may draw, ``counts``: how many they are."""
     card = field.card
     purchase = money.purchase_usd(
-        terms.usd_each[card], counts, terms.host_share[card], terms.host_floor[card], field.nodes
+        terms.usd_each[card], counts, terms.host_share[card], terms.host_floor[card], field.nodes.astype(np.float64)
     )
     power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)
     months = np.full(len(field), terms.months)

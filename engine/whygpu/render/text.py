@@ -371,7 +371,7 @@ def cost_text(cost: Cost) -> str:
 
 def comparison_text(item: Comparison) -> str:
     """Two plans by money and time, and who says that this is how to compare them."""
-    title = {"owned-or-rented": "Owned or rented", "fast-or-cheap": "Fast or cheap"}[item.kind]
+    title = item.kind.replace("-", " ").capitalize()
     return f"{title}: {item.text} [{', '.join(item.claims)}]"
 
 

@@ -136,6 +136,47 @@ def test_a_workstation_compares_by_owning(kb: whygpu.KnowledgeBase) -> None:
     assert plan.cost.buying.source == ("united-compute-prices",)
 
 
+@pytest.mark.parametrize("deployment", ["on-prem", "workstation"])
+def test_a_rent_is_no_price_of_what_is_bought(kb: whygpu.KnowledgeBase, deployment: str) -> None:
+    """MI325X and Quadro RTX 8000 are rented out, and kb/facts/purchases.yaml knows no price to buy them."""
+    cards = ["mi325x", "quadro-rtx-8000", "rtx-3090", "l40s"]
+    advice = advise(kb, **SERVE, deployment=deployment, accelerators=cards, owned=[{"accelerator": "l4", "count": 1}])
+    plans = list(every_plan(advice))
+    assert {plan.accelerator.id for plan in plans} >= set(cards)
+    assert {plan.cost.basis for plan in plans if plan.cost is not None} == {"buying", "owned"}
+    for plan in plans:
+        if plan.accelerator.id in ("mi325x", "quadro-rtx-8000"):
+            assert plan.cost is None
+            assert plan.unpriced is not None
+            assert "no price to buy it is known" in plan.unpriced
+            assert any("unknown-price" in verdict.rules for verdict in plan.verdicts)
+    assert advice.recommendation is not None
+    assert advice.recommendation.cost is not None
+
+
+def test_renting_is_spoken_of_only_where_there_is_a_rent(kb: whygpu.KnowledgeBase) -> None:
+    """Owned cards against a DGX Spark, which nobody rents out."""
+    told = {
+        deployment: advise(
+            kb, **SERVE, deployment=deployment, owned=FOUR_3090, accelerators=["rtx-3090", card]
+        ).comparisons[0]
+        for deployment, card in (("cloud", "l4"), ("workstation", "dgx-spark"))
+    }
+    assert [item.kind for item in told.values()] == ["owned-or-rented", "owned-or-bought"]
+    assert "renting" in told["cloud"].text
+    assert "rent" not in told["workstation"].text
+    assert told["workstation"].hours_a_month is None
+
+
+def test_a_server_costs_its_least_price_around_the_cheapest_card(kb: whygpu.KnowledgeBase) -> None:
+    """tesla-p40-server: about 1,500 USD without its cards; a T4 is 878 USD in a shop (united-compute-prices)."""
+    plan = advise(kb, **SERVE, deployment="on-prem", accelerators=["t4"], count=1).recommendation
+    assert plan is not None
+    assert plan.cost is not None
+    assert plan.cost.buying is not None
+    assert plan.cost.buying.usd_purchase == 878 + 1500
+
+
 def test_a_whole_machine_needs_no_other(kb: whygpu.KnowledgeBase) -> None:
     plan = advise(kb, phase="inference", model="llama-3.2-1b", deployment="edge").recommendation
     assert plan is not None
