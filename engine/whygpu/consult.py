@@ -28,7 +28,7 @@ from whygpu.plans.owned import plans_with_owned
 from whygpu.plans.owning import OWN_DEPLOYMENTS, terms_of
 from whygpu.plans.price import PriceList, price_list, spot_list
 from whygpu.plans.rank import Figure, Priority, Ranking, Standing, rank, standing
-from whygpu.plans.work import Work, model_facts, setup_of
+from whygpu.plans.work import Work, format_checks, model_facts, setup_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -190,6 +190,7 @@ class _Run:
 
     def _answer(self) -> None:
         answers = self._result.answers
+        self._session.provide(format_checks(self._knowledge))
         if PHASE_OF_LIFE in self._knowledge.vocabulary:
             self._session.set(PHASE_OF_LIFE, known_value(answers.life))
         for key, value in answers.values.items():

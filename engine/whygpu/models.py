@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whygpu import intake
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Place, Problem, did_you_mean
 from whygpu.quantity import parse_number
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whygpu.checks.shape import ModelShape
     from whygpu.intake import IntakeProblem
 
-_WORDS = frozenset({"name", "kind", "task", "id", "config", "safetensors", "gguf", "diffusers"})
+_WORDS = frozenset({"name", "kind", "task", "id", "config", "safetensors", "gguf", "diffusers", "published_format"})
 
 
 def shape_of(model: str | Mapping[str, Any], catalogue: Catalogue, place: Place) -> tuple[ModelShape, tuple[str, ...]]:
@@ -33,6 +33,13 @@ def shape_of(model: str | Mapping[str, Any], catalogue: Catalogue, place: Place)
     if shape.stored_format and shape.stored_format not in catalogue.formats:
         shape, note = _in_known_format(shape, catalogue)
         said.append(note)
+    published = shape.published_format
+    if published and published not in catalogue.formats:
+        message = f"is published in {published}, which is not a format of the catalogue"
+        if isinstance(request, str) or "published_format" in request:
+            raise AnswerError([Problem("bad-model", message, place, did_you_mean(published, catalogue.formats))])
+        shape = replace(shape, published_format="")
+        said.append(f"{message}: its weights are taken as of 16 bits")
     return shape, tuple(said)
 
 

@@ -72,6 +72,10 @@ class Format:
             source=(source,) if isinstance(source, str) else tuple(source),
         )
 
+    def runs_on(self, runtime: str) -> bool:
+        """Whether a serving stack runs it; a format that names no stacks is run by all of them."""
+        return not self.runtimes or runtime in self.runtimes
+
     def bits_of(self, part: str) -> float:
         """Bits of one weight of the part."""
         for name, bits in self.parts:

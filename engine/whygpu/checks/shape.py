@@ -77,7 +77,8 @@ class ModelShape:
     most (the largest neighbouring tensors, FP32). `trained_parameters` are those a full fine-tuning trains, where
     that is not all (the denoiser of a pipeline). `assumed` names the fields that were derived or assumed, not given.
     Of a model read from its file, `stored_format` is the format that the file is in, `stored_bits` the bits it takes
-    for a weight of each part, scales included, and `file_kind` gguf or safetensors.
+    for a weight of each part, scales included, and `file_kind` gguf or safetensors. `published_format` is the format of
+    fewer than 16 bits that its makers publish it in; empty where that has 16 bits, or is not known.
     """
 
     name: str
@@ -126,6 +127,7 @@ class ModelShape:
     stored_format: str = ""
     stored_bits: tuple[tuple[str, float], ...] = ()
     file_kind: str = ""
+    published_format: str = ""
 
     def __post_init__(self) -> None:
         """Fill in what follows from the rest, so that checks need not derive it again: cache groups and parts."""

@@ -71,6 +71,8 @@ def _entry(
     for flag in _FLAGS:
         if flag == "tied_embeddings" or getattr(shape, flag) != (shape.kind in ("decoder", "state-space")):
             entry[flag] = getattr(shape, flag)
+    if shape.published_format:
+        entry["published_format"] = shape.published_format
     return {**entry, "source": sources if len(sources) > 1 else sources[0]}
 
 

@@ -18,6 +18,7 @@ from whygpu.intake.hf_vision import TWIN_TOWERS, coming_to, read_twins, read_vis
 from whygpu.intake.layer_pattern import LISTS
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
+from whygpu.intake.quantization import configured_format, quantization_of
 
 MOST_KEYS = 2000
 # Keys of architectures whose layers are not alike in ways that no family here describes.
@@ -69,7 +70,18 @@ def from_hf_config(
     if has_errors(outer.problems):
         return None, outer.problems
     _say_what_is_left_out(outer, reader)
-    return _shape(described, family, name, (parameters, active_parameters)), outer.problems
+    shape = _shape(described, family, name, (parameters, active_parameters))
+    return replace(shape, published_format=_published_format(outer, reader)), outer.problems
+
+
+def _published_format(outer: Reader, reader: Reader) -> str:
+    """The format of fewer than 16 bits that the weights are published in; empty: none."""
+    quantization = quantization_of(outer.data) or quantization_of(reader.data)
+    found = configured_format(quantization)
+    if quantization and not found:
+        said = f"is by {shown(quantization.get('quant_method'))}, which is not known: the weights are taken as of 16 bits"
+        outer.complain("quantization_config", said, "name a format of the catalogue as 'format'", "warning")
+    return found
 
 
 def _as_given(read: IntakeResult, parameters: int) -> IntakeResult:

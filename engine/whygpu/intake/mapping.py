@@ -57,6 +57,7 @@ OTHERS = (
     "tied_embeddings",
     "activation_16bit_share",
     "components",
+    "published_format",
     "id",
     "aliases",
     "source",
@@ -107,6 +108,7 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
         name=name,
         kind=kind,
         task=reader.text("task"),
+        published_format=reader.text("published_format"),
         id=reader.text("id"),
         assumed=tuple(assumed),
         source=(source,)

@@ -12,6 +12,7 @@ from whygpu.intake.components import NO_SPEED
 from whygpu.intake.hf_config import from_hf_config
 from whygpu.intake.mapping import from_mapping
 from whygpu.intake.problems import IntakeProblem, IntakeResult
+from whygpu.intake.quantization import configured_format, packed_bits, quantization_of
 from whygpu.intake.safetensors import MOST_CONFIG_BYTES, RawTensor, open_regular, parse_json, read_tensors
 from whygpu.intake.sizes import SizeTable
 from whygpu.intake.tensors import StoredTensor, Tally, WeightsError, expert_of, layer_of, part_of, with_exact_weights
@@ -75,8 +76,7 @@ def tally_of(path: Path) -> tuple[Tally, str]:
 
 def _read(path: Path, config: Mapping[str, Any]) -> tuple[list[StoredTensor], Tally, str]:
     raw = read_tensors(path)
-    quantization = config.get("quantization_config")
-    quantization = quantization if isinstance(quantization, Mapping) else {}
+    quantization = quantization_of(config)
     bits = _packed_bits(quantization, raw)
     tensors = [_stored(tensor, bits) for tensor in raw]
     tally = Tally.of(tensors)
@@ -94,10 +94,7 @@ def _config_beside(path: Path) -> dict[str, Any]:
 
 def _packed_bits(quantization: Mapping[str, Any], tensors: list[RawTensor]) -> int:
     """Bits of a weight that is packed into wider numbers: as the configuration says, else 4."""
-    bits = quantization.get("bits", quantization.get("w_bit"))
-    if isinstance(bits, int) and bits in (2, 3, 4, 8):
-        return bits
-    return 8 if any(tensor.name.endswith(".SCB") for tensor in tensors) else 4
+    return packed_bits(quantization) or (8 if any(tensor.name.endswith(".SCB") for tensor in tensors) else 4)
 
 
 def _stored(tensor: RawTensor, bits: int) -> StoredTensor:
@@ -113,14 +110,12 @@ def _stored(tensor: RawTensor, bits: int) -> StoredTensor:
 
 def _format(quantization: Mapping[str, Any], tensors: list[RawTensor], tally: Tally) -> str:
     """The format of kb/facts/formats.yaml that the file is in, by its configuration or its tensors; empty: none."""
-    method = quantization.get("quant_method")
     bits = _packed_bits(quantization, tensors)
-    if method in ("gptq", "awq"):
-        return f"{method}-int{bits}"
-    if method == "mxfp4" or any(tensor.name.endswith("_blocks") for tensor in tensors):
+    configured = configured_format(quantization, bits)
+    if configured and configured != "fp8":  # whose tensors say so themselves, and may have been unpacked since
+        return configured
+    if any(tensor.name.endswith("_blocks") for tensor in tensors):
         return "mxfp4"
-    if method == "bitsandbytes":
-        return "int8" if quantization.get("load_in_8bit") is True or bits == 8 else "nf4"
     names = {tensor.name.rpartition(".")[2] for tensor in tensors}
     types = dict(tally.dtype_bytes)
     if "qweight" in names or "weight_packed" in names:

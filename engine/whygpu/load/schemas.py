@@ -109,6 +109,7 @@ MODEL: ReadOnly[str, Kind | None] = MappingProxyType(
         "tied_embeddings": FLAG,
         "activation_16bit_share": between(0, 1, whole=False),
         "components": ANYTHING,
+        "published_format": TEXT,
         "others": ANYTHING,
         **{key: between(*LIMITS[limit], whole=True) for key, limit in WHOLE_NUMBERS.items()},
         **{key: between(*LIMITS[limit], whole=False) for key, limit in NUMBERS.items()},

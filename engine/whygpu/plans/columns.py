@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whygpu.chain.environment import plain
 from whygpu.checks import money
 from whygpu.checks.speed import FIGURES
 from whygpu.language import values as v
@@ -41,6 +42,7 @@ PLAN_NAMES = (
     "plan.format",
     "plan.quantized",
     "plan.weight_bits",
+    "plan.format_runs",
     "plan.method",
     "plan.sharding",
     "plan.checkpointing",
@@ -251,6 +253,10 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
     quantized = of_ways(way.setup.format.quantized for way in ways)
     environment.set("plan.quantized", v.Truth(quantized, ~quantized))
     numbers("weight_bits", of_ways(way.setup.format.bits_per_weight for way in ways))
+    runtime = plain(environment.value(spec.name)) if (spec := knowledge.name_by_answer.get("runtime")) else None
+    named = isinstance(runtime, str) and runtime != "auto"  # where no stack is named, each format has one that runs it
+    runs = of_ways(not named or way.setup.format.runs_on(str(runtime)) for way in ways)
+    environment.set("plan.format_runs", v.Truth(runs, ~runs))
     usable = field.cards.usable_bytes[field.card] / GIB
     numbers("usable_gib", usable)
     need = {

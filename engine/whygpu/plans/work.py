@@ -41,6 +41,9 @@ FUNCTIONS: dict[str, Signature] = {
         "GiB",
         "what training by a method, in a format, keeps all the time: weights, gradients and optimizer state",
     ),
+    "runs": Signature(
+        "runs", ("word", "word"), None, "1 where a number format is run by a serving stack, 0 where it is not"
+    ),
 }
 """The numeric checks that expressions may call."""
 
@@ -57,6 +60,7 @@ MODEL_NAMES = (
     "model.flops_per_sample",
     "model.file_kind",
     "model.file_format",
+    "model.published_format",
 )
 
 # Setup fields that are numbers or words answered under the same key
@@ -113,6 +117,7 @@ class Work:
             "states_gib": lambda arguments: self._by_method(
                 arguments, lambda memory: memory.weights + memory.gradients + memory.optimizer
             ),
+            **format_checks(self.knowledge),
         }
 
     def _in_format(self, arguments: Sequence[v.Value], size: Callable[[Format], float]) -> v.Value:
@@ -131,6 +136,19 @@ class Work:
         return v.number(size(self.memory(setup, ONE_CARD)) / GIB)
 
 
+def format_checks(knowledge: Knowledge) -> Mapping[str, Callable[[Sequence[v.Value]], v.Value]]:
+    """The checks that need no model, so that questions may ask them before it is known."""
+
+    def runs(arguments: Sequence[v.Value]) -> v.Value:
+        word, runtime = (plain(argument) for argument in arguments)
+        found = knowledge.catalogue.formats.get(str(word))
+        if found is None or not isinstance(runtime, str):
+            return v.NO_NUMBER
+        return v.number(float(found.runs_on(runtime)))
+
+    return {"runs": runs}
+
+
 def model_facts(shape: ModelShape) -> dict[str, float | str]:
     """The ``model.`` names that a shape gives values to; what it does not know is left out."""
     sizes: dict[str, float | str] = {
@@ -146,6 +164,7 @@ def model_facts(shape: ModelShape) -> dict[str, float | str]:
         "model.flops_per_sample": float(shape.flops_per_sample),
         "model.file_kind": shape.file_kind,
         "model.file_format": shape.stored_format,
+        "model.published_format": shape.published_format,
     }
     always = {"model.name", "model.kind", "model.parameters", "model.active_parameters", "model.experts"}
     return {name: value for name, value in sizes.items() if name in always or value}
