@@ -257,6 +257,25 @@ def test_each_published_config_is_written_right_or_refused(
     assert written.kv_elements_per_token() == read.kv_elements_per_token()
 
 
+def test_the_format_that_a_model_is_published_in_is_written(kb: whygpu.KnowledgeBase, tmp_path: Path) -> None:
+    config = {**LLAMA, "quantization_config": {"quant_method": "fp8"}}
+    entries = _imported(config, tmp_path, kb.knowledge.catalogue)
+    assert entries is not None
+    assert yaml.safe_load(entries.text())["models"][0]["published_format"] == "fp8"
+
+
+def test_a_format_that_no_catalogue_has_is_refused_or_said(kb: whygpu.KnowledgeBase) -> None:
+    """A typing error is an error; what a configuration says is reported, and the model is usable."""
+    catalogue = kb.knowledge.catalogue
+    with pytest.raises(AnswerError) as raised:
+        shape_of({"parameters": 8e9, "published_format": "mxpf4"}, catalogue, Place("answers"))
+    assert raised.value.problems[0].help == "did you mean 'mxfp4'?"
+    config = {**LLAMA, "quantization_config": {"quant_method": "gptq", "bits": 3}}
+    shape, said = shape_of({"config": config}, catalogue, Place("answers"))
+    assert shape.published_format == ""
+    assert any("gptq-int3" in line for line in said)
+
+
 def test_most_published_configs_can_be_written(kb: whygpu.KnowledgeBase, tmp_path: Path) -> None:
     written = [_imported(config["config"], tmp_path, kb.knowledge.catalogue) for config in CONFIGS]
     assert sum(entries is not None for entries in written) >= 0.6 * len(CONFIGS)

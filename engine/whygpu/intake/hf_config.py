@@ -79,7 +79,8 @@ def _published_format(outer: Reader, reader: Reader) -> str:
     quantization = quantization_of(outer.data) or quantization_of(reader.data)
     found = configured_format(quantization)
     if quantization and not found:
-        said = f"is by {shown(quantization.get('quant_method'))}, which is not known: the weights are taken as of 16 bits"
+        method = shown(quantization.get("quant_method"))
+        said = f"is by {method}, which is not known: the weights are taken as of 16 bits"
         outer.complain("quantization_config", said, "name a format of the catalogue as 'format'", "warning")
     return found
 

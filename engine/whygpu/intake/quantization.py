@@ -22,7 +22,7 @@ def packed_bits(quantization: Mapping[str, Any]) -> int:
 
 
 def configured_format(quantization: Mapping[str, Any], bits: int = 0) -> str:
-    """The format of kb/facts/formats.yaml that it names; empty: none. ``bits``: of packed weights, where known better."""
+    """The format of kb/facts/formats.yaml that it names; empty: none. ``bits``: of packed weights, where known."""
     method = quantization.get("quant_method")
     bits = bits or packed_bits(quantization) or 4
     if method in _PACKED:

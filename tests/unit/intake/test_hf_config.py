@@ -116,3 +116,37 @@ def test_the_language_model_of_a_multimodal_configuration() -> None:
     assert shape is not None
     assert shape.parameters == 8_030_261_248
     assert [problem.severity for problem in problems] == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("quantization", "expected"),
+    [
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8"),
+        ({"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}, "mxfp4"),
+        ({"quant_method": "awq", "bits": 4}, "awq-int4"),
+        ({"quant_method": "gptq", "bits": 8}, "gptq-int8"),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8"),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "nf4"),
+        ({}, ""),
+        ("fp8", ""),
+    ],
+)
+def test_the_format_it_is_published_in(quantization: object, expected: str) -> None:
+    shape, problems = from_hf_config({**LLAMA, "quantization_config": quantization})
+    assert shape is not None
+    assert not problems
+    assert shape.published_format == expected
+
+
+def test_a_quantization_that_is_not_known_is_said() -> None:
+    shape, problems = from_hf_config({**LLAMA, "quantization_config": {"quant_method": ["new"]}})
+    assert shape is not None
+    assert shape.published_format == ""
+    assert [problem.path for problem in problems] == ["model.config.quantization_config"]
+
+
+def test_a_language_model_inside_another_has_the_format_of_the_whole() -> None:
+    nested = {"model_type": "llava", "text_config": LLAMA, "quantization_config": {"quant_method": "awq"}}
+    shape, _ = from_hf_config(nested)
+    assert shape is not None
+    assert shape.published_format == "awq-int4"

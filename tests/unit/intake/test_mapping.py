@@ -81,6 +81,14 @@ def test_a_preset_may_source_each_field(sizes: SizeTable) -> None:
     assert (shape.parameters, shape.id, shape.source) == (1000, "x", ("card",))
 
 
+def test_a_preset_names_the_format_it_is_published_in(sizes: SizeTable) -> None:
+    entry = {"id": "x", "name": "X", "parameters": 1000, "published_format": {"is": "fp8", "source": "card"}}
+    shape, problems = from_preset(entry, sizes)
+    assert shape is not None
+    assert not problems
+    assert shape.published_format == "fp8"
+
+
 def test_the_one_door(coefficients: Coefficients) -> None:
     presets = {"tiny": {"name": "Tiny", "parameters": 1000, "source": "s"}}
     shape, _ = intake.read("tiny", presets, coefficients)
