@@ -97,7 +97,7 @@ def work(columns: Columns) -> TrainingWork:
     unpack = unpacked_bytes(columns) / cards / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share"))
     compute = np.maximum(flops / (cards * device.flops_s * power * mfu) + unpack, launch) / (1 - bubble)
     trained = float(
-        shape.trained_parameters
+        min(shape.trained_parameters, shape.touched_parameters(setup.batch_size))
         if setup.method == "full"
         else adapter_parameters(shape, setup.lora_rank, setup.lora_targets)
     )

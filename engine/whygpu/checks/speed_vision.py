@@ -1,6 +1,6 @@
 """Speed of models that work on whole samples: operations per sample over the share of the peak rate they reach.
 
-The longer of arithmetic and of moving weights and activations decides; the host's work, and what goes with the image
+The longer of arithmetic and of moving weights (of a recommender's tables the rows looked up) and activations decides; the host's work, and what goes with the image
 alone (copying it to the card, decoding boxes), come on top. Diffusion
 repeats it for every step.
 """
@@ -53,7 +53,7 @@ def work(columns: Columns) -> VisionWork:
     )
     mfu = columns.more_is_better("vision-mfu")
     power = columns.power_share()
-    weights = setup.format.weight_bytes(shape)
+    weights = read_bytes(columns)
     compute = flops / (columns.tensor * device.flops_s * power * mfu)
     traffic = columns.less_is_better("traffic-per-activation") * moved_bytes(columns)
     bandwidth = device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
@@ -70,6 +70,12 @@ def pixels(columns: Columns) -> float:
     """Pixels of one batch's images, 0 where the model has no image size."""
     side = columns.setup.pixels or columns.shape.image_size
     return float(side**2 * columns.setup.batch_size)
+
+
+def read_bytes(columns: Columns) -> float:
+    """Bytes of weights that one pass over a batch reads; of looked-up tables only the rows."""
+    shape, setup = columns.shape, columns.setup
+    return setup.format.weight_bytes(shape) * shape.touched_parameters(setup.batch_size) / shape.parameters
 
 
 def moved_bytes(columns: Columns) -> float:
@@ -107,7 +113,7 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
         coefficient_of(columns, i, "vision-mfu", "mfu"),
     )
     moved = (
-        Term("weights", done.weight_bytes, "bytes", shape.source),
+        Term("weights", done.weight_bytes, "bytes", shape.source, "read in a pass over a batch"),
         Term("moved", moved_bytes(columns), "bytes", shape.source, "activations of a batch"),
         coefficient_of(columns, i, "traffic-per-activation", "traffic"),
         tensor,

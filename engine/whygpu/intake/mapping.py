@@ -43,6 +43,7 @@ WHOLE_NUMBERS: Mapping[str, str] = {
     "image_size": "pixels",
     "steps": "steps",
     "trained_parameters": "parameters",
+    "lookup_parameters": "parameters",
 }
 NUMBERS: Mapping[str, str] = {
     "flops_per_sample": "flops",
@@ -165,6 +166,12 @@ def _complete(values: dict[str, Any], kind: str, reader: Reader, sizes: SizeTabl
     if values["active_parameters"] > values["parameters"]:
         reader.complain(
             "active_parameters", f"is {values['active_parameters']}, more than all {values['parameters']} parameters"
+        )
+    if values["lookup_parameters"] > values["active_parameters"]:
+        reader.complain(
+            "lookup_parameters",
+            f"is {values['lookup_parameters']}, more than the {values['active_parameters']} active parameters",
+            "a sample passes through what it looks up: active_parameters counts both",
         )
     if not values["active_parameters"]:
         values["active_parameters"] = values["parameters"]
