@@ -170,17 +170,24 @@ def _answers(done: InferenceWork, i: int, prefill: Reckoning, token: Reckoning) 
         "wait", 0.0 if alone else _likely(done.token_s, i), "s", (), "the step under way, where others are served"
     )
     first = (prefill.as_term(), coefficient_of(columns, i, "request-s", "server"), wait)
+    requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
+    output = Term("output", float(max(columns.setup.output_tokens, 1)), "tokens")
+    stages = Term("stages", float(done.stages[i]), "prompts", (), "under way in the pipeline")
+    further = (token.as_term(), requests, prefill.as_term(), stages, output)
+    further_ms = "1000 * (token_s + (requests - 1) * prefill_s / stages / (output - 1))"
     terms = (
         Term("data", float(columns.data[i]), "replicas"),
-        Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica"),
-        Term("output", float(max(columns.setup.output_tokens, 1)), "tokens"),
+        requests,
+        output,
         prefill.as_term(),
-        Term("stages", float(done.stages[i]), "prompts", (), "under way in the pipeline"),
+        stages,
         token.as_term(),
     )
+    if columns.setup.output_tokens <= 1:
+        further, further_ms = (token.as_term(),), "1000 * token_s"
     formula = "data * requests * output / (requests * prefill_s / stages + (output - 1) * token_s)"
     return [
         Reckoning("ttft_ms", "1000 * (prefill_s + server + wait)", first, 1e3 * _likely(done.ttft_s, i), "ms"),
-        Reckoning("token_ms", "1000 * token_s", (token.as_term(),), 1e3 * _likely(done.token_s, i), "ms"),
+        Reckoning("token_ms", further_ms, further, 1e3 * _likely(done.mean_token_s, i), "ms"),
         Reckoning("tokens_per_s", formula, terms, _likely(done.tokens_s, i), "tokens/s"),
     ]
