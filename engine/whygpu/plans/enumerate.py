@@ -483,10 +483,10 @@ class _Growth:
         if self._options.count is not None:
             return field
         for _ in range(_ROUNDS):
-            slow, short = self._slow(field), self._shortfall(field)
-            changed = np.array(field.way)
-            for index in np.flatnonzero(field.fits & (slow | (short > 1))):
-                grown = self._grown(field, int(index), bool(slow[index]), float(short[index]))
+            late, short = self._lateness(field), self._shortfall(field)
+            changed = np.where(late > 1, self._sooner(field, late), field.way)
+            for index in np.flatnonzero(field.fits & (late <= 1) & (short > 1)):
+                grown = self._more(field, int(index), float(short[index]))
                 if grown is not None:
                     changed[index] = self._search.way(*grown)
             if (changed == field.way).all():
@@ -494,13 +494,50 @@ class _Growth:
             field = self._search.timed(field.card, changed, field.fits)
         return field
 
-    def _slow(self, field: Field) -> Mask:
-        """Plans whose answers come too late."""
-        slow = np.zeros(len(field), dtype=np.bool_)
+    def _lateness(self, field: Field) -> NDArray[np.float64]:
+        """How many times too late the answers of each plan come, by the goal it misses most; 0 where there is none."""
+        late = np.zeros(len(field))
         for name, limit in (("token_ms", self._targets.token_ms), ("ttft_ms", self._targets.ttft_ms)):
             if limit is not None and name in field.speeds.figures:
-                slow |= field.speeds.figures[name] > limit
-        return slow
+                late = np.fmax(late, field.speeds.figures[name] / limit)
+        return late
+
+    def _sooner(self, field: Field, late: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The ways on twice the cards that bring late answers soonest: more replicas with fewer requests each, or more
+        shards. Where both are in time, replicas, which exchange nothing.
+        """
+        best, least = np.array(field.way), np.array(late)
+        rows = np.flatnonzero(field.fits & (late > 1))
+        for step in (self._spread, self._sharded):
+            ways = np.array(field.way)
+            for index in rows:
+                grown = step(field, int(index))
+                if grown is not None:
+                    ways[index] = self._search.way(*grown)
+            tried = rows[ways[rows] != field.way[rows]]
+            if not len(tried):
+                continue
+            times = self._lateness(self._search.timed(field.card[tried], ways[tried], field.fits[tried]))
+            times = np.maximum(times, 1)  # in time is soon enough
+            sooner = times < least[tried]
+            best[tried[sooner]], least[tried[sooner]] = ways[tried[sooner]], times[sooner]
+        return best
+
+    def _spread(self, field: Field, index: int) -> tuple[Setup, Split] | None:
+        """The same requests over twice the replicas."""
+        setup, split = (way := field.ways[int(field.way[index])]).setup, way.split
+        if setup.trains or setup.requests_per_replica(split.data) <= 1:
+            return None
+        return self._within(field, index, setup, replace(split, data=split.data * 2))
+
+    def _sharded(self, field: Field, index: int) -> tuple[Setup, Split] | None:
+        """The same replicas, each over twice the cards."""
+        setup, split = (way := field.ways[int(field.way[index])]).setup, way.split
+        shape, tensor = self._work.shape, split.tensor * 2
+        per_node = int(field.cards.per_node[field.card[index]])
+        if setup.trains or shape.kind not in TOKEN_KINDS or tensor > min(SHARDS[-1], per_node) or shape.heads % tensor:
+            return None
+        return self._within(field, index, setup, replace(split, tensor=tensor))
 
     def _shortfall(self, field: Field) -> NDArray[np.float64]:
         """How many times too slow each plan is for the load or the deadline; 0 where that is not known."""
@@ -514,28 +551,25 @@ class _Growth:
                 short = np.fmax(short, figures["train_hours"] / targets.train_hours)
         return np.where(np.isfinite(short), short, 0.0)
 
-    def _grown(self, field: Field, index: int, slow: bool, short: float) -> tuple[Setup, Split] | None:
-        """More shards for latency, more replicas for load; None where the limits leave no room.
+    def _more(self, field: Field, index: int, short: float) -> tuple[Setup, Split] | None:
+        """More replicas for load; None where the limits leave no room.
 
         A replica added for load serves as many requests at once as the others: spread over more replicas, the same
         requests would come no faster.
         """
         setup, split = (way := field.ways[int(field.way[index])]).setup, way.split
         per_node = int(field.cards.per_node[field.card[index]])
-        shape = self._work.shape
-        grown = split
-        if slow:
-            tensor = split.tensor * 2
-            shardable = shape.kind in TOKEN_KINDS and not self._work.setup.trains
-            if shardable and tensor <= min(SHARDS[-1], per_node) and shape.heads % tensor == 0:
-                grown = replace(split, tensor=tensor)
-        elif short > 1:
-            grown = replace(split, data=math.ceil(split.data * short - 1e-9))
-            if setup.trains and (whole := _whole_machines(grown.data, per_node)) <= self._most(per_node):
-                grown = replace(grown, data=whole)
-            if not setup.trains:
-                setup = replace(setup, concurrency=setup.requests_per_replica(split.data) * grown.data)
-        return None if grown == split or grown.cards > self._most(per_node) else (setup, grown)
+        grown = replace(split, data=math.ceil(split.data * short - 1e-9))
+        if setup.trains and (whole := _whole_machines(grown.data, per_node)) <= self._most(per_node):
+            grown = replace(grown, data=whole)
+        if not setup.trains:
+            setup = replace(setup, concurrency=setup.requests_per_replica(split.data) * grown.data)
+        return None if grown == split else self._within(field, index, setup, grown)
+
+    def _within(self, field: Field, index: int, setup: Setup, split: Split) -> tuple[Setup, Split] | None:
+        """The way, where the limits leave room for it."""
+        per_node = int(field.cards.per_node[field.card[index]])
+        return None if split.cards > self._most(per_node) else (setup, split)
 
     def _most(self, per_node: int) -> int:
         return min(per_node * self._options.max_nodes, self._options.max_count)
