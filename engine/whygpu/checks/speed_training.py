@@ -26,6 +26,7 @@ UNCERTAIN = (
     "vision-training-mfu",
     "training-launch-s-per-layer",
     "gather-launch-s-per-layer",
+    "vision-step-s",
     "unpack-share",
     "decode-bandwidth-share",
     "exchange-overlap",
@@ -93,6 +94,8 @@ def work(columns: Columns) -> TrainingWork:
     host = columns.less_is_better("training-launch-s-per-layer")
     host = host + columns.gathers * (columns.data > 1) * columns.less_is_better("gather-launch-s-per-layer")
     launch = host * layers
+    if shape.kind not in TOKEN_KINDS:
+        launch = np.maximum(launch, columns.less_is_better("vision-step-s"))  # a step has a forward pass in it
     cards = columns.tensor * columns.pipeline
     unpack = unpacked_bytes(columns) / cards / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share"))
     compute = np.maximum(flops / (cards * device.flops_s * power * mfu) + unpack, launch) / (1 - bubble)
@@ -208,7 +211,7 @@ def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
             power_term(done.power, i),
             Term("mfu", mfu.likely, mfu.unit, mfu.source, mfu.meaning),
             Term("unpack", likely(done.unpack_s), "s", (), "quantized weights turned into 16-bit ones"),
-            Term("launch", likely(done.launch_s), "s", (), "host work of all layers"),
+            Term("launch", likely(done.launch_s), "s", (), "host work of a step"),
             Term("bubble", float(done.bubble[i]), "share", (), "pipeline stages idle"),
         ),
         likely(done.compute_s),
