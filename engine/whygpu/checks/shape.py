@@ -75,8 +75,9 @@ class ModelShape:
     for diffusion). `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
     `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
     most (the largest neighbouring tensors, FP32). `trained_parameters` are those a full fine-tuning trains, where
-    that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks up
-    in tables, other rows for each sample (recommenders). `assumed` names the fields that were derived or assumed, not given.
+    that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks
+    up in tables, other rows for each sample (recommenders). `assumed` names the fields that were derived or assumed,
+    not given.
     Of a model read from its file, `stored_format` is the format that the file is in, `stored_bits` the bits it takes
     for a weight of each part, scales included, and `file_kind` gguf or safetensors. `published_format` is the format of
     fewer than 16 bits that its makers publish it in; empty where that has 16 bits, or is not known.
@@ -185,12 +186,12 @@ class ModelShape:
         return max(self.active_parameters - lookup, 1)
 
     def touched_parameters(self, samples: float) -> float:
-        """Parameters that a pass over so many samples reads: all of them, but of looked-up tables only the rows that
-        the samples look up.
+        """Parameters that a pass over so many samples reads: all of them, but of a recommender's tables only the rows
+        that the samples look up.
 
         Source: Naumov et al. 2019 (arXiv:1906.00091), section 2.1: a lookup takes one row of a table.
         """
-        if not self.lookup_parameters:
+        if self.kind != "recommender":
             return float(self.parameters)
         dense = self.active_parameters - self.lookup_parameters
         return float(min(dense + self.lookup_parameters * samples, self.parameters))

@@ -33,8 +33,8 @@ class SpeedEstimate:
     """Figures of n plans, each low to high; None where a figure does not apply, NaN where a rate of the card is not
     known.
 
-    Rates are of the whole plan; `ttft_ms` and `token_ms` at the asked concurrency and full
-    context, `token_ms` with the prompts of the other requests in flight.
+    Rates are of the whole plan; `ttft_ms` and `token_ms` at the asked concurrency and full context, `token_ms` with
+    the prompts of the other requests in flight.
     """
 
     work: InferenceWork | TrainingWork | VisionWork

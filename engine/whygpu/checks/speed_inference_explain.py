@@ -173,8 +173,11 @@ def _answers(done: InferenceWork, i: int, prefill: Reckoning, token: Reckoning) 
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     output = Term("output", float(max(columns.setup.output_tokens, 1)), "tokens")
     stages = Term("stages", float(done.stages[i]), "prompts", (), "under way in the pipeline")
-    further = (token.as_term(), requests, prefill.as_term(), stages, output)
-    further_ms = "1000 * (token_s + (requests - 1) * prefill_s / stages / (output - 1))"
+    further: tuple[Term, ...] = (token.as_term(),)
+    further_ms = "1000 * token_s"
+    if columns.setup.output_tokens > 1:
+        further = (*further, requests, prefill.as_term(), stages, output)
+        further_ms = "1000 * (token_s + (requests - 1) * prefill_s / stages / (output - 1))"
     terms = (
         Term("data", float(columns.data[i]), "replicas"),
         requests,
@@ -183,8 +186,6 @@ def _answers(done: InferenceWork, i: int, prefill: Reckoning, token: Reckoning) 
         stages,
         token.as_term(),
     )
-    if columns.setup.output_tokens <= 1:
-        further, further_ms = (token.as_term(),), "1000 * token_s"
     formula = "data * requests * output / (requests * prefill_s / stages + (output - 1) * token_s)"
     return [
         Reckoning("ttft_ms", "1000 * (prefill_s + server + wait)", first, 1e3 * _likely(done.ttft_s, i), "ms"),

@@ -1,7 +1,7 @@
 """Speed of models that work on whole samples: operations per sample over the share of the peak rate they reach.
 
-The longer of arithmetic and of moving weights (of a recommender's tables the rows looked up) and activations decides; the host's work, and what goes with the image
-alone (copying it to the card, decoding boxes), come on top. Diffusion
+The longer of arithmetic and of moving weights (of a recommender's tables the rows looked up) and activations decides;
+the host's work, and what goes with the image alone (copying it to the card, decoding boxes), come on top. Diffusion
 repeats it for every step.
 """
 

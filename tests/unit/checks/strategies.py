@@ -10,7 +10,7 @@ from whygpu.checks.shape import ModelShape
 
 MODELS = (
     "llama-3.1-8b", "qwen2.5-0.5b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-20b", "gemma-2-9b", "gpt2", "bert-large",
-    "whisper-small", "flan-t5-base", "resnet-50", "vit-b-16", "yolov8n",
+    "whisper-small", "flan-t5-base", "resnet-50", "vit-b-16", "yolov8n", "dlrm-criteo-1tb",
 )  # fmt: skip
 FORMATS = ("fp32", "bf16", "fp16", "fp8", "int8", "awq-int4", "nf4", "mxfp4", "q4_k_m", "q8_0")
 FACTS = Facts()
@@ -52,7 +52,7 @@ def setups(draw: st.DrawFn, *, trains: bool | None = None) -> Setup:
         offload=draw(st.sampled_from(("none", "optimizer", "all"))),
         lora_rank=draw(st.sampled_from((4, 64))),
         lora_targets=draw(st.sampled_from(("attention", "all-linear"))),
-        runtime=draw(st.sampled_from(("transformers", "vllm", "sglang", "tensorrt-llm", "llama.cpp"))),
+        runtime=draw(st.sampled_from(("transformers", "vllm", "sglang", "tensorrt-llm", "tensorrt", "llama.cpp"))),
         pixels=draw(st.sampled_from((0.0, 640.0, 1468.5))),
         dataset_samples=draw(st.sampled_from((0.0, 1e6))),
     )

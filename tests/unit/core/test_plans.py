@@ -180,3 +180,15 @@ def test_states_of_training_by_method(kb: whygpu.KnowledgeBase, method: str, lea
     states_gib = plain(session.value(f"need.{method}_states_gib"))
     assert isinstance(states_gib, float)
     assert least < states_gib * 2**30 / 8.03e9 < most
+
+
+@pytest.mark.parametrize("card", ["t4", "l4", "v100-sxm2-16gb"])
+def test_late_answers_of_a_small_model_come_from_replicas(kb: whygpu.KnowledgeBase, card: str) -> None:
+    """runpod-33, runpod-41: several requests that share a small model's replica are spread, the model is not split."""
+    found = plan(kb, card, model="bge-m3", format="fp16", requests_per_second=200, latency_ms=100, max_nodes=8)
+    assert found is not None
+    assert found.parallelism.tensor == 1
+    assert found.parallelism.data == found.count > 1
+    band = found.speed["ttft_ms"]
+    assert band is not None
+    assert band.likely <= 100

@@ -48,6 +48,8 @@ def test_a_pipeline_is_the_sum_of_its_networks(sizes: SizeTable) -> None:
         ({"parameters": 10, "kind": "transformer"}, "model.kind", "not one of"),
         ({"parameters": 10, "laers": 4}, "model.laers", "not a size"),
         ({"parameters": 10, "active_parameters": 20}, "model.active_parameters", "more than"),
+        ({"parameters": 10, "active_parameters": 5, "lookup_parameters": 6}, "model.lookup_parameters", "more than"),
+        ({"parameters": 10, "lookup_parameters": 6}, "model.lookup_parameters", "more than"),
         ({"parameters": 10, "heads": 4, "kv_heads": 8}, "model.kv_heads", "more than"),
         ({"parameters": 10, "experts": 4, "experts_per_token": 8}, "model.experts_per_token", "more than"),
         ({"parameters": 10, "kv_lora_rank": 512}, "model.qk_rope_head_dim", "missing"),
