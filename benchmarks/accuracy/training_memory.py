@@ -57,6 +57,7 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
         batch_size=row["microbatch"],
         sequence_tokens=row.get("seq_len") or row["seq_len_max"],
         lora_rank=8,
+        runtime="litgpt",
     )
     name: str = row["model"]
     split = Split()

@@ -164,6 +164,8 @@ class Plan:
     unverified: bool
     index: int
     """Its row in the consultation."""
+    batch_size: int | None = None
+    """Training samples per accelerator and step; None where it does not train."""
     owned: bool = False
     """It runs on what is there already."""
     behind: str | None = None
@@ -270,6 +272,8 @@ class Infeasible:
 
     conflict: tuple[str, ...]
     relaxations: tuple[Relaxation, ...]
+    assumed_limits: tuple[Assumed, ...] = ()
+    """Limits that nobody gave, and that keep plans from growing as far as is asked: answer more to allow it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import numpy as np
 from whygpu.answers import Answers
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
+from whygpu.checks.shape import TOKEN_KINDS
 from whygpu.errors import AnswerError, Place, Problem
 from whygpu.knowledge import Conclude, Consider, Verdict
 from whygpu.language import values as v
@@ -55,6 +56,10 @@ PHASE_OF_LIFE = "workload.life"
 """The name that says which phase of a whole life the consultation is about."""
 LEAST_REPLICAS = "workload.least_replicas"
 """The name by which rules say how few replicas a service may rest on."""
+USUAL_HOURS = "workload.usual_hours"
+"""The name of the longest time that a training run usually takes: what plans are sized for without a deadline."""
+USUAL_BATCH = "workload.usual_batch"
+"""The name of the most samples that a training step usually has: what plans are filled up to where nobody gave any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,14 +372,19 @@ class _Run:
             count=int(count) if isinstance(count, float) else None,
             max_count=int(most) if isinstance(most, float) else 8,
             max_nodes=int(nodes) if isinstance(nodes, float) else 1,
-            replicas=self._replicas(),
+            replicas=int(self._usual(LEAST_REPLICAS) or 1),
+            samples=self._samples(),
             owned=self._owned(),
         )
 
-    def _replicas(self) -> int:
-        """The fewest replicas that rules let a service rest on."""
-        fewest = plain(self._session.value(LEAST_REPLICAS)) if LEAST_REPLICAS in self._knowledge.vocabulary else None
-        return int(fewest) if isinstance(fewest, float) else 1
+    def _samples(self) -> int | None:
+        """Most samples of a training step, where nobody gave the micro-batch of a token model and rules know it."""
+        work = self._result.work
+        if work is None or not work.setup.trains or work.shape.kind not in TOKEN_KINDS:
+            return None
+        most = self._usual(USUAL_BATCH)
+        assumed = any(taken.question.id == "batch_size" for taken in self._result.assumed)
+        return int(most) if assumed and most is not None else None
 
     def _owned(self) -> tuple[tuple[int, int], ...]:
         """The owned accelerators that the answers leave, as rows of the catalogue, and how many there are of each."""
@@ -395,7 +405,13 @@ class _Run:
             ttft_ms=number("latency_ms"),
             token_ms=number("token_latency_ms"),
             train_hours=number("deadline_hours"),
+            usual_hours=self._usual(USUAL_HOURS),
         )
+
+    def _usual(self, name: str) -> float | None:
+        """What rules conclude of such work; None where they conclude nothing."""
+        found = plain(self._session.value(name)) if name in self._knowledge.vocabulary else None
+        return found if isinstance(found, float) else None
 
     def _allowed(self) -> Mask:
         """The accelerators that the answers leave, as rows of the catalogue."""

@@ -61,7 +61,7 @@ def states_of(shape: ModelShape, setup: Setup, split: Split, coefficients: Coeff
 
 
 def _gradient_share(split: Split, whole: Coefficient) -> float:
-    """Share of the gradients one rank holds; FSDP keeps them whole while it accumulates over micro-batches."""
+    """Share of the gradients one rank holds, of which a part may be kept whole."""
     if split.sharding not in SHARDS_GRADIENTS:
         return 1.0
     return whole.likely + (1 - whole.likely) / split.data

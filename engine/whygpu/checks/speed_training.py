@@ -112,7 +112,9 @@ def work(columns: Columns) -> TrainingWork:
     payload = step_tokens(shape, setup) * shape.hidden_size * 2.0
     reduces = layers / columns.pipeline * (6 if setup.gradient_checkpointing == "full" else 4)
     tensor_wire = reduces * wire.all_reduce_s(columns.tensor, np.full(device.size, payload))
-    data_wire = _gradient_exchange(columns, trained, wire.data_bytes_s, compute * accumulation) / accumulation
+    # sharded weights are gathered, and their gradients scattered, for every micro-batch; others are exchanged once
+    together = np.where(columns.gathers > 0, 1, accumulation)
+    data_wire = _gradient_exchange(columns, trained, wire.data_bytes_s, compute * together) / together
     step = compute + tensor_wire + data_wire + update / accumulation
     step = step * columns.unmodelled()
     samples = columns.data * setup.batch_size / step

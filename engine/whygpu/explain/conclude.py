@@ -39,6 +39,7 @@ from whygpu.explain.costs import CostSheet
 from whygpu.explain.record import Recorder
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
 from whygpu.phases import LIFE_KEYS
+from whygpu.plans.enumerate import capped_by
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from whygpu.checks.reckoning import Range, Reckoning
     from whygpu.consult import Consultation
     from whygpu.knowledge import Profile
+    from whygpu.plans.enumerate import Field
     from whygpu.trace import Trace
 
 
@@ -181,6 +183,7 @@ class Conclusion:
             format=item.setup.format.id,
             kv_format=item.setup.kv_format.id if item.setup.kv_format else None,
             method=item.setup.method if item.setup.trains else None,
+            batch_size=item.setup.batch_size if item.setup.trains else None,
             techniques=tuple(effect.id for _, effect in self._advised(index)),
             parallelism=Parallelism(split.tensor, split.pipeline, split.data, split.sharding),
             memory=Memory(
@@ -277,21 +280,41 @@ class Conclusion:
         if self._groups or field_ is None or not len(field_):
             return None if self._groups else Infeasible((), ())
         masks = self._rejecting()
-        return Infeasible(smallest_cover(masks), tuple(self._relaxations(masks)))
+        return Infeasible(smallest_cover(masks), tuple(self._relaxations(masks)), tuple(self._assumed_limits(field_)))
+
+    def _assumed_limits(self, field_: Field) -> Iterator[Assumed]:
+        """The limits that keep plans from growing as far as is asked, where they were assumed."""
+        capped = () if self._c.options is None else capped_by(field_, self._c.options, self._c.targets)
+        yield from (item for item in self.assumed() if item.answer in capped)
 
     def _relaxations(self, masks: Mapping[str, Mask]) -> Iterator[Relaxation]:
-        """The fewest rules (one, where one suffices) without which a plan would be left, and the best such plan."""
+        """The fewest rules (one, where one suffices) without which a plan would be left, and the plan that misses
+        them least, relative to what they ask for; of equals the cheapest.
+        """
         counts = np.sum(list(masks.values()), axis=0)
-        nearest: dict[tuple[str, ...], int] = {}
+        nearest: dict[tuple[str, ...], tuple[float, float, int]] = {}
         objective = self._c.costs.objective if self._c.costs is not None else counts
         cost = np.where(np.isfinite(objective), objective, np.inf)
         for index in np.flatnonzero(counts == counts.min()).tolist():
             rules = tuple(rule for rule, mask in masks.items() if mask[index])
-            if rules not in nearest or cost[index] < cost[nearest[rules]]:
-                nearest[rules] = index
-        for rules, index in nearest.items():
+            miss = self._miss(rules, index)
+            nearest[rules] = min(nearest.get(rules, (miss, math.inf, index)), (miss, float(cost[index]), index))
+        for rules, (_, _, index) in nearest.items():
             text = " ".join(reason.text for reason in self._reasons(index))
             yield Relaxation(" and ".join(rules), text, self._ids[index])
+
+    def _miss(self, rules: Iterable[str], index: int) -> float:
+        """By how much of what the rules ask for a plan misses it at most; 0 where they compare no numbers."""
+        if self._c.plans is None:
+            return 0.0
+        judge = Judge(self._c.plans, self._knowledge.vocabulary, index)
+        found = [0.0]
+        for rule in rules:
+            outcome = judge.reason(self._rules[rule])
+            if outcome is not None and isinstance(outcome.left, float) and isinstance(outcome.right, float):
+                ends = sorted((abs(outcome.left), abs(outcome.right)))
+                found.append(ends[1] / ends[0] - 1 if ends[0] else math.inf)
+        return max(found)
 
     # items
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.checks.reckoning import CHECKS
-from whygpu.consult import LEAST_REPLICAS
+from whygpu.consult import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import Place
 from whygpu.knowledge import Advise, Require, Warn
 from whygpu.language.tree import names
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Finding = tuple[Place, str, str]
 
-_ENGINE_READS = frozenset({"workload.native_format", LEAST_REPLICAS})
+_ENGINE_READS = frozenset({"workload.native_format", LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS})
 """Concluded names that plans are enumerated by."""
 
 

@@ -46,6 +46,7 @@ PLAN_NAMES = (
     "plan.method",
     "plan.sharding",
     "plan.checkpointing",
+    "plan.batch_size",
     "plan.weights_gib",
     "plan.kv_cache_gib",
     "plan.total_gib",
@@ -252,6 +253,8 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
         environment.set(f"plan.{word}", v.Word(of_ways(values)))
     quantized = of_ways(way.setup.format.quantized for way in ways)
     environment.set("plan.quantized", v.Truth(quantized, ~quantized))
+    if field.ways and ways[0].setup.trains:
+        numbers("batch_size", of_ways(float(way.setup.batch_size) for way in ways))
     numbers("weight_bits", of_ways(way.setup.format.bits_per_weight for way in ways))
     runtime = plain(environment.value(spec.name)) if (spec := knowledge.name_by_answer.get("runtime")) else None
     named = isinstance(runtime, str) and runtime != "auto"  # where no stack is named, each format has one that runs it

@@ -17,6 +17,7 @@ from whygpu.checks.reckoning import Range
 from whygpu.checks.setup import HALF, CardKind, Device, Setup, Split, pcie_bytes_s
 from whygpu.checks.shape import TOKEN_KINDS
 from whygpu.checks.speed_columns import Band
+from whygpu.plans.batches import filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,6 +63,8 @@ class Options:
     max_nodes: int
     replicas: int = 1
     """The fewest that a service may rest on, where the limits allow as many."""
+    samples: int | None = None
+    """Most samples of a training step over all replicas where nobody gave the micro-batch; None where it is given."""
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
 
@@ -75,6 +78,8 @@ class Targets:
     ttft_ms: float | None = None
     token_ms: float | None = None
     train_hours: float | None = None
+    usual_hours: float | None = None
+    """What a training run usually takes at most; plans beyond it stay, beside those that meet it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,13 @@ class Speeds:
             found[name] = None if at is None or not math.isfinite(at.likely) else at
         return found
 
+    def take(self, rows: NDArray[np.int64], size: int) -> Speeds:
+        """Those of some of the ``size`` plans."""
+        places = np.full(size, -1, dtype=np.int64)
+        places[rows] = np.arange(len(rows))
+        figures = {name: column[rows] for name, column in self.figures.items()}
+        return Speeds(figures, tuple((estimate, places[indices]) for estimate, indices in self.origin))
+
     def estimate(self, index: int) -> tuple[SpeedEstimate, int]:
         """The estimate that one plan's figures come from, and its place in it."""
         for estimate, indices in self.origin:
@@ -152,11 +164,23 @@ class Field:
         """How many plans there are."""
         return len(self.card)
 
+    def take(self, rows: NDArray[np.int64]) -> Field:
+        """These plans alone."""
+        speeds = self.speeds.take(rows, len(self))
+        return replace(
+            self, card=self.card[rows], way=self.way[rows], fits=self.fits[rows], owned=self.owned[rows], speeds=speeds
+        )
+
     def candidate(self, index: int) -> Candidate:
         """One plan."""
         card, way = int(self.card[index]), self.ways[int(self.way[index])]
         nodes = -(-way.split.cards // int(self.cards.per_node[card]))
         return Candidate(self.cards.accelerators[card], way.setup, replace(way.split, nodes=nodes), way.memory)
+
+    @property
+    def replicas(self) -> NDArray[np.int64]:
+        """Replicas of each plan."""
+        return np.array([way.split.data for way in self.ways], dtype=np.int64)[self.way]
 
     @property
     def nodes(self) -> NDArray[np.int64]:
@@ -254,7 +278,11 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     for setup in _ways(work, options):
         for on_card, members in on_cards(work, setup, cards, allowed):
             search.run(on_card, members)
-    field = search.field()
+    card, way, fits = search.found()
+    if options.samples is None or not len(card):
+        field = search.timed(card, way, fits)
+    else:
+        field = filled(search, card, way, fits, options, which=fits)
     return _Growth(work, search, options, targets).run(field) if len(field) else field
 
 
@@ -284,7 +312,7 @@ class Search:
     """The smallest spread of each way of running that holds the work, for all cards at once."""
 
     def __init__(self, work: Work, cards: Cards, options: Options) -> None:
-        self._work, self._cards, self._options = work, cards, options
+        self._work, self.cards, self._options = work, cards, options
         few = 1 if options.count is not None or work.setup.trains else options.replicas
         self._splits = tuple(sorted(self._spreads(), key=lambda split: split.data < few))
         self._few = few
@@ -333,7 +361,7 @@ class Search:
             return
         setup = self._one(setup)
         ways = [replace(setup, gradient_checkpointing=kind) for kind in self._checkpointing(setup)] or [setup]
-        usable, per_node = self._cards.usable_bytes, self._cards.per_node
+        usable, per_node = self.cards.usable_bytes, self.cards.per_node
         best = np.full(len(usable), -1, dtype=np.int64)
         least = np.full(len(usable), np.inf)
         roomier = np.full(len(usable), -1, dtype=np.int64)
@@ -348,7 +376,12 @@ class Search:
                     continue  # more replicas of one request each need no less than those before
                 tried.add(load)
             most = per_node * self._options.max_nodes
-            group = members & ~settled & (split.tensor <= per_node) & (split.cards <= most)
+            group = (
+                members
+                & ~(settled if setup.trains or split.data >= self._few else held)
+                & (split.tensor <= per_node)
+                & (split.cards <= most)
+            )
             if not group.any():
                 continue
             if not setup.trains and split.data > 1:
@@ -404,14 +437,13 @@ class Search:
                     if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
                         yield Split(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
 
-    def field(self) -> Field:
-        """All plans found, their speeds reckoned."""
+    def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
+        """The cards and the ways of all plans found, and whether they fit."""
         rows = [row for row, _, _ in self._found]
         none = np.zeros(0, dtype=np.int64)
         card = np.concatenate(rows) if rows else none
         way = np.concatenate([ways for _, ways, _ in self._found]) if rows else none
-        fits = np.concatenate([fits for _, _, fits in self._found]) if rows else np.zeros(0, dtype=np.bool_)
-        return self.timed(card, way, fits)
+        return card, way, np.concatenate([fits for _, _, fits in self._found]) if rows else np.zeros(0, dtype=np.bool_)
 
     def timed(self, card: NDArray[np.int64], way: NDArray[np.int64], fits: Mask) -> Field:
         """The plans with their speeds."""
@@ -473,17 +505,33 @@ def _with_nodes(splits: Sequence[Split], per_node: NDArray[np.int64]) -> list[Sp
 
 
 class _Growth:
-    """Spreads plans further where the load, the latency or the deadline asks for it and the limits allow it."""
+    """Spreads plans further where the load, the latency or the time to train asks for it, as far as the limits allow.
+
+    Where nobody gave the micro-batch, each spread of a training job is filled with the one that suits it. That makes it
+    faster, so a job may then do with fewer replicas again, though never fewer than hold it.
+    """
 
     def __init__(self, work: Work, search: Search, options: Options, targets: Targets) -> None:
         self._work, self._search, self._options, self._targets = work, search, options, targets
 
     def run(self, field: Field) -> Field:
-        """The same plans, grown where that helps."""
+        """The same plans, grown where that helps; or beside them those grown, where only habit asks for it."""
         if self._options.count is not None:
             return field
+        grown = self._grown(field) if self._options.samples is None else self._refilled(field)
+        added = np.flatnonzero(grown.way != field.way)
+        if self._targets.train_hours is not None or self._targets.usual_hours is None or not added.size:
+            return grown
+        return self._search.timed(
+            np.concatenate([field.card, field.card[added]]),
+            np.concatenate([field.way, grown.way[added]]),
+            np.concatenate([field.fits, field.fits[added]]),
+        )
+
+    def _grown(self, field: Field) -> Field:
+        """The same plans on more accelerators."""
         for _ in range(_ROUNDS):
-            late, short = self._lateness(field), self._shortfall(field)
+            late, short = self._lateness(field), shortfall(field, self._targets)
             changed = np.where(late > 1, self._sooner(field, late), field.way)
             for index in np.flatnonzero(field.fits & (late <= 1) & (short > 1)):
                 grown = self._more(field, int(index), float(short[index]))
@@ -493,6 +541,40 @@ class _Growth:
                 break
             field = self._search.timed(field.card, changed, field.fits)
         return field
+
+    def _refilled(self, field: Field) -> Field:
+        """The filled plans on as many accelerators as it takes: of the spreads tried the smallest in time, or else the
+        one nearest to it.
+        """
+        fewest = least = field.replicas
+        best, late = field.way, np.fmax(shortfall(field, self._targets), 1.0)
+        for _ in range(_ROUNDS):
+            short = shortfall(field, self._targets)
+            changed = np.array(field.way)
+            for index in np.flatnonzero(field.fits & (short > 0)):
+                way = field.ways[int(field.way[index])]
+                replicas = self._replicas(field, int(index), float(short[index]), int(fewest[index]))
+                if replicas != way.split.data:
+                    one = replace(way.setup, batch_size=1)
+                    changed[index] = self._search.way(one, replace(way.split, data=replicas))
+            moved = changed != field.way
+            if not moved.any():
+                break
+            options = self._options
+            field = filled(self._search, field.card, changed, field.fits, options, moved, options.shardings)
+            replicas_now, overdue = field.replicas, np.fmax(shortfall(field, self._targets), 1.0)
+            need = np.array([way.memory.total for way in field.ways])[field.way]
+            holds = need <= field.cards.usable_bytes[field.card]  # copies exchange gradients, which takes more
+            better = holds & ((overdue < late) | ((overdue == late) & (replicas_now < least)))
+            best, least = np.where(better, field.way, best), np.where(better, replicas_now, least)
+            late = np.where(better, overdue, late)
+        return field if (best == field.way).all() else self._search.timed(field.card, best, field.fits)
+
+    def _replicas(self, field: Field, index: int, short: float, fewest: int) -> int:
+        """How many replicas a training job takes that is ``short`` times too slow: spread evenly, within the limits."""
+        per_node = int(field.cards.per_node[field.card[index]])
+        wanted = math.ceil(field.ways[int(field.way[index])].split.data * short - 1e-9)
+        return max(min(_whole_machines(max(wanted, fewest), per_node), self._most(per_node)), fewest)
 
     def _lateness(self, field: Field) -> NDArray[np.float64]:
         """How many times too late the answers of each plan come, by the goal it misses most; 0 where there is none."""
@@ -539,18 +621,6 @@ class _Growth:
             return None
         return self._within(field, index, setup, replace(split, tensor=tensor))
 
-    def _shortfall(self, field: Field) -> NDArray[np.float64]:
-        """How many times too slow each plan is for the load or the deadline; 0 where that is not known."""
-        short = np.zeros(len(field))
-        figures, targets = field.speeds.figures, self._targets
-        with np.errstate(all="ignore"):
-            for name, wanted in (("requests_per_s", targets.requests_per_s), ("frames_per_s", targets.frames_per_s)):
-                if wanted is not None and name in figures:
-                    short = np.fmax(short, wanted / figures[name])
-            if targets.train_hours is not None and "train_hours" in figures:
-                short = np.fmax(short, figures["train_hours"] / targets.train_hours)
-        return np.where(np.isfinite(short), short, 0.0)
-
     def _more(self, field: Field, index: int, short: float) -> tuple[Setup, Split] | None:
         """More replicas for load; None where the limits leave no room.
 
@@ -558,11 +628,10 @@ class _Growth:
         requests would come no faster.
         """
         setup, split = (way := field.ways[int(field.way[index])]).setup, way.split
-        per_node = int(field.cards.per_node[field.card[index]])
-        grown = replace(split, data=math.ceil(split.data * short - 1e-9))
-        if setup.trains and (whole := _whole_machines(grown.data, per_node)) <= self._most(per_node):
-            grown = replace(grown, data=whole)
-        if not setup.trains:
+        if setup.trains:
+            grown = replace(split, data=self._replicas(field, index, short, split.data))
+        else:
+            grown = replace(split, data=math.ceil(split.data * short - 1e-9))
             setup = replace(setup, concurrency=setup.requests_per_replica(split.data) * grown.data)
         return None if grown == split else self._within(field, index, setup, grown)
 
@@ -573,6 +642,33 @@ class _Growth:
 
     def _most(self, per_node: int) -> int:
         return min(per_node * self._options.max_nodes, self._options.max_count)
+
+
+def capped_by(field: Field, options: Options, targets: Targets) -> tuple[str, ...]:
+    """Which of max_count and max_nodes keeps a plan that is slower than asked from taking more accelerators."""
+    if options.count is not None or not len(field):
+        return ()
+    per_node, replicas = field.cards.per_node[field.card], field.replicas
+    cards = np.array([way.split.cards for way in field.ways], dtype=np.int64)[field.way]
+    late = field.fits & (shortfall(field, replace(targets, usual_hours=None)) > 1)
+    next_machine = (cards // per_node + 1) * per_node
+    more = np.where(cards < per_node, cards + cards // replicas, next_machine)
+    found = {"max_count": more > options.max_count, "max_nodes": -(-more // per_node) > options.max_nodes}
+    return tuple(key for key, mask in found.items() if (late & mask).any())
+
+
+def shortfall(field: Field, targets: Targets) -> NDArray[np.float64]:
+    """How many times too slow each plan is for the load or the time to train; 0 where that is not known."""
+    short = np.zeros(len(field))
+    figures = field.speeds.figures
+    with np.errstate(all="ignore"):
+        for name, wanted in (("requests_per_s", targets.requests_per_s), ("frames_per_s", targets.frames_per_s)):
+            if wanted is not None and name in figures:
+                short = np.fmax(short, wanted / figures[name])
+        hours = targets.train_hours or targets.usual_hours
+        if hours is not None and "train_hours" in figures:
+            short = np.fmax(short, figures["train_hours"] / hours)
+    return np.where(np.isfinite(short), short, 0.0)
 
 
 def _whole_machines(cards: int, per_node: int) -> int:

@@ -116,6 +116,7 @@ def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
         "format": plan.format,
         "kv_format": plan.kv_format,
         "method": plan.method,
+        "batch_size": plan.batch_size,
         "techniques": list(plan.techniques),
         "parallelism": _plain(plan.parallelism),
         "memory": _plain(plan.memory),

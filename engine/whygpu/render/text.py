@@ -14,7 +14,7 @@ from whygpu.render.style import Style, plain_markdown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from whygpu.advice import Advice, Comparison, Cost, Plan, Rejection
+    from whygpu.advice import Advice, Assumed, Comparison, Cost, Plan, Rejection
     from whygpu.knowledge import Claim, NameSpec, Profile
     from whygpu.trace import Fact, Outcome, Step
 
@@ -137,6 +137,8 @@ class TextRenderer:
             yield "Lifting any one of these would bring a plan back:"
             for item in advice.infeasible.relaxations:
                 yield from self._wrap(f"{item.constraint}: {item.text} -> {item.plan}", "    ", "  - ")
+        for limit in advice.infeasible.assumed_limits:
+            yield from self._wrap(limit_text(limit), "  ", "")
 
     def _memory(self, advice: Advice) -> Iterator[str]:
         plans = advice.plans[:3]
@@ -301,6 +303,11 @@ class TextRenderer:
         )
 
 
+def limit_text(limit: Assumed) -> str:
+    """That a limit was assumed and not given, and is in the way."""
+    return f"Nobody set {limit.answer}: {limit.value:g} was assumed, and more would do it sooner. Answer a higher one."
+
+
 def _speeds(plan: Plan) -> Iterator[tuple[str, str, str]]:
     """The speeds worth telling: for what gives no tokens the time of one answer, and one rate instead of three."""
     known = [item for item in _SPEEDS if plan.speed.get(item[0])]
@@ -338,6 +345,8 @@ def _spread(plan: Plan) -> str:
         parts.append(parallel.sharding.upper())
     if plan.nodes > 1:
         parts.append(f"{plan.nodes} machines")
+    if plan.batch_size is not None:
+        parts.append(f"{plan.batch_size} {'sample' if plan.batch_size == 1 else 'samples'} each a step")
     return f" ({', '.join(parts)})" if parts else ""
 
 

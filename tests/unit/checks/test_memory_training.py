@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from tests.unit.checks.conftest import Facts
 
@@ -161,3 +164,19 @@ def test_gradients_outlive_a_micro_batch_when_they_accumulate(facts: Facts) -> N
     assert once.reused < 0
     assert more.reused == 0
     assert more.total == pytest.approx(once.total - once.reused)
+
+
+def test_sharded_gradients_stay_sharded_while_they_accumulate(facts: Facts) -> None:
+    """PyTorch reduces and scatters the gradients of every micro-batch (pull request 126166); LitGPT asks it not to."""
+    shape, split = facts.shape("llama-3.1-70b"), Split(data=64, sharding="fsdp")
+    setup = Setup(facts.formats["bf16"], phase="training", batch_size=2)
+    changes: list[dict[str, Any]] = [
+        {"gradient_accumulation": 1},
+        {"gradient_accumulation": 8},
+        {"gradient_accumulation": 8, "runtime": "litgpt"},
+    ]
+    once, more, litgpt = (
+        memory.estimate(shape, replace(setup, **changed), split, facts.coefficients).gradients for changed in changes
+    )
+    assert more == once
+    assert litgpt == pytest.approx(64 * once)
