@@ -24,7 +24,8 @@ from whygpu.knowledge import Conclude, Consider, Verdict
 from whygpu.language import values as v
 from whygpu.models import shape_of
 from whygpu.plans.columns import Costs, comparable, costs_of, fill
-from whygpu.plans.enumerate import Field, Options, Planner, Targets
+from whygpu.plans.enumerate import Planner
+from whygpu.plans.field import Field, Options, Targets
 from whygpu.plans.owned import plans_with_owned
 from whygpu.plans.owning import OWN_DEPLOYMENTS, terms_of
 from whygpu.plans.price import PriceList, price_list, spot_list

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whygpu.checks.memory import Size
     from whygpu.checks.reckoning import Reckoning
     from whygpu.consult import Consultation
-    from whygpu.plans.enumerate import Candidate
+    from whygpu.plans.field import Candidate
 
 _FILLING = ("vllm", "sglang", "tensorrt-llm")
 """Runtimes that take a share of the card when they start, and give what is left over to the cache."""

@@ -39,7 +39,7 @@ from whygpu.explain.costs import CostSheet
 from whygpu.explain.record import Recorder
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
 from whygpu.phases import LIFE_KEYS
-from whygpu.plans.enumerate import capped_by
+from whygpu.plans.growth import capped_by
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from whygpu.checks.reckoning import Range, Reckoning
     from whygpu.consult import Consultation
     from whygpu.knowledge import Profile
-    from whygpu.plans.enumerate import Field
+    from whygpu.plans.field import Field
     from whygpu.trace import Trace
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whygpu.checks.coefficients import Coefficient
     from whygpu.consult import Consultation
     from whygpu.plans.columns import Costs
-    from whygpu.plans.enumerate import Candidate, Field
+    from whygpu.plans.field import Candidate, Field
     from whygpu.plans.owning import Owning, Terms
 
 _RATES = ("tokens_per_s", "train_tokens_per_s")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.checks.setup import Setup, Split
-    from whygpu.plans.enumerate import Field, Options, Search, Way
+    from whygpu.plans.field import Field, Options, Way
+    from whygpu.plans.search import Search
 
 
 def filled(

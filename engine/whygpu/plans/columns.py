@@ -13,7 +13,7 @@ from whygpu.chain.environment import plain
 from whygpu.checks import money
 from whygpu.checks.speed import FIGURES
 from whygpu.language import values as v
-from whygpu.plans.enumerate import cards_of
+from whygpu.plans.field import cards_of
 from whygpu.plans.owning import owning_of
 from whygpu.plans.price import fresh_days
 from whygpu.quantity import GIB
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whygpu.chain.environment import PlanEnvironment
     from whygpu.checks.setup import Setup
     from whygpu.knowledge import Knowledge, NameSpec
-    from whygpu.plans.enumerate import Field, Way
+    from whygpu.plans.field import Field, Way
     from whygpu.plans.owning import Owning, Terms
     from whygpu.plans.price import Price, PriceList
     from whygpu.plans.work import Work

@@ -9,7 +9,8 @@ import numpy as np
 
 from whygpu.checks.setup import Split
 from whygpu.checks.shape import TOKEN_KINDS
-from whygpu.plans.enumerate import SHARDS, Field, Options, Search, Targets, cards_of, on_cards
+from whygpu.plans.field import Field, Options, Targets, cards_of
+from whygpu.plans.search import SHARDS, Search, on_cards
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.plans.enumerate import STEPS, cards_of, enumerate_plans, field_of
+from whygpu.plans.enumerate import enumerate_plans
+from whygpu.plans.field import cards_of, field_of
+from whygpu.plans.search import STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.chain.engines import Mask
-    from whygpu.plans.enumerate import Field, Options, Targets, Way
+    from whygpu.plans.field import Field, Options, Targets, Way
     from whygpu.plans.work import Work
 
 

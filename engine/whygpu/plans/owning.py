@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whygpu.catalogue import Purchase
     from whygpu.checks.coefficients import Coefficient
     from whygpu.knowledge import Knowledge
-    from whygpu.plans.enumerate import Field
+    from whygpu.plans.field import Field
 
 OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
 """Where hardware stands that is bought: nobody rents it by the hour."""

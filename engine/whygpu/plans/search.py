@@ -1,0 +1,182 @@
+"""The smallest spread that holds the work, for each way of running it and all accelerators at once.
+
+Memory does not depend on the card, so each way of running is sized once for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.checks.setup import Setup, Split
+from whygpu.checks.shape import TOKEN_KINDS
+from whygpu.plans.field import Cards, Field, Options, Way, field_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from whygpu.chain.engines import Mask
+    from whygpu.checks.memory import MemoryEstimate
+    from whygpu.plans.work import Work
+
+SHARDS = (1, 2, 4, 8)
+"""Tensor-parallel widths tried: powers of two, as serving stacks need."""
+STAGES = (1, 2, 4)
+"""Pipeline depths tried beyond one machine."""
+STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+"""Numbers of accelerators tried."""
+
+
+def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[tuple[Setup, Mask]]:
+    """The setup as the cards run it: where one lacks the format, what it runs instead (FP16 for BF16 on a T4)."""
+    formats = work.knowledge.catalogue.formats
+    wanted = setup.format
+    lacking = np.zeros_like(allowed)
+    if wanted.needs in cards.rates and wanted.instead in formats:
+        lacking = cards.rates[wanted.needs] == 0
+    yield setup, allowed & ~lacking
+    if (allowed & lacking).any():
+        precision = setup.training_precision.replace(wanted.id, wanted.instead)
+        yield replace(setup, format=formats[wanted.instead], training_precision=precision), allowed & lacking
+
+
+class Search:
+    """The smallest spread of each way of running that holds the work, for all cards at once."""
+
+    def __init__(self, work: Work, cards: Cards, options: Options) -> None:
+        self._work, self.cards, self._options = work, cards, options
+        few = 1 if options.count is not None or work.setup.trains else options.replicas
+        self._splits = tuple(sorted(self._spreads(), key=lambda split: split.data < few))
+        self._few = few
+        self.ways: list[Way] = []
+        self._setups: dict[Setup, Setup] = {}
+        self._known: dict[int, tuple[Setup, Setup]] = {}
+        self._number: dict[tuple[int, Split], int] = {}
+        self._sized: dict[tuple[int, int, int, int, str], MemoryEstimate] = {}
+        self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Mask]] = []
+
+    def way(self, setup: Setup, split: Split) -> int:
+        """The number of a way of running; sized when it is new."""
+        setup = self._one(setup)
+        key = (id(setup), split)
+        number = self._number.get(key)
+        if number is None:
+            number = self._number[key] = len(self.ways)
+            self.ways.append(Way(setup, split, self._memory(setup, split)))
+        return number
+
+    def _one(self, setup: Setup) -> Setup:
+        """One object for all equal setups: to look them up by identity is cheaper than by two dozen fields."""
+        known = self._known.get(id(setup))
+        if known is None:
+            known = self._known[id(setup)] = setup, self._setups.setdefault(setup, setup)  # both live as long as ids do
+        return known[1]
+
+    def _memory(self, setup: Setup, split: Split) -> MemoryEstimate:
+        """Memory of a spread; replicas matter only by the requests that each holds."""
+        if setup.trains:
+            return self._work.memory(setup, split)
+        key = (id(setup), split.tensor, split.pipeline, setup.requests_per_replica(split.data), split.sharding)
+        found = self._sized.get(key)
+        if found is None:
+            found = self._sized[key] = self._work.memory(setup, split)
+        return found
+
+    def run(self, setup: Setup, members: Mask) -> None:
+        """Find the smallest spread for each member; where none holds it, the one that needs least.
+
+        Of the ways to run on as many cards the first that holds even the high end is taken, before one that holds only
+        the likely need: recomputing activations costs less than running out of memory. Where the smallest spread holds
+        only that, the smallest that holds the high end is found as well: whether room is worth the price is for rules.
+        """
+        if not members.any():
+            return
+        setup = self._one(setup)
+        ways = [replace(setup, gradient_checkpointing=kind) for kind in self._checkpointing(setup)] or [setup]
+        usable, per_node = self.cards.usable_bytes, self.cards.per_node
+        best = np.full(len(usable), -1, dtype=np.int64)
+        least = np.full(len(usable), np.inf)
+        roomier = np.full(len(usable), -1, dtype=np.int64)
+        held, settled = np.zeros_like(members), np.zeros_like(members)
+        floors: dict[tuple[int, int], float] = {}
+        tried: set[tuple[int, int, int, bool]] = set()
+        for split in self._splits:
+            if not setup.trains:
+                enough = split.data >= self._few
+                load = (split.tensor, split.pipeline, setup.requests_per_replica(split.data), enough)
+                if load in tried:
+                    continue  # more replicas of one request each need no less than those before
+                tried.add(load)
+            most = per_node * self._options.max_nodes
+            done = settled if setup.trains or split.data >= self._few else held  # too few replicas: a last resort
+            group = members & ~done & (split.tensor <= per_node) & (split.cards <= most)
+            if not group.any():
+                continue
+            if not setup.trains and split.data > 1:
+                shard = (split.tensor, split.pipeline)
+                if shard not in floors:
+                    floors[shard] = self._floor(setup, split)
+                if not (group & ((floors[shard] <= usable) | (best < 0))).any():
+                    continue  # not even one request would fit, however many replicas there are
+            tight = held.copy()
+            for sharding in self._shardings(setup, split):
+                sharded = split if sharding == "none" else replace(split, sharding=sharding)
+                for way in ways:
+                    number = self.way(way, sharded)
+                    memory = self.ways[number].memory
+                    fits, roomy = group & (memory.total <= usable), group & (memory.high <= usable)
+                    take = ~tight & (roomy | (group & ~held & (fits | (memory.total < least))))
+                    best[take] = number
+                    least[take] = memory.total
+                    roomier[tight & roomy] = number
+                    held |= fits
+                    settled |= roomy
+                    group = group & ~roomy
+        for found in (best, roomier):
+            rows = np.flatnonzero(members & (found >= 0))
+            self._found.append((rows, found[rows], held[rows]))
+
+    def _floor(self, setup: Setup, split: Split) -> float:
+        """What one request at a time would need of a card, spread over shards so: replicas cannot get below it."""
+        return self._memory(setup, replace(split, data=max(setup.concurrency, 1))).total
+
+    def _shardings(self, setup: Setup, split: Split) -> tuple[str, ...]:
+        if not setup.trains or split.data == 1:
+            return ("none",)
+        found = self._options.shardings or ("none",)
+        if self._options.count is not None:
+            return found
+        return tuple(sharding for sharding in found if sharding != "none")  # whole copies need no less than one did
+
+    def _checkpointing(self, setup: Setup) -> tuple[str, ...]:
+        return self._options.checkpointing if setup.trains else ()
+
+    def _spreads(self) -> Iterator[Split]:
+        """Ways to spread over ever more cards; of those with as many, replicas before shards before stages."""
+        asked = self._options.count
+        shape, trains = self._work.shape, self._work.setup.trains
+        shardable = shape.kind in TOKEN_KINDS and not trains
+        for cards in [asked] if asked else [step for step in STEPS if step <= self._options.max_count]:
+            for tensor in SHARDS if shardable else (1,):
+                if cards % tensor or (shape.heads and shape.heads % tensor):
+                    continue
+                deep = shardable and tensor == SHARDS[-1]  # stages only beyond the widest shard
+                for stages in STAGES if deep else (1,):
+                    if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
+                        yield Split(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
+
+    def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
+        """The cards and the ways of all plans found, and whether they fit."""
+        rows = [row for row, _, _ in self._found]
+        none = np.zeros(0, dtype=np.int64)
+        card = np.concatenate(rows) if rows else none
+        way = np.concatenate([ways for _, ways, _ in self._found]) if rows else none
+        return card, way, np.concatenate([fits for _, _, fits in self._found]) if rows else np.zeros(0, dtype=np.bool_)
+
+    def timed(self, card: NDArray[np.int64], way: NDArray[np.int64], fits: Mask) -> Field:
+        """The plans with their speeds."""
+        return field_of(self._work, tuple(self.ways), card, way, fits, np.zeros(len(card), dtype=np.bool_))
