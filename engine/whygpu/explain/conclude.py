@@ -299,7 +299,8 @@ class Conclusion:
             rules = tuple(rule for rule, mask in masks.items() if mask[index])
             miss = self._miss(rules, index)
             nearest[rules] = min(nearest.get(rules, (miss, math.inf, index)), (miss, float(cost[index]), index))
-        for rules, (_, _, index) in nearest.items():
+        # first those of which it can be said by how much
+        for rules, (_, _, index) in sorted(nearest.items(), key=lambda item: item[1][0] == 0):
             text = " ".join(reason.text for reason in self._reasons(index))
             yield Relaxation(" and ".join(rules), text, self._ids[index])
 
