@@ -331,12 +331,8 @@ class _Run:
         self._result.unverified = np.zeros(size, dtype=np.bool_)
 
     def _costs(self, found: Field, work: Work) -> Costs:
-        def number(key: str) -> float | None:
-            value = self._answered(key)
-            return value if isinstance(value, float) else None
-
         deployment = str(self._answered("deployment") or "")
-        months, electricity = number("service_months"), number("electricity_usd_per_kwh")
+        months, electricity = self._number("service_months"), self._number("electricity_usd_per_kwh")
         terms = terms_of(self._knowledge, deployment, months, electricity)
         answers = self._result.answers
         self._result.prices = prices = price_list(self._knowledge, answers, self._today)
@@ -346,6 +342,10 @@ class _Run:
     def _answered(self, key: str) -> float | bool | str | None:
         spec = self._knowledge.name_by_answer.get(key)
         return None if spec is None else plain(self._session.value(spec.name))
+
+    def _number(self, key: str) -> float | None:
+        value = self._answered(key)
+        return value if isinstance(value, float) else None
 
     def _considered(self, what: str) -> tuple[str, ...]:
         found = (
@@ -364,15 +364,15 @@ class _Run:
         work = self._result.work
         formats = choose("format", "format") or ((work.setup.format.id,) if work is not None else ())
         checkpointing = self._answered("gradient_checkpointing")
-        count, most, nodes = (self._answered(key) for key in ("count", "max_count", "max_nodes"))
+        count, most, nodes = (self._number(key) for key in ("count", "max_count", "max_nodes"))
         return Options(
             formats=formats,
             methods=choose("method", "method"),
             shardings=choose("sharding", "sharding"),
             checkpointing=("off", "selective", "full") if checkpointing in (None, "auto") else (str(checkpointing),),
-            count=int(count) if isinstance(count, float) else None,
-            max_count=int(most) if isinstance(most, float) else 8,
-            max_nodes=int(nodes) if isinstance(nodes, float) else 1,
+            count=None if count is None else int(count),
+            max_count=8 if most is None else int(most),
+            max_nodes=1 if nodes is None else int(nodes),
             replicas=int(self._usual(LEAST_REPLICAS) or 1),
             samples=self._samples(),
             owned=self._owned(),
@@ -394,18 +394,14 @@ class _Run:
         return tuple(item for item in owned if left[item[0]] and self._result.answers.allows_own)
 
     def _targets(self) -> Targets:
-        def number(key: str) -> float | None:
-            value = self._answered(key)
-            return value if isinstance(value, float) else None
-
-        frames = number("frames_per_second")
-        streams = number("streams") or 1.0
+        frames = self._number("frames_per_second")
+        streams = self._number("streams") or 1.0
         return Targets(
-            requests_per_s=number("requests_per_second"),
+            requests_per_s=self._number("requests_per_second"),
             frames_per_s=None if frames is None else frames * streams,
-            ttft_ms=number("latency_ms"),
-            token_ms=number("token_latency_ms"),
-            train_hours=number("deadline_hours"),
+            ttft_ms=self._number("latency_ms"),
+            token_ms=self._number("token_latency_ms"),
+            train_hours=self._number("deadline_hours"),
             usual_hours=self._usual(USUAL_HOURS),
         )
 

@@ -49,7 +49,6 @@ class SessionEnvironment:
         self._checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]] = {}
         self._facts: dict[str, v.Value] = {}
         self._checked: dict[tuple[float | bool | str | None, ...], v.Value] = {}
-        self._asked: set[str] = set()
         self.evaluator = Evaluator(self)
 
     def provide(self, checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]]) -> None:
@@ -59,15 +58,12 @@ class SessionEnvironment:
         self.evaluator.forget()
 
     def set(self, name: str, value: v.Value) -> None:
-        """Give a name its value; where it was asked for before, what was found may have rested on not knowing it."""
+        """Give a name its value; what was found before may have rested on not knowing it."""
         self._facts[name] = value
-        if name in self._asked:
-            self._asked.clear()
-            self.evaluator.forget()
+        self.evaluator.renew(name)
 
     def value(self, name: str) -> v.Value:
         """The name's value; unknown where nothing has set it."""
-        self._asked.add(name)
         found = self._facts.get(name)
         if found is None:
             derived = self._knowledge.values.get(name)
@@ -97,16 +93,13 @@ class PlanEnvironment:
         self._session = session
         self._columns: dict[str, v.Value] = {}
         self._suppliers: dict[str, Callable[[], v.Value]] = {}
-        self._asked: set[str] = set()
         self.size = size
         self.evaluator = Evaluator(self)
 
     def set(self, name: str, value: v.Value) -> None:
         """Give a name its column (or one value for all plans), and forget what may rest on not knowing it."""
         self._columns[name] = value
-        if name in self._asked:
-            self._asked.clear()
-            self.evaluator.forget()
+        self.evaluator.renew(name)
 
     def supply(self, name: str, column: Callable[[], v.Value]) -> None:
         """Give a name a column that is made when it is first asked for."""
@@ -114,7 +107,6 @@ class PlanEnvironment:
 
     def value(self, name: str) -> v.Value:
         """The name's column; unknown where nothing has set it."""
-        self._asked.add(name)
         found = self._columns.get(name)
         if found is None and name in self._suppliers:
             found = self._columns[name] = self._suppliers[name]()

@@ -24,17 +24,23 @@ class Environment(Protocol):
 class Evaluator:
     """Evaluates expressions in one environment and remembers what it found until it is told to forget."""
 
-    __slots__ = ("_environment", "_found")
+    __slots__ = ("_asked", "_environment", "_found")
 
     def __init__(self, environment: Environment) -> None:
         """Start with nothing remembered."""
         self._environment = environment
         self._found: dict[Expression, v.Value] = {}
+        self._asked: set[str] = set()
 
     def forget(self) -> None:
-        """Forget what was found: a name has another value now."""
-        if self._found:
-            self._found = {}
+        """Forget all that was found."""
+        self._found.clear()
+        self._asked.clear()
+
+    def renew(self, name: str) -> None:
+        """The name has another value now: forget what was found, unless it cannot rest on the name."""
+        if name in self._asked:
+            self.forget()
 
     def truth(self, node: Expression) -> v.Truth:
         """Three-valued truth of a type-checked condition."""
@@ -67,6 +73,7 @@ class Evaluator:
             case Constant(value=word):
                 return v.Word(word)
             case Name(name=name):
+                self._asked.add(name)
                 return self._environment.value(name)
             case Compare(op=op, left=left, right=right):
                 return self._compare(op, self.value(left), self.value(right))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.chain.durable import DurableEngine
+from whygpu.chain.durable import SET_GROUPS, DurableEngine
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
 from whygpu.chain.strata import Strata, Stratum
 from whygpu.errors import EngineUnavailableError, Problem
@@ -63,7 +63,7 @@ def _given(knowledge: Knowledge, given: Mapping[str, float | bool | str]) -> tup
     return session, plans
 
 
-_MOST_STRATA = 250  # a rule's alternatives are split further, and an engine takes 500 groups of them
+_MOST_STRATA = SET_GROUPS // 2  # each is a group or more: a rule's alternatives may be split further
 
 
 class _Durable:

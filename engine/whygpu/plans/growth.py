@@ -50,7 +50,7 @@ class Growth:
         """The same plans on more accelerators."""
         for _ in range(_ROUNDS):
             late, short = self._lateness(field), shortfall(field, self._targets)
-            changed = np.where(late > 1, self._sooner(field, late), field.way)
+            changed = self._sooner(field, late)
             for index in np.flatnonzero(field.fits & (late <= 1) & (short > 1)):
                 grown = self._more(field, int(index), float(short[index]))
                 if grown is not None:

@@ -49,9 +49,8 @@ class Search:
 
     def __init__(self, work: Work, cards: Cards, options: Options) -> None:
         self._work, self.cards, self._options = work, cards, options
-        few = 1 if options.count is not None or work.setup.trains else options.replicas
-        self._splits = tuple(sorted(self._spreads(), key=lambda split: split.data < few))
-        self._few = few
+        self._few = 1 if options.count is not None or work.setup.trains else options.replicas
+        self._splits = tuple(sorted(self._spreads(), key=lambda split: split.data < self._few))
         self.ways: list[Way] = []
         self._setups: dict[Setup, Setup] = {}
         self._known: dict[int, tuple[Setup, Setup]] = {}
@@ -96,7 +95,8 @@ class Search:
         if not members.any():
             return
         setup = self._one(setup)
-        ways = [replace(setup, gradient_checkpointing=kind) for kind in self._checkpointing(setup)] or [setup]
+        kinds = self._options.checkpointing if setup.trains else (setup.gradient_checkpointing,)
+        ways = [replace(setup, gradient_checkpointing=kind) for kind in kinds]
         usable, per_node = self.cards.usable_bytes, self.cards.per_node
         best = np.full(len(usable), -1, dtype=np.int64)
         least = np.full(len(usable), np.inf)
@@ -105,14 +105,14 @@ class Search:
         floors: dict[tuple[int, int], float] = {}
         tried: set[tuple[int, int, int, bool]] = set()
         for split in self._splits:
+            enough = split.data >= self._few
             if not setup.trains:
-                enough = split.data >= self._few
                 load = (split.tensor, split.pipeline, setup.requests_per_replica(split.data), enough)
                 if load in tried:
                     continue  # more replicas of one request each need no less than those before
                 tried.add(load)
             most = per_node * self._options.max_nodes
-            done = settled if setup.trains or split.data >= self._few else held  # too few replicas: a last resort
+            done = settled if enough else held  # too few replicas are a last resort
             group = members & ~done & (split.tensor <= per_node) & (split.cards <= most)
             if not group.any():
                 continue
@@ -151,9 +151,6 @@ class Search:
         if self._options.count is not None:
             return found
         return tuple(sharding for sharding in found if sharding != "none")  # whole copies need no less than one did
-
-    def _checkpointing(self, setup: Setup) -> tuple[str, ...]:
-        return self._options.checkpointing if setup.trains else ()
 
     def _spreads(self) -> Iterator[Split]:
         """Ways to spread over ever more cards; of those with as many, replicas before shards before stages."""
