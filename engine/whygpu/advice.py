@@ -142,6 +142,24 @@ class PlanVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Factor:
+    """What one criterion multiplies a plan's money by, and the rules that say so (none for speed and power)."""
+
+    criterion: str
+    worth: float
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a plan counts as: its money, with what having the machines costs, times all factors."""
+
+    value: float
+    unit: str
+    factors: tuple[Factor, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """One way to run the work."""
 
@@ -162,6 +180,8 @@ class Plan:
     verdicts: tuple[PlanVerdict, ...]
     rank: int | None
     unverified: bool
+    counted: Counted | None
+    """None where it is out, or no price is known."""
     index: int
     """Its row in the consultation."""
     batch_size: int | None = None
@@ -169,7 +189,9 @@ class Plan:
     owned: bool = False
     """It runs on what is there already."""
     behind: str | None = None
-    """What the recommendation has over it; None for the recommendation itself and its equals."""
+    """What it counts as against the recommendation and the price at which it would win; None for the recommendation
+    and its equals.
+    """
     variants: tuple[Plan, ...] = ()
 
     @property

@@ -23,34 +23,30 @@ from whygpu.errors import AnswerError, Place, Problem
 from whygpu.knowledge import Conclude, Consider, Verdict
 from whygpu.language import values as v
 from whygpu.models import shape_of
-from whygpu.plans.columns import Costs, comparable, costs_of, fill
+from whygpu.plans.columns import Costs, comparable, costs_of, fill, money_of, watts_of
+from whygpu.plans.counting import count
 from whygpu.plans.enumerate import Planner
 from whygpu.plans.field import Field, Options, Targets
 from whygpu.plans.owned import plans_with_owned
 from whygpu.plans.owning import OWN_DEPLOYMENTS, terms_of
 from whygpu.plans.price import PriceList, price_list, spot_list
-from whygpu.plans.rank import Figure, Priority, Ranking, Standing, rank, standing
+from whygpu.plans.rank import Ranking, rank
+from whygpu.plans.tally import VerdictTally, tally
 from whygpu.plans.work import Work, format_checks, model_facts, setup_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from numpy.typing import NDArray
+
     from whygpu.chain.engines import Chain, Mask
     from whygpu.chain.strata import Stratum
     from whygpu.checks.shape import ModelShape
-    from whygpu.knowledge import Assumption, DerivedValue, Knowledge, Question, Rule, Template
+    from whygpu.knowledge import Assumption, DerivedValue, Grade, Knowledge, Question, Rule, Template
     from whygpu.language.tree import Expression
 
 # What could turn a name into a link, an image or code where texts are rendered as Markdown
 _MARKUP = re.compile(r"([\\`*\[\]<>!|])")
-_LATENCIES = {"token_ms": "ms", "ttft_ms": "ms"}
-_THROUGHPUTS = {
-    "train_tokens_per_s": "tokens/s",
-    "tokens_per_s": "tokens/s",
-    "frames_per_s": "frames/s",
-    "samples_per_s": "samples/s",
-    "requests_per_s": "requests/s",
-}
 
 
 PHASE_OF_LIFE = "workload.life"
@@ -108,7 +104,7 @@ class Consultation:
     costs: Costs | None = None
     alive: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     unverified: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
-    standing: Standing | None = None
+    tally: VerdictTally | None = None
     ranking: Ranking | None = None
     doubts: tuple[str, ...] = ()
     """What intake was not sure of in the model."""
@@ -501,32 +497,39 @@ class _Run:
 
     def _rank(self) -> None:
         result = self._result
-        costs, field_ = result.costs, result.field_
-        if costs is None or field_ is None:
+        costs, field_, work = result.costs, result.field_, result.work
+        if costs is None or field_ is None or work is None:
             return
+        preferences = self._knowledge.preferences
         verdicts = [
             (effect, mask)
             for rule_id, mask in result.fired_plans.items()
             for effect in self._knowledge.rule_by_id[rule_id].effects
             if isinstance(effect, Verdict)
         ]
-        result.standing = standing(verdicts, len(result.alive))
-        objective = Figure(costs.objective, costs.unit)
-        result.ranking = rank(
-            result.alive, result.unverified, result.standing, objective, self._priority(field_, costs)
+        result.tally = tally(verdicts, len(result.alive), preferences.worth, self._figure)
+        money = money_of(costs, field_, work.setup, preferences.handling_usd_per_hour)
+        priority = self._answered("priority")
+        limits = {key: value for key, value in result.answers.values.items() if isinstance(value, float)}
+        counted = count(
+            money,
+            result.tally,
+            field_.speeds.figures,
+            watts_of(field_),
+            result.alive,
+            preferences,
+            priority if isinstance(priority, str) else None,
+            limits,
         )
+        result.ranking = rank(result.alive, result.unverified, counted, preferences.tied_within)
 
-    def _priority(self, field_: Field, costs: Costs) -> Priority | None:
-        criterion = self._answered("priority")
-        if not isinstance(criterion, str):
-            return None
-        if criterion == "cost":
-            return Priority(criterion, Figure(costs.objective, costs.unit), True)
-        names = {"latency": _LATENCIES, "throughput": _THROUGHPUTS}.get(criterion, {})
-        figures = field_.speeds.figures
-        name = next((key for key in names if key in figures), None)
-        figure = None if name is None else Figure(figures[name], names[name])
-        return Priority(criterion, figure, criterion == "latency")
+    def _figure(self, grade: Grade) -> NDArray[np.float64]:
+        """What a graded verdict grows with, for every plan; NaN where it is not known."""
+        plans = self._result.plans
+        found = None if plans is None else plans.evaluator.value(grade.expression)
+        if plans is None or not isinstance(found, v.Number):
+            return np.array(np.nan)
+        return np.broadcast_to(np.where(found.low == found.high, found.low, np.nan), (plans.size,))
 
 
 def _column_of(kind: str, said: dict[float | bool | str, Mask], size: int) -> v.Value:

@@ -8,6 +8,8 @@ from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from whygpu.preferences import Preferences
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -214,12 +216,23 @@ class Require:
 
 
 @dataclass(frozen=True, slots=True)
+class Grade:
+    """What a verdict grows with: nothing at ``start``, all of its strength from ``full`` on (by ratio, either way)."""
+
+    text: str
+    expression: Expression
+    start: float
+    full: float
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """A soft verdict on a plan: for (prefer) or against (avoid), by one criterion."""
+    """A soft verdict on a plan: for (prefer) or against (avoid), by one criterion; graded where it grows."""
 
     favourable: bool
     criterion: str
     strength: Strength
+    grade: Grade | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +404,8 @@ class Knowledge:
     """Who names which source; empty where cases were not read either."""
     profiles: Mapping[str, Profile] = field(default_factory=lambda: MappingProxyType({}))
     """What each phase is like, by phase."""
+    preferences: Preferences = field(default_factory=Preferences)
+    """What verdicts, speed and priorities are worth."""
 
     @cached_property
     def rule_by_id(self) -> Mapping[str, Rule]:

@@ -16,6 +16,8 @@ from whygpu.advice import (
     Assumed,
     Comparison,
     Conflict,
+    Counted,
+    Factor,
     Infeasible,
     Item,
     Memory,
@@ -207,6 +209,7 @@ class Conclusion:
             verdicts=tuple(self._verdicts(index)),
             rank=rank,
             unverified=bool(self._c.unverified[index]),
+            counted=self._counted(index),
             index=index,
             owned=bool(self._c.field_.owned[index]),
             variants=variants,
@@ -219,6 +222,22 @@ class Conclusion:
     def _speed(self, index: int) -> dict[str, Range | None]:
         field_ = self._c.field_
         return field_.speeds.ranges(index) if field_ else dict.fromkeys(FIGURES)
+
+    def _counted(self, index: int) -> Counted | None:
+        """What one plan counts as; None where it is out, or no price is known."""
+        ranking = self._c.ranking
+        if ranking is None or not self._c.alive[index] or not math.isfinite(ranking.counted.values[index]):
+            return None
+        rules = {
+            criterion: tuple(rule for item in self._verdicts(index) if item.criterion == criterion for rule in item.rules)
+            for criterion in ranking.counted.factors
+        }
+        factors = (
+            Factor(criterion, float(column[index]), rules[criterion])
+            for criterion, column in ranking.counted.factors.items()
+            if rules[criterion] or abs(column[index] - 1) > _NEUTRAL
+        )
+        return Counted(float(ranking.counted.values[index]), ranking.counted.money.unit, tuple(factors))
 
     def _verdicts(self, index: int) -> Iterator[PlanVerdict]:
         found: dict[tuple[str, bool], tuple[int, list[Rule]]] = {}
@@ -414,11 +433,11 @@ class Conclusion:
 
     def conflicts(self) -> tuple[Conflict, ...]:
         """Equal and opposite verdicts on the plans shown."""
-        standing = self._c.standing
+        tally = self._c.tally
         found: list[Conflict] = []
         for index in [rows[0] for rows in self._groups[:_TRACED]]:
-            for criterion in standing.favour if standing else ():
-                if standing is not None and standing.conflict(criterion)[index]:
+            for criterion in tally.favour if tally else ():
+                if tally is not None and tally.conflict(criterion)[index]:
                     sides = {
                         item.favourable: item.rules for item in self._verdicts(index) if item.criterion == criterion
                     }
@@ -450,6 +469,8 @@ class Conclusion:
         return {rule.id: used_names([rule.condition], self._knowledge.values) for rule in self._knowledge.rules}
 
 
+_NEUTRAL = 0.005
+"""A factor this near to 1 without a rule says nothing."""
 _TRACED = 12
 """Plans whose steps the trace holds in full; the others hold what rejected them."""
 

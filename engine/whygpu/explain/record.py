@@ -242,14 +242,11 @@ class Recorder:
         ranking, costs = self._c.ranking, self._c.costs
         if ranking is not None and costs is not None and self._c.alive[index]:
             position = ranking.order.index(index) + 1
-            figure = float(costs.objective[index])
-            terms = [
-                Term("net strong verdicts", float(ranking.strong[index]), ""),
-                Term("net normal verdicts", float(ranking.normal[index]), ""),
-                Term("net mild verdicts", float(ranking.mild[index]), ""),
-            ]
-            if np.isfinite(figure):
-                terms.append(Term("objective", figure, costs.unit))
+            counted = ranking.counted
+            unit, value = counted.money.unit, float(counted.values[index])
+            terms = [Term("money", float(counted.money.values[index]), unit)]
+            terms += [Term(name, float(column[index]), "times") for name, column in counted.factors.items()]
+            terms.append(Term("counted", value, unit))
             self._add(
                 Step(
                     content_id("s", "rank", plan),
@@ -258,8 +255,8 @@ class Recorder:
                     f"Plan {position} of {len(ranking.order)}",
                     "",
                     plan=plan,
-                    formula="verified, then priority, then net strong, net normal, objective within 10%, net mild",
-                    terms=tuple(terms),
+                    formula=" * ".join(("money", *counted.factors)),
+                    terms=tuple(item for item in terms if np.isfinite(item.value)),
                 )
             )
 

@@ -31,8 +31,8 @@ class Outcome:
     """Accelerators by rank, each with whether it shares the first."""
     left: frozenset[PlanKey]
     rejected: frozenset[PlanKey]
-    verdicts: frozenset[tuple[PlanKey, str, int, int]]
-    """For each plan left and criterion the strongest verdict for it and against it."""
+    verdicts: frozenset[tuple[PlanKey, str, float, float]]
+    """For each plan left and criterion what the verdicts for it and against it are worth."""
 
     @classmethod
     def of(cls, consultation: Consultation) -> Outcome:
@@ -82,11 +82,11 @@ def _keys(consultation: Consultation) -> Iterator[PlanKey]:
             )
 
 
-def _verdicts(consultation: Consultation, keys: list[PlanKey]) -> Iterator[tuple[PlanKey, str, int, int]]:
-    standing = consultation.standing
-    if standing is None:
+def _verdicts(consultation: Consultation, keys: list[PlanKey]) -> Iterator[tuple[PlanKey, str, float, float]]:
+    tally = consultation.tally
+    if tally is None:
         return
-    for criterion, favour in standing.favour.items():
-        against = standing.against[criterion]
-        for index in np.flatnonzero(consultation.alive & ((favour > 0) | (against > 0))).tolist():
-            yield keys[index], criterion, int(favour[index]), int(against[index])
+    for criterion, favour in tally.favour.items():
+        against = tally.against[criterion]
+        for index in np.flatnonzero(consultation.alive & ((favour > 1) | (against > 1))).tolist():
+            yield keys[index], criterion, round(float(favour[index]), 6), round(float(against[index]), 6)

@@ -15,6 +15,7 @@ from whygpu.knowledge import (
     Consider,
     Effect,
     Exclude,
+    Grade,
     Require,
     Verdict,
     Warn,
@@ -160,6 +161,7 @@ class EffectReader:
     def _verdict(self, word: str, node: Node) -> Iterator[Effect]:
         strength: str = "normal"
         where: Node = node
+        grade: Grade | None = None
         if isinstance(node, Scalar):
             words = node.text.split()
             criterion = words[0] if words else ""
@@ -172,6 +174,7 @@ class EffectReader:
             criterion = fields.text("criterion", required=True) or ""
             strength = fields.text("strength") or "normal"
             where = fields.node.items.get("strength", node)
+            grade = self._grade(fields)
             fields.done()
         if criterion not in CRITERIA:
             near = did_you_mean(criterion, CRITERIA) or f"one of {', '.join(CRITERIA)}"
@@ -180,7 +183,25 @@ class EffectReader:
             near = did_you_mean(strength, STRENGTHS) or f"one of {', '.join(STRENGTHS)}"
             self._add(where, "bad-choice", f"{self._what}: there is no strength '{strength}'", near)
         else:
-            yield Verdict(word == "prefer", criterion, next(known for known in STRENGTHS if known == strength))
+            yield Verdict(word == "prefer", criterion, next(known for known in STRENGTHS if known == strength), grade)
+
+    def _grade(self, fields: Fields) -> Grade | None:
+        """``over``, ``from`` and ``to``: the figure that the verdict grows with, and between which values."""
+        if not any(key in fields for key in ("over", "from", "to")):
+            return None
+        node = fields.get("over", required=True)
+        start, full = fields.number("from", required=True), fields.number("to", required=True)
+        if node is None or start is None or full is None:
+            return None
+        if not isinstance(node, Scalar):
+            self._add(node, "wrong-type", f"'over' of {fields.what} must be a figure, not {kind_of(node)}")
+            return None
+        expression = self._reading.expression(node, "number")
+        if start <= 0 or full <= 0 or start == full:
+            message = f"{fields.what} grows from {start:g} to {full:g}; they must be two different numbers above 0"
+            self._add(fields.node.items["to"], "out-of-range", message, "it counts nothing at 'from', all of it from 'to' on")
+            return None
+        return None if expression is None else Grade(" ".join(node.text.split()), expression, start, full)
 
     def _message(self, word: str, node: Node) -> Iterator[Effect]:
         kind = Advise if word == "advise" else Warn

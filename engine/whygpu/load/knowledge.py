@@ -20,6 +20,7 @@ from whygpu.load.facts import FactReader
 from whygpu.load.fields import Fields, kind_of, problem
 from whygpu.load.files import default_root, read_texts
 from whygpu.load.formulas import read_formulas
+from whygpu.load.preferences import read_preferences
 from whygpu.load.prices import read_offerings, read_providers, read_purchases
 from whygpu.load.profiles import read_profiles
 from whygpu.load.rules import read_rules
@@ -54,7 +55,7 @@ _LISTS = frozenset(
         "coefficients",
     }
 )
-_MAPPINGS = frozenset({"about", "documents", "names", "values"})
+_MAPPINGS = frozenset({"about", "documents", "names", "values", "ranking"})
 
 
 def load_texts(texts: ReadOnly[str, str], root: str, registry: Registry, *, cases: bool = True) -> Knowledge:
@@ -142,9 +143,11 @@ class _Assembly:
         formulas = read_formulas(self._nodes("formulas"), reading)
         questions = read_questions(self._nodes("questions"), reading)
         profiles = read_profiles(self._nodes("profiles"), reading)
+        preferences = read_preferences(self._mappings.get("ranking", []), reading)
         if problems:
             return None
-        problems += unsettled(tensions, {item.id for items in (rules, tables, formulas, questions) for item in items})
+        settlers = {item.id for items in (rules, tables, formulas, questions) for item in items}
+        problems += unsettled(tensions, {*settlers, "ranking"})
         problems += cross_check(vocabulary, values, rules, self._registry.provided)
         if cycles := value_cycles(values):  # values in a circle have no order
             problems += cycles
@@ -169,6 +172,7 @@ class _Assembly:
             formulas=tuple(formulas),
             tables=tuple(tables),
             profiles=MappingProxyType(profiles),
+            preferences=preferences,
         )
         if not self._cases:
             return knowledge

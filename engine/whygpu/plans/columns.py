@@ -13,6 +13,7 @@ from whygpu.chain.environment import plain
 from whygpu.checks import money
 from whygpu.checks.speed import FIGURES
 from whygpu.language import values as v
+from whygpu.plans.counting import Money
 from whygpu.plans.field import cards_of
 from whygpu.plans.owning import owning_of
 from whygpu.plans.price import fresh_days
@@ -205,6 +206,16 @@ def _objective(
         if name in figures:
             return total, money.per_million_usd(hourly, figures[name]), unit
     return total, hourly, "USD/hour"
+
+
+def money_of(costs: Costs, field: Field, setup: Setup, handling: float) -> Money:
+    """What the plans count from: their objective, with ``handling`` (USD for each machine and hour) added."""
+    machines = field.nodes * handling
+    if costs.unit == "W":
+        return Money(costs.objective, costs.unit, np.full(len(field), np.nan), machines)
+    _, values, unit = _objective(field, setup, costs.hourly + machines)
+    with np.errstate(all="ignore"):
+        return Money(values, unit, values / (costs.hourly + machines), machines)
 
 
 def comparable(costs: Costs, field: Field, alive: Mask) -> Costs:

@@ -141,6 +141,7 @@ def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
         "owned": plan.owned,
         "rank": plan.rank,
         "unverified": plan.unverified,
+        "counted": None if plan.counted is None else _plain(plan.counted),
         "behind": plan.behind,
     }
     if not variant:

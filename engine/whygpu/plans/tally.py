@@ -1,0 +1,73 @@
+"""The verdicts on every plan: by criterion what the strongest for and the strongest against are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from whygpu.chain.engines import Mask
+    from whygpu.knowledge import Grade, Verdict
+
+_CANCEL = 0.02
+"""Opposite worths within this share of each other count as equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictTally:
+    """By criterion, for every plan, what the strongest verdict for it and against it is worth; 1 where there is none."""
+
+    favour: Mapping[str, NDArray[np.float64]]
+    against: Mapping[str, NDArray[np.float64]]
+
+    def factor(self, criterion: str) -> NDArray[np.float64]:
+        """What the criterion multiplies the money by: a verdict against raises it, one for lowers it, opposites cancel."""
+        found: NDArray[np.float64] = self.against[criterion] / self.favour[criterion]
+        return found
+
+    def conflict(self, criterion: str) -> Mask:
+        """The plans whose strongest verdicts of the criterion cancel each other."""
+        favour, against = self.favour[criterion], self.against[criterion]
+        both: Mask = (favour > 1) & (against > 1) & (np.abs(np.log(favour / against)) <= _CANCEL)
+        return both
+
+
+def worth_of(verdict: Verdict, worth: float, reached: NDArray[np.float64] | None) -> NDArray[np.float64] | float:
+    """What one verdict is worth on every plan: all of it, or as far as the figure it grows with has come.
+
+    ``reached``: that figure of every plan; an unknown one counts as reached, since the rule fired.
+    """
+    grade = verdict.grade
+    if grade is None or reached is None:
+        return worth
+    with np.errstate(all="ignore"):
+        share = np.log(reached / grade.start) / np.log(grade.full / grade.start)
+    found: NDArray[np.float64] = worth ** np.clip(np.where(np.isnan(share), 1.0, share), 0.0, 1.0)
+    return found
+
+
+def tally(
+    verdicts: Iterable[tuple[Verdict, Mask]],
+    size: int,
+    worth: Callable[[str], float],
+    figure: Callable[[Grade], NDArray[np.float64]],
+) -> VerdictTally:
+    """Keep the verdict worth most per criterion and side; more rules that agree add citations, not weight.
+
+    ``worth``: of a strength; ``figure``: what a graded verdict grows with, for every plan.
+    """
+    favour: dict[str, NDArray[np.float64]] = {}
+    against: dict[str, NDArray[np.float64]] = {}
+    for verdict, mask in verdicts:
+        for side in (favour, against):
+            side.setdefault(verdict.criterion, np.ones(size))
+        column = (favour if verdict.favourable else against)[verdict.criterion]
+        reached = None if verdict.grade is None else np.broadcast_to(figure(verdict.grade), (size,))
+        np.maximum(column, worth_of(verdict, worth(verdict.strength), reached), out=column, where=mask)
+    return VerdictTally(favour, against)

@@ -1,0 +1,146 @@
+"""What preferences are worth in money: how a verdict, speed beyond need and a priority change what a plan counts as.
+
+All of it is data (``ranking:`` in kb/ranking.yaml); the arithmetic is in ``plans/counting.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+RoleId = Literal[
+    "recommended",
+    "cheapest",
+    "fastest",
+    "room-to-grow",
+    "fewest",
+    "easiest-to-get",
+    "owned",
+    "to-buy",
+    "other-vendor",
+]
+"""What a plan of the shortlist is the best at."""
+ROLES: tuple[RoleId, ...] = (
+    "recommended",
+    "cheapest",
+    "fastest",
+    "room-to-grow",
+    "fewest",
+    "easiest-to-get",
+    "owned",
+    "to-buy",
+    "other-vendor",
+)
+SPEED = "speed"
+"""The criterion that speed beyond need counts under, beside those that rules speak to."""
+POWER = "power"
+"""The criterion that the power drawn counts under where efficiency is put first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """How many times the money a verdict of one strength is worth: 1.75 is three quarters more, to avoid or to have it."""
+
+    strength: str
+    worth: float
+    because: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """Why plans compare by what they cost."""
+
+    because: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """What a machine costs to have at all, in USD an hour, so that cents do not choose."""
+
+    usd_per_hour: float
+    because: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedWorth:
+    """What twice the speed is worth where nobody set a limit, by one figure of a plan's speed of which less is better.
+
+    ``usual`` is the figure at which it counts neither for nor against; from ``enough`` on more speed is worth nothing.
+    A limit says what is enough, unless it is ``loose``: that says no more than no limit.
+    """
+
+    figure: str
+    limit: str | None
+    """The answer that sets a limit on the figure; None where none does."""
+    twice: float
+    usual: float
+    enough: float
+    loose: float
+    because: str
+    sources: tuple[str, ...]
+
+    def enough_with(self, limit: float | None) -> float:
+        """The figure from which more speed is worth nothing, given a limit; from half of loose on it fades away."""
+        if limit is None or limit >= self.loose:
+            return self.enough
+        half = self.loose / 2
+        if limit <= half:
+            return limit
+        share = math.log(limit / half) / math.log(2)
+        return float(half ** (1 - share) * self.enough**share)
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityWorth:
+    """What putting one thing first changes: the exponent of every factor, of one criterion's, and what twice the
+    speed, or half the power, is worth.
+    """
+
+    priority: str
+    all_factors: float
+    criterion: str | None
+    criterion_power: float
+    twice_the_speed: float | None
+    half_the_power: float | None
+    because: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role of the shortlist and how near to the best a plan has to come to qualify (0.1: within a tenth)."""
+
+    id: RoleId
+    within: float
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """All prices of preferences. The empty ones price nothing: plans then compare by money alone."""
+
+    worths: Mapping[str, Worth] = field(default_factory=lambda: MappingProxyType({}))
+    money: Money | None = None
+    handling: Handling | None = None
+    tied_within: float = 0.0
+    """Plans that count as the same within this share are co-recommended."""
+    speeds: tuple[SpeedWorth, ...] = ()
+    """In order: the first figure that the plans have is the one that counts."""
+    priorities: Mapping[str, PriorityWorth] = field(default_factory=lambda: MappingProxyType({}))
+    roles: tuple[Role, ...] = ()
+
+    def worth(self, strength: str) -> float:
+        """How many times the money a verdict of that strength is worth; 1 where nobody says."""
+        found = self.worths.get(strength)
+        return 1.0 if found is None else found.worth
+
+    @property
+    def handling_usd_per_hour(self) -> float:
+        """USD for each machine and hour."""
+        return 0.0 if self.handling is None else self.handling.usd_per_hour
