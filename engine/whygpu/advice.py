@@ -201,6 +201,16 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Pick:
+    """A plan of the shortlist: its role, and what one gains and gives up by it against the recommendation."""
+
+    role: str
+    plan: Plan
+    gains: str
+    gives_up: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
     """Why a plan is out: the rule, what it says, and the two numbers it compared."""
 
@@ -296,6 +306,10 @@ class Infeasible:
     relaxations: tuple[Relaxation, ...]
     assumed_limits: tuple[Assumed, ...] = ()
     """Limits that nobody gave, and that keep plans from growing as far as is asked: answer more to allow it."""
+    least_bad: Plan | None = None
+    """Where plans are left and none is sensible: the one that counts as least. ``conflict`` names what speaks against
+    every one of them.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +382,9 @@ class Sections(Protocol):
     def others(self) -> Sequence[Plan]:
         """The best plan of each other accelerator, in order."""
 
+    def shortlist(self) -> tuple[Pick, ...]:
+        """The best plan for each role."""
+
     def rejected(self) -> tuple[Rejection, ...]:
         """Accelerators without a plan left."""
 
@@ -430,6 +447,11 @@ class Advice:
         """The recommendation and the alternatives."""
         best, others = self.recommendation, self.alternatives
         return () if best is None else Plans(1 + len(others), lambda index: others[index - 1] if index else best)
+
+    @cached_property
+    def shortlist(self) -> tuple[Pick, ...]:
+        """The best plan for each role: recommended, cheapest, fastest and so on; each plan once."""
+        return self.sections.shortlist()
 
     @cached_property
     def rejected(self) -> tuple[Rejection, ...]:

@@ -35,7 +35,7 @@ from whygpu.plans.tally import VerdictTally, tally
 from whygpu.plans.work import Work, format_checks, model_facts, setup_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -57,6 +57,10 @@ USUAL_HOURS = "workload.usual_hours"
 """The name of the longest time that a training run usually takes: what plans are sized for without a deadline."""
 USUAL_BATCH = "workload.usual_batch"
 """The name of the most samples that a training step usually has: what plans are filled up to where nobody gave any."""
+
+
+USELESS_BY = ("latency", "reliability", "throughput")
+"""Criteria by which a plan with a strong verdict against it is no answer: too slow to use, or too frail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,8 @@ class Consultation:
     unverified: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     tally: VerdictTally | None = None
     ranking: Ranking | None = None
+    objections: tuple[str, ...] = ()
+    """Where every plan left has a strong verdict against it by one criterion: the rules that say so."""
     doubts: tuple[str, ...] = ()
     """What intake was not sure of in the model."""
     applicable: list[Question] = field(default_factory=list)
@@ -522,6 +528,20 @@ class _Run:
             limits,
         )
         result.ranking = rank(result.alive, result.unverified, counted, preferences.tied_within)
+        if result.answers.accelerators is None and not result.answers.owned:  # who names the cards has chosen
+            result.objections = tuple(self._objections(result.tally))
+
+    def _objections(self, found: VerdictTally) -> Iterator[str]:
+        """The rules behind a strong verdict that no plan left escapes, by a criterion that makes a plan useless."""
+        alive, strong = self._result.alive, self._knowledge.preferences.worth("strong")
+        for criterion in USELESS_BY:
+            if criterion not in found.favour or strong <= 1 or (found.factor(criterion)[alive] < strong).any():
+                continue
+            for rule_id, mask in self._result.fired_plans.items():
+                effects = self._knowledge.rule_by_id[rule_id].effects
+                against = [item for item in effects if isinstance(item, Verdict) and not item.favourable]
+                if any(item.criterion == criterion and item.strength == "strong" for item in against) and mask[alive].any():
+                    yield rule_id
 
     def _figure(self, grade: Grade) -> NDArray[np.float64]:
         """What a graded verdict grows with, for every plan; NaN where it is not known."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 RoleId = Literal[
     "recommended",
@@ -127,6 +127,8 @@ class Preferences:
 
     worths: Mapping[str, Worth] = field(default_factory=lambda: MappingProxyType({}))
     money: Money | None = None
+    by_money: bool = True
+    """Whether money counts at all: what would be chosen if it did not tells what it decides."""
     handling: Handling | None = None
     tied_within: float = 0.0
     """Plans that count as the same within this share are co-recommended."""
@@ -134,11 +136,25 @@ class Preferences:
     """In order: the first figure that the plans have is the one that counts."""
     priorities: Mapping[str, PriorityWorth] = field(default_factory=lambda: MappingProxyType({}))
     roles: tuple[Role, ...] = ()
+    shortlist_at_most: float = math.inf
+    """How many times what the recommendation counts as a plan of the shortlist may count."""
 
     def worth(self, strength: str) -> float:
         """How many times the money a verdict of that strength is worth; 1 where nobody says."""
         found = self.worths.get(strength)
         return 1.0 if found is None else found.worth
+
+    def without(self, part: str) -> Preferences:
+        """The preferences without one part of ranking.yaml; raises KeyError for what is no part."""
+        gone: dict[str, Any] = {
+            "worths": {"worths": {}},
+            "money": {"by_money": False},
+            "handling": {"handling": None},
+            "speeds": {"speeds": ()},
+            "priorities": {"priorities": {}},
+            "roles": {"roles": ()},
+        }[part]
+        return replace(self, **gone)
 
     @property
     def handling_usd_per_hour(self) -> float:

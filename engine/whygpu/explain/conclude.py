@@ -26,6 +26,7 @@ from whygpu.advice import (
     Plan,
     Plans,
     PlanVerdict,
+    Pick,
     Reason,
     Rejection,
     Relaxation,
@@ -39,6 +40,7 @@ from whygpu.explain.compare import fast_or_cheap, owned_or_rented
 from whygpu.explain.conditions import Judge
 from whygpu.explain.costs import CostSheet
 from whygpu.explain.record import Recorder
+from whygpu.explain.shortlist import gains, roles_of
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
 from whygpu.phases import LIFE_KEYS
 from whygpu.plans.growth import capped_by
@@ -93,8 +95,13 @@ class Conclusion:
             found.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
         return found
 
-    @cached_property
+    @property
     def _groups(self) -> list[list[int]]:
+        """The rows of the plans that may be recommended, an accelerator (or one that is owned) each, by rank."""
+        return [] if self._c.objections else self._ranked
+
+    @cached_property
+    def _ranked(self) -> list[list[int]]:
         """The rows of the plans left, an accelerator (or one that is owned) each, in order of rank."""
         found: dict[int, list[int]] = {}
         if self._c.ranking is not None:
@@ -149,6 +156,15 @@ class Conclusion:
     def at(self, index: int) -> Plan:
         """One plan of the consultation, whether rules reject it or not; it has no rank."""
         return self._plan(index, None, ())
+
+    def shortlist(self) -> tuple[Pick, ...]:
+        """The best plan for each role, beside the recommendation."""
+        if not self._groups:
+            return ()
+        first = self._groups[0][0]
+        best = self._plan(first, 1, ())
+        picks = ((role, best if index == first else self._plan(index, None, ())) for role, index in roles_of(self._c, first))
+        return tuple(Pick(role, plan, *gains(plan, best)) for role, plan in picks)
 
     def others(self) -> Plans:
         """The best plan of each other accelerator with its variants; co-recommended ones share the first rank."""
@@ -299,6 +315,10 @@ class Conclusion:
         if self._groups or field_ is None or not len(field_):
             return None if self._groups else Infeasible((), ())
         masks = self._rejecting()
+        if self._c.objections:
+            least_bad = self._plan(self._ranked[0][0], None, ())
+            limits = tuple(self._relaxations(masks)) if masks else ()
+            return Infeasible(self._c.objections, limits, tuple(self._assumed_limits(field_)), least_bad)
         return Infeasible(smallest_cover(masks), tuple(self._relaxations(masks)), tuple(self._assumed_limits(field_)))
 
     def _assumed_limits(self, field_: Field) -> Iterator[Assumed]:
@@ -311,10 +331,11 @@ class Conclusion:
         them least, relative to what they ask for; of equals the cheapest.
         """
         counts = np.sum(list(masks.values()), axis=0)
+        fewest = counts[~self._c.alive].min()
         nearest: dict[tuple[str, ...], tuple[float, float, int]] = {}
         objective = self._c.costs.objective if self._c.costs is not None else counts
         cost = np.where(np.isfinite(objective), objective, np.inf)
-        for index in np.flatnonzero(counts == counts.min()).tolist():
+        for index in np.flatnonzero(~self._c.alive & (counts == fewest)).tolist():
             rules = tuple(rule for rule, mask in masks.items() if mask[index])
             miss = self._miss(rules, index)
             nearest[rules] = min(nearest.get(rules, (miss, math.inf, index)), (miss, float(cost[index]), index))

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from whygpu.lint.outcome import Moved
 
 
+_RANKING = "ranking"
+"""The kind of citation that what preferences are worth is; it holds for every case."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mover:
     """A rule (or a whole table) without which a case comes to another outcome, and what then differs."""
@@ -186,10 +190,11 @@ def _doubts(knowledge: Knowledge, runs: Iterable[_Run]) -> Iterator[Problem]:
     for rule in knowledge.rules:
         for source in rule.sources:
             citing.setdefault(source, set()).add(rule.id)
+    everywhere = {item.source for item in knowledge.citations if item.kind == _RANKING}
     for run in runs:
         for claim in (*run.case.sources, *run.case.spares):
             rules = citing.get(claim, set())
-            if not rules or claim not in knowledge.claims or knowledge.claims[claim].kind != "advice":
+            if not rules or claim in everywhere or claim not in knowledge.claims or knowledge.claims[claim].kind != "advice":
                 continue
             spares, names = claim in run.case.spares, ", ".join(sorted(rules))
             if not spares and run.standing.isdisjoint(rules):
@@ -214,12 +219,28 @@ class _Movers:
         found = tuple(mover for rule in rules if (mover := self._mover(claim, rule.id, [rule])) is not None)
         if found:
             return found
+        parts = [item.by for item in self._knowledge.citations if item.source == claim.id and item.kind == _RANKING]
+        priced = (self._priced(claim, part) for part in dict.fromkeys(parts))
+        if found := tuple(mover for mover in priced if mover is not None):
+            return found
         tables: dict[str, list[Rule]] = {}
         for rule in rules:
             table, _, row = rule.id.partition("/")
             if row:
                 tables.setdefault(table, []).append(rule)
         return tuple(mover for table, rows in tables.items() if (mover := self._mover(claim, table, rows)) is not None)
+
+    def _priced(self, claim: Claim, part: str) -> Mover | None:
+        """The first case that comes to another outcome without a part of the ranking, of those that name the claim."""
+        name = f"{_RANKING}/{part}"
+        if name not in self._thinned:
+            preferences = self._knowledge.preferences.without(part)
+            self._thinned[name] = KnowledgeBase(replace(self._knowledge, preferences=preferences))
+        for run in sorted(self._runs, key=lambda run: claim.id not in run.case.sources):
+            what = run.outcome.moved(Outcome.of(_consult(self._thinned[name], run.case, run.answers)))
+            if what is not None and what != "verdicts":
+                return Mover(name, run.case.id, what)
+        return None
 
     def _mover(self, claim: Claim, name: str, rules: Sequence[Rule]) -> Mover | None:
         """The first case whose plans or ranking change, of those that name the claim first, then one of the rule's.

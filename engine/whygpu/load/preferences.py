@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ def read_preferences(nodes: list[Node], reading: Reading) -> Preferences:
         speeds=tuple(_speeds(fields, reading)),
         priorities=MappingProxyType({item.priority: item for item in _priorities(fields, reading)}),
         roles=tuple(_roles(fields)),
+        shortlist_at_most=_factor(fields, "shortlist_at_most") or math.inf,
     )
     fields.done()
     for strength in STRENGTHS:

@@ -85,7 +85,7 @@ def count(
         factors[POWER] = _power(watts, alive, first.half_the_power)
     if first is not None and first.all_factors != 1:
         factors = {criterion: column**first.all_factors for criterion, column in factors.items()}
-    values = money.values.copy()
+    values = money.values.copy() if preferences.by_money else np.where(np.isfinite(money.values), 1.0, np.nan)
     for column in factors.values():
         values = values * column
     return Counted(values, money, factors, speed)

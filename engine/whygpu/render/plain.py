@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whygpu.advice import Advice, Item, Plan
+    from whygpu.advice import Advice, Infeasible, Item, Plan
     from whygpu.knowledge import Profile
     from whygpu.life import LifeAdvice
     from whygpu.trace import Fact, Step, Trace
@@ -26,6 +27,15 @@ def advice_dict(advice: Advice) -> dict[str, Any]:
         "assumed": {item.name: {"value": _plain(item.value), "because": item.because} for item in advice.assumed},
         "recommendation": plan_dict(advice.recommendation) if advice.recommendation else None,
         "alternatives": [plan_dict(plan) for plan in advice.alternatives],
+        "shortlist": [
+            {
+                "role": item.role,
+                "plan": plan_dict(item.plan, variant=True),
+                "gains": item.gains,
+                "gives_up": item.gives_up,
+            }
+            for item in advice.shortlist
+        ],
         "rejected": [
             {"plan": plan_dict(item.plan), "because": [_plain(reason) for reason in item.because]}
             for item in advice.rejected
@@ -39,10 +49,16 @@ def advice_dict(advice: Advice) -> dict[str, Any]:
         ],
         "comparisons": [_plain(item) for item in advice.comparisons],
         "open": [_plain(item) for item in advice.open],
-        "infeasible": None if infeasible is None else _plain(infeasible),
+        "infeasible": None if infeasible is None else _infeasible(infeasible),
         "profile": None if advice.profile is None else _profile(advice.profile),
         "trace": trace_dict(advice.trace),
     }
+
+
+def _infeasible(infeasible: Infeasible) -> dict[str, Any]:
+    least_bad = infeasible.least_bad
+    plan = None if least_bad is None else plan_dict(least_bad, variant=True)
+    return {**_plain(replace(infeasible, least_bad=None)), "least_bad": plan}
 
 
 def _profile(profile: Profile) -> dict[str, Any]:

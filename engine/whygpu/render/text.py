@@ -63,6 +63,7 @@ class TextRenderer:
             list(self._verdict(advice)),
             list(self._comparisons(advice)),
             list(self._memory(advice)),
+            list(self._shortlist(advice)),
             list(self._alternatives(advice)),
             list(self._rejected(advice)),
             list(self._reasons(advice)),
@@ -92,7 +93,12 @@ class TextRenderer:
     def _verdict(self, advice: Advice) -> Iterator[str]:
         plan = advice.recommendation
         if plan is None:
-            yield self._style.bad("No plan satisfies every constraint.")
+            least_bad = None if advice.infeasible is None else advice.infeasible.least_bad
+            if least_bad is None:
+                yield self._style.bad("No plan satisfies every constraint.")
+            else:
+                yield self._style.bad("Nothing sensible within these limits.")
+                yield from self._wrap(f"The least bad: {_short(least_bad)}, {price_text(least_bad)}.", "  ", "")
             yield from self._infeasible(advice)
             return
         tied = list(takewhile(lambda other: other.rank == 1, advice.alternatives))
@@ -130,7 +136,7 @@ class TextRenderer:
             return
         titles = {step.rule: step.title for step in advice.trace.steps if step.rule}
         if advice.infeasible.conflict:
-            yield "In conflict:"
+            yield "In conflict:" if advice.infeasible.least_bad is None else "Against every plan that is left:"
             for rule in advice.infeasible.conflict:
                 yield from self._wrap(f"{titles.get(rule, rule)} ({rule})", "    ", "  - ")
         if advice.infeasible.relaxations:
@@ -179,6 +185,18 @@ class TextRenderer:
     def _badge(self, verdict: str) -> str:
         paint = {"fits": self._style.good, "tight": self._style.doubtful}.get(verdict, self._style.bad)
         return paint(verdict)
+
+    def _shortlist(self, advice: Advice) -> Iterator[str]:
+        """The best plan for each role, with what one gains and gives up."""
+        if len(advice.shortlist) < 2:
+            return
+        yield self._style.strong("Shortlist")
+        width = max(len(item.role) for item in advice.shortlist)
+        for item in advice.shortlist:
+            line = f"  {item.role.replace('-', ' ').ljust(width)}  {_short(item.plan)}, {price_text(item.plan)}"
+            sides = (("gains ", item.gains), ("gives up ", item.gives_up))
+            more = ". ".join(f"{word}{text}" for word, text in sides if text)
+            yield from self._wrap(line.strip() + (f": {more}" if more else ""), " " * (width + 4), "  ")
 
     def _alternatives(self, advice: Advice) -> Iterator[str]:
         if not advice.alternatives:

@@ -1,0 +1,207 @@
+"""The shortlist by role: of the plans that are the best at something, each the one that counts as least."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whygpu.preferences import POWER, SPEED
+from whygpu.quantity import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from whygpu.advice import Plan
+    from whygpu.chain.engines import Mask
+    from whygpu.consult import Consultation
+    from whygpu.plans.counting import Counted
+    from whygpu.preferences import RoleId
+
+MOST = 6
+"""Rows of a shortlist."""
+_SPEEDS = ("token_ms", "ttft_ms", "train_hours")
+_RATES = ("requests_per_s", "frames_per_s", "train_tokens_per_s", "samples_per_s")
+_UNITS = {"token_ms": "ms", "ttft_ms": "ms", "train_hours": "hours"}
+_SAME = 0.05
+"""Figures within this share of each other are not told as a difference."""
+
+
+def roles_of(consultation: Consultation, best: int) -> Iterator[tuple[RoleId, int]]:
+    """The roles, each with the row of its plan; a plan that an earlier role shows is not shown again."""
+    told: set[int] = set()
+    for role, index in _Candidates(consultation, best).picks():
+        if index not in told and len(told) < MOST:
+            told.add(index)
+            yield role, index
+
+
+class _Candidates:
+    """The plans that may be shown: verified, and without an objection stronger than the recommendation has."""
+
+    def __init__(self, consultation: Consultation, best: int) -> None:
+        field, ranking, costs, plans = (
+            consultation.field_,
+            consultation.ranking,
+            consultation.costs,
+            consultation.plans,
+        )
+        if field is None or ranking is None or costs is None or plans is None:
+            raise ValueError("there are no plans")
+        self._field, self._counted, self._costs, self._plans = field, ranking.counted, costs, plans
+        self._best = best
+        self._roles = {role.id: role for role in consultation.knowledge.preferences.roles}
+        self._place = np.full(len(field), len(field))
+        self._place[list(ranking.order)] = np.arange(len(ranking.order))
+        self._open = consultation.alive & ~consultation.unverified & self._sensible(consultation)
+
+    def _sensible(self, consultation: Consultation) -> Mask:
+        """No criterion counts strongly against a plan, unless it does so against the recommendation too."""
+        strong = consultation.knowledge.preferences.worth("strong")
+        found = np.ones(len(self._field), dtype=np.bool_)
+        tally = consultation.tally
+        for criterion in tally.favour if tally is not None else ():
+            if tally is not None and strong > 1:
+                factor = tally.factor(criterion)
+                found &= factor < max(strong, float(factor[self._best]) * (1 + _SAME)) * (1 - _SAME / 5)
+        values = self._counted.values
+        most = consultation.knowledge.preferences.shortlist_at_most * values[self._best]
+        found &= ~(values > most)
+        found[self._best] = True
+        return found
+
+    def picks(self) -> Iterator[tuple[RoleId, int]]:
+        """Every role that some plan has."""
+        for role in self._roles:
+            index = self._best if role == "recommended" else self._first(self._qualified(role))
+            if index is not None:
+                yield role, index
+
+    def _first(self, mask: Mask | None) -> int | None:
+        """Of the plans that qualify the one that counts as least."""
+        rows = np.flatnonzero(self._open & mask) if mask is not None else np.zeros(0, dtype=np.int64)
+        return int(rows[np.argmin(self._place[rows])]) if rows.size else None
+
+    def _qualified(self, role: RoleId) -> Mask | None:
+        within = self._roles[role].within
+        field, vendors = self._field, [card.vendor for card in self._field.cards.accelerators]
+        match role:
+            case "cheapest":
+                return self._near(self._costs.objective, within)
+            case "fastest":
+                name = next((name for name in (*_SPEEDS, *_RATES) if self._known(name)), None)
+                if name is None:
+                    return None
+                values = field.speeds.figures[name]
+                return self._near(1 / values if name in _RATES else values, within)
+            case "room-to-grow":
+                need = np.array([way.memory.high for way in field.ways])[field.way]
+                room: Mask = need <= within * field.cards.usable_bytes[field.card]
+                return room
+            case "fewest":
+                return self._near(np.array([way.split.cards for way in field.ways], dtype=np.float64)[field.way], within)
+            case "easiest-to-get":
+                providers = self._numbers("plan.providers")
+                with np.errstate(all="ignore"):
+                    return None if providers is None else self._near(1 / providers, within)
+            case "owned":
+                return field.owned
+            case "to-buy":
+                owning = self._costs.owning
+                if owning is None or str(self._costs.basis[self._best]) != "renting":
+                    return None
+                with np.errstate(all="ignore"):
+                    cheaper: Mask = owning.usd_per_hour < self._costs.usd_per_hour
+                return cheaper & ~field.owned
+            case "other-vendor":
+                mine = vendors[int(field.card[self._best])]
+                other: Mask = np.array([vendor != mine for vendor in vendors])[field.card]
+                return other
+            case _:
+                return None
+
+    def _known(self, name: str) -> bool:
+        figures = self._field.speeds.figures
+        return name in figures and bool(np.isfinite(figures[name][self._best]))
+
+    def _numbers(self, name: str) -> NDArray[np.float64] | None:
+        value: Any = self._plans.value(name)
+        return None if not hasattr(value, "low") else np.broadcast_to(value.low, (len(self._field),))
+
+    def _near(self, values: NDArray[np.float64], within: float) -> Mask:
+        """The plans within that share of the least."""
+        known = self._open & np.isfinite(values)
+        if not known.any():
+            return known
+        near: Mask = known & (values <= float(np.min(values[known])) * (1 + within) + 1e-12)
+        return near
+
+
+def gains(plan: Plan, best: Plan) -> tuple[str, str]:
+    """What one gains and what one gives up by taking ``plan`` in the place of ``best``, in figures."""
+    found: tuple[list[str], list[str]] = [], []
+    for better, text in (*_money(plan, best), *_speed(plan, best), *_size(plan, best), *_criteria(plan, best)):
+        found[0 if better else 1].append(text)
+    return "; ".join(found[0]), "; ".join(found[1])
+
+
+def _money(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
+    one, other = plan.cost, best.cost
+    if one is None or other is None:
+        if one is not other:
+            yield one is not None, "its price is known" if one is not None else "its price is not known"
+        return
+    if one.objective is None or other.objective is None or one.objective_unit != other.objective_unit:
+        return
+    if abs(one.objective - other.objective) > _SAME * other.objective:
+        unit, less = one.objective_unit, one.objective < other.objective
+        share = one.objective / other.objective - 1 if other.objective > 0 else 0.0
+        yield less, f"{show(one.objective, unit)} instead of {show(other.objective, unit)}" + (
+            f" ({share:+.0%})" if abs(share) < 10 else ""
+        )
+
+
+def _speed(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
+    for name in _SPEEDS:
+        one, other = plan.speed.get(name), best.speed.get(name)
+        if one is None or other is None or not other.likely:
+            continue
+        if abs(one.likely - other.likely) > _SAME * other.likely:
+            what = {"token_ms": "a token in ", "ttft_ms": "a first answer in ", "train_hours": "done in "}[name]
+            unit = _UNITS[name]
+            text = f"{what}{show(one.likely, unit)} instead of {show(other.likely, unit)}"
+            yield one.likely < other.likely, text
+        return
+
+
+def _size(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
+    if plan.count != best.count:
+        what = f"{plan.count} accelerator{'s' if plan.count > 1 else ''} instead of {best.count}"
+        yield plan.count < best.count, what
+    if plan.memory.usable_gib and best.memory.usable_gib:
+        free, usual = (1 - item.memory.total_gib / (item.memory.usable_gib or 1) for item in (plan, best))
+        if abs(free - usual) > 2 * _SAME:
+            yield free > usual, f"{free:.0%} of its memory free instead of {usual:.0%}"
+
+
+def _criteria(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
+    mine, theirs = _factors(plan), _factors(best)
+    better, worse = [], []
+    for criterion in dict.fromkeys((*mine, *theirs)):
+        if criterion in (SPEED, POWER):
+            continue  # told in figures
+        ratio = mine.get(criterion, 1.0) / theirs.get(criterion, 1.0)
+        if ratio > 1 + 2 * _SAME:
+            worse.append(criterion)
+        elif ratio < 1 - 2 * _SAME:
+            better.append(criterion)
+    if better:
+        yield True, f"better by {', '.join(better)}"
+    if worse:
+        yield False, f"worse by {', '.join(worse)}"
+
+
+def _factors(plan: Plan) -> Mapping[str, float]:
+    return {} if plan.counted is None else {item.criterion: item.worth for item in plan.counted.factors}
