@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu.errors import Place
+    from whygpu.knowledge import Strength
     from whygpu.language.tree import Expression
     from whygpu.load.document import Mapping as Node
 
@@ -81,6 +82,19 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """Every ranked plan selected, and some is, has a verdict for it (or against it) by the criterion.
+
+    With a ``strength`` the strongest such verdict has that strength.
+    """
+
+    selector: Selector
+    favourable: bool
+    criterion: str
+    strength: Strength | None
+
+
+@dataclass(frozen=True, slots=True)
 class Says:
     """Each of the ids is among the ``what`` given (advice, warnings, techniques); or (not ``expected``) none is."""
 
@@ -147,6 +161,7 @@ Outcome = (
     | Possible
     | Fits
     | Rejected
+    | Judged
     | Says
     | Fires
     | Takes

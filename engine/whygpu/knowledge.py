@@ -224,6 +224,11 @@ class Grade:
     start: float
     full: float
 
+    @property
+    def words(self) -> str:
+        """It in one line: ``over plan.count from 1 to 4``."""
+        return f"over {self.text} from {_shown(self.start)} to {_shown(self.full)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -254,6 +259,32 @@ class Warn:
 Effect = Conclude | Consider | Exclude | Require | Verdict | Advise | Warn
 
 
+def _shown(value: float | bool | str) -> str:
+    if isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else f"{value:.15g}"
+
+
+def in_words(effect: Effect) -> str:
+    """An effect in one line, as a test names it: ``prefer right-size normal``, ``advise quantize``."""
+    match effect:
+        case Conclude(name=name, value=value):
+            return f"conclude {name} {_shown(value)}"
+        case Consider(what=what, option=option):
+            return f"consider {what} {option}"
+        case Exclude():
+            return "exclude"
+        case Require(condition=condition):
+            return f"require {' '.join(condition.text.split())}"
+        case Verdict(favourable=favourable, criterion=criterion, strength=strength, grade=grade):
+            words = f"{'prefer' if favourable else 'avoid'} {criterion} {strength}"
+            return words if grade is None else f"{words} {grade.words}"
+        case Advise(id=identifier):
+            return f"advise {identifier}"
+        case Warn(id=identifier):
+            return f"warn {identifier}"
+
+
 ABSENT = "absent"
 """What a test gives for a number that the hardware is known to lack."""
 
@@ -265,6 +296,8 @@ class RuleTest:
     given: Mapping[str, float | bool | str]
     expect: Expectation
     place: Place
+    effects: tuple[str, ...] = ()
+    """What comes of it, in words (``in_words``): every verdict, and any other effect; empty where none is named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import pytest
 from tests.load.small import small_texts
 
 from whygpu.api import REGISTRY
+from whygpu.errors import Problem
 from whygpu.lint.registry import CHECKS, lint
 from whygpu.load.knowledge import load_texts
 
@@ -29,6 +30,11 @@ def _found(text: str, name: str = "rules/x.yaml") -> list[str]:
         for item in lint(knowledge)
         if item.place.file == name and item.severity == "warning"
     ]
+
+
+def _errors(text: str) -> list[Problem]:
+    knowledge = load_texts({**small_texts(), "rules/x.yaml": text}, "kb", REGISTRY)
+    return [item for item in lint(knowledge) if item.place.file == "rules/x.yaml" and item.severity == "error"]
 
 
 def _rule(when: str, then: str = "advise: try-it") -> str:
@@ -93,6 +99,25 @@ def test_untested() -> None:
     text = _rule("[workload.phase == 'inference']")
     assert _found(text[: text.index("  tests:")]) == ["2:3 no-test"]
     assert _found(text.replace("expect: fires", "expect: silent")) == ["2:3 no-test"]
+
+
+def test_a_verdict_that_no_test_names_is_a_problem() -> None:
+    text = _rule("[plan.count == 1]", "prefer: cost mild").replace("workload.phase: inference", "plan.count: 1")
+    for tested in (text, text[: text.index("  tests:")]):
+        (found,) = _errors(tested)
+        assert (found.code, str(found.place)) == ("unnamed-verdict", "rules/x.yaml:2:3")
+        assert found.help == "write 'expect: {fires: [prefer cost mild]}' in a test that makes it fire"
+    assert _errors(text.replace("fires}", "{fires: [prefer cost mild]}}")) == []
+
+
+def test_a_verdict_of_a_row_that_no_test_names_is_a_problem() -> None:
+    text = TABLE.replace("HIT", "unique").replace("COLUMNS", "plan.count").replace("[advise]", "[prefer]")
+    text = text.replace("ROWS", "  - {id: one, if: 1, then: cost, source: runpod-25}")
+    (found,) = _errors(text.replace("workload.phase: inference}, expect: none", "plan.count: 1}, expect: one"))
+    assert (found.code, str(found.place)) == ("unnamed-verdict", "rules/x.yaml:9:5")
+    assert found.help == "write 'expect: {one: [prefer cost normal]}' in a test that makes it fire"
+    named = text.replace("workload.phase: inference}, expect: none", "plan.count: 1}, expect: {one: [prefer cost]}")
+    assert _errors(named) == []
 
 
 def test_idle_override() -> None:

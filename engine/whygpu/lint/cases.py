@@ -113,6 +113,8 @@ class _Judge:
                 return "no such plan holds it" if expected else f"it fits: {self._named(mask)}"
             case c.Rejected(selector=selector, rules=rules):
                 return self._rejected(selector, rules)
+            case c.Judged():
+                return self._judged(outcome)
             case c.Says(what=what, ids=ids, expected=expected):
                 return self._listed(ids, self._said(what), expected, what)
             case c.Fires(rules=rules, expected=expected):
@@ -186,6 +188,16 @@ class _Judge:
             return None
         others = [rule for rule, where in fired.items() if (where & mask).any() and self._rejects(rule)]
         return f"{', '.join(missing)} puts none of them out; what does: {', '.join(others)}"
+
+    def _judged(self, wanted: c.Judged) -> str | None:
+        plans = self._plans(wanted.selector)
+        for plan in plans:
+            found = {(item.favourable, item.criterion): item.strength for item in plan.verdicts}
+            strength = found.get((wanted.favourable, wanted.criterion))
+            if strength is None or wanted.strength not in (None, strength):
+                words = (f"{'prefer' if one else 'avoid'} {name} {how}" for (one, name), how in found.items())
+                return f"{plan.label} {plan.format} has: {', '.join(words) or 'no verdict'}"
+        return None if plans else "no such plan is ranked"
 
     def _rejects(self, rule: str) -> bool:
         return self._consultation.knowledge.rule_by_id[rule].rejects

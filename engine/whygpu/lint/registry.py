@@ -33,6 +33,7 @@ class Check:
 
 CHECKS = (
     Check("no-test", "a rule that no test makes fire", rules.untested),
+    Check("unnamed-verdict", "a rule whose verdicts no test of it names", rules.unnamed_verdicts, "error"),
     Check("unsatisfiable", "conditions that can never hold together", rules.unsatisfiable),
     Check("duplicate-condition", "a condition written twice in one rule", rules.repeated),
     Check("implied-condition", "a condition that another one of the rule already implies", rules.implied),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
 from whygpu.explain.conditions import conditions_of
-from whygpu.knowledge import Condition, Verdict
+from whygpu.knowledge import Condition, Verdict, in_words
 from whygpu.language.tree import All, Compare, Constant, Expression, Name, OneOf, atoms, names
 from whygpu.lint.logic import allowed, satisfiable
 from whygpu.load.domains import Interval, Numbers
@@ -36,6 +36,20 @@ def untested(knowledge: Knowledge) -> Iterator[Finding]:
             )
         elif not any(test.expect == "fires" for test in rule.tests):
             yield rule.place, f"no test makes rule '{rule.id}' fire", "add one that expects 'fires'"
+
+
+def unnamed_verdicts(knowledge: Knowledge) -> Iterator[Finding]:
+    """A rule whose verdicts no test names: turned round, they would pass every test."""
+    rows = {row.rule: row.id for table in knowledge.tables for row in table.rows}
+    for rule in knowledge.rules:
+        verdicts = [in_words(effect) for effect in rule.effects if isinstance(effect, Verdict)]
+        if verdicts and not any(test.effects for test in rule.tests):
+            expect = f"{{{rows.get(rule.id, 'fires')}: [{', '.join(verdicts)}]}}"
+            yield (
+                rule.place,
+                f"no test names the verdicts of rule '{rule.id}'",
+                f"write 'expect: {expect}' in a test that makes it fire",
+            )
 
 
 def unsatisfiable(knowledge: Knowledge) -> Iterator[Finding]:

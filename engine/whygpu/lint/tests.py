@@ -1,4 +1,4 @@
-"""Runs the tests beside the rules: fires, silent or unknown, given a few values and nothing else.
+"""Runs the tests beside the rules: fires (and to what effect), silent or unknown, given a few values only.
 
 The evaluator answers all three; durable-rules, where it is installed, must fire exactly where a rule is expected to.
 """
@@ -14,7 +14,7 @@ from whygpu.chain.durable import SET_GROUPS, DurableEngine
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
 from whygpu.chain.strata import Strata, Stratum
 from whygpu.errors import EngineUnavailableError, Problem
-from whygpu.knowledge import ABSENT
+from whygpu.knowledge import ABSENT, Verdict, in_words
 from whygpu.language import values
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ def check_tests(knowledge: Knowledge, rules: Sequence[Rule] | None = None) -> It
             if found != test.expect:
                 message = f"rule '{rule.id}' is expected {_word(test.expect)}, and {_found(found)}"
                 yield Problem("test-failed", message, test.place, "; ".join(_judged(knowledge, rule, test)) or None)
+            elif test.effects and (differences := "; ".join(_differences(rule, test))):
+                message = f"rule '{rule.id}' fires as expected, but not to the effect expected"
+                yield Problem("test-failed", message, test.place, differences)
             elif durable is not None and durable.fires(rule, test) != (found == "fires"):
                 verb = "does not fire" if found == "fires" else "fires"
                 yield Problem(
@@ -43,6 +46,17 @@ def check_tests(knowledge: Knowledge, rules: Sequence[Rule] | None = None) -> It
                     test.place,
                     "this is an error of whygpu, not of the rule: please report it",
                 )
+
+
+def _differences(rule: Rule, test: RuleTest) -> Iterator[str]:
+    """What a test names and the rule does not do, and the verdicts that it gives and the test does not name."""
+    own = {in_words(effect): isinstance(effect, Verdict) for effect in rule.effects}
+    for words in test.effects:
+        if words not in own:
+            yield f"expected: {words}"
+    for words, verdict in own.items():
+        if verdict and words not in test.effects:
+            yield f"found: {words}"
 
 
 def outcome(knowledge: Knowledge, rule: Rule, test: RuleTest) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from whygpu import cases as c
 from whygpu.answers import check
 from whygpu.errors import AnswerError, did_you_mean
-from whygpu.knowledge import CRITERIA, Advise, Warn
+from whygpu.knowledge import CRITERIA, Advise, Verdict, Warn
 from whygpu.load.cells import read_cell
 from whygpu.load.conditions import Reading
 from whygpu.load.document import Mapping, Node, Scalar, Sequence
+from whygpu.load.effects import EffectReader
 from whygpu.load.fields import Fields, kind_of, problem
 from whygpu.load.selectors import SelectorReader, one_card
 from whygpu.load.sources import listed
@@ -36,6 +37,7 @@ EXPECTATIONS = (
     "fits",
     "does_not_fit",
     "rejected",
+    "verdicts",
     "advice",
     "no_advice",
     "warnings",
@@ -197,6 +199,8 @@ class _Reader:
                 yield from self._fits(node, expected)
             case "rejected":
                 yield from self._rejected(node)
+            case "verdicts":
+                yield from self._verdicts(node)
             case "values":
                 yield from self._values(node)
             case "assumed":
@@ -295,6 +299,26 @@ class _Reader:
             for outcome in rules:
                 if card is not None and isinstance(outcome, c.Fires):
                     yield c.Rejected(c.Selector(*card), outcome.rules), node
+
+    def _verdicts(self, node: Node) -> Iterator[tuple[c.Outcome, Node]]:
+        reader = EffectReader(self._what, {}, self._reading)
+        for item in node.items if isinstance(node, Sequence) else [node]:
+            fields = Fields.of(item, f"'verdicts' of {self._what}", self._problems)
+            if fields is None:
+                continue
+            before = len(self._problems)
+            of = fields.get("of", required=True)
+            verdicts = [(word, one) for word in ("prefer", "avoid") for one in fields.text_nodes(word)]
+            fields.done()
+            selector = self._selectors.read(of) if of is not None else None
+            if not verdicts and len(self._problems) == before:
+                help_text = "for example {of: {family: T4}, prefer: right-size}"
+                self._add(item, "missing-key", f"{fields.what} has neither 'prefer' nor 'avoid'", help_text)
+            for word, one in verdicts:
+                for placed in reader.effect(word, one, one):
+                    if selector is not None and isinstance(placed.effect, Verdict):
+                        strength = placed.effect.strength if len(one.text.split()) > 1 else None
+                        yield c.Judged(selector, placed.effect.favourable, placed.effect.criterion, strength), item
 
     def _values(self, node: Node) -> Iterator[tuple[c.Outcome, Node]]:
         for name, where, inner in self._mapping(node, "values: {workload.size_class: large}"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
@@ -19,6 +19,7 @@ from whygpu.knowledge import (
     Require,
     Verdict,
     Warn,
+    in_words,
 )
 from whygpu.load.document import Mapping, Node, Scalar
 from whygpu.load.fields import ID, Fields, kind_of, problem
@@ -88,6 +89,23 @@ class EffectReader:
                 return
         for effect in found:
             yield Placed(effect, key)
+
+    def named(self, node: Node) -> str | None:
+        """The effect that a test names, as ``in_words`` has it; None, with a problem added, where it names none."""
+        if not isinstance(node, Scalar):
+            message = f"{self._what}: an effect is named by a text, not {kind_of(node)}"
+            self._add(node, "wrong-type", message, "for example 'prefer cost mild', without a colon")
+            return None
+        word, _, rest = " ".join(node.text.split()).partition(" ")
+        if word not in EFFECTS:
+            near = did_you_mean(word, EFFECTS) or f"one of {', '.join(EFFECTS)}, each with its object"
+            self._add(node, "bad-effect", f"{self._what}: '{node.text[:60]}' is not an effect", near)
+            return None
+        if word not in ("prefer", "avoid"):
+            return f"{word} {rest}".rstrip()
+        verdict, over, grade = rest.partition(" over ")
+        found = next(self._verdict(word, replace(node, text=verdict)), None)
+        return f"{in_words(found)}{over}{grade}" if found is not None else None
 
     def _add(self, node: Node, code: str, message: str, help_text: str | None = None) -> None:
         problem(self._problems, node, code, message, help_text)

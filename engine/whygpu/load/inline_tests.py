@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
 from whygpu.knowledge import ABSENT, Expectation, RuleTest
-from whygpu.load.document import Scalar
+from whygpu.load.document import Mapping as MappingNode
+from whygpu.load.document import Scalar, Sequence
+from whygpu.load.effects import EffectReader
 from whygpu.load.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.load.conditions import Reading
+    from whygpu.load.document import Node
 
 EXPECTATIONS: tuple[Expectation, ...] = ("fires", "silent", "unknown")
 
@@ -22,11 +25,29 @@ def read_tests(fields: Fields, reading: Reading) -> Iterator[RuleTest]:
     """The tests of a rule or of one row."""
     for item in fields.mappings("tests", f"a test of {fields.what}"):
         given = read_given(item, reading)
-        expect = item.choice("expect", EXPECTATIONS, required=True)
+        node = item.get("expect")
+        if isinstance(node, MappingNode):
+            inner = Fields(node, f"'expect' of {item.what}", reading.problems)
+            named = inner.get("fires", required="fires" in node.items or not node.items)
+            inner.done()
+            if named is not None:
+                yield RuleTest(given, "fires", item.node.place, read_effects(named, item.what, reading))
+        else:
+            expect = item.choice("expect", EXPECTATIONS, required=True)
+            for known in EXPECTATIONS:
+                if expect == known:
+                    yield RuleTest(given, known, item.node.place)
         item.done()
-        for known in EXPECTATIONS:
-            if expect == known:
-                yield RuleTest(given, known, item.node.place)
+
+
+def read_effects(node: Node, what: str, reading: Reading) -> tuple[str, ...]:
+    """The effects that a test names, in words; empty, with a problem added, where they cannot be read."""
+    reader = EffectReader(what, {}, reading)
+    items = node.items if isinstance(node, Sequence) else [node]
+    if not items:
+        problem(reading.problems, node, "bad-effect", f"{what} names no effect", "for example [prefer cost mild]")
+    found = [reader.named(item) for item in items]
+    return tuple(item for item in found if item is not None)
 
 
 def read_given(item: Fields, reading: Reading) -> Mapping[str, float | bool | str]:

@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING
 from whygpu.errors import did_you_mean
 from whygpu.knowledge import AllOf, AnyOf, Condition, Rule, RuleTest, Table, TableRow
 from whygpu.load.cells import Cell, is_any, read_cell
+from whygpu.load.document import Mapping as MappingNode
 from whygpu.load.document import Node, Scalar, Sequence
 from whygpu.load.effects import EFFECTS, EffectReader, Placed
 from whygpu.load.fields import Fields, problem
-from whygpu.load.inline_tests import read_given, read_tests
+from whygpu.load.inline_tests import read_effects, read_given, read_tests
 from whygpu.load.rules import NO_TEXT, Assembly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from whygpu.errors import Place
     from whygpu.knowledge import Effect, NameSpec, Template
     from whygpu.load.conditions import Reading
     from whygpu.load.domains import Domain
@@ -216,20 +218,27 @@ class _TableReader:
                     f"narrow one, or choose 'hit: first' (the row on line {first.node.line} wins) or 'hit: collect'",
                 )
 
-    def _read_tests(self, fields: Fields, rows: list[_Row]) -> Iterator[tuple[frozenset[str], RuleTest]]:
-        """The table's own tests: which rows fire for the values given; each is a test of every row."""
+    def _read_tests(self, fields: Fields, rows: list[_Row]) -> Iterator[_TableTest]:
+        """The table's own tests, each of every row: which rows fire for the values given, and to what effect."""
         known = [row.id for row in rows]
         for item in fields.mappings("tests", f"a test of {fields.what}"):
             given = read_given(item, self._reading)
-            nodes = item.text_nodes("expect", required=True)
+            node = item.get("expect")
+            if isinstance(node, MappingNode):
+                nodes, allowed = list(node.keys.values()), known
+                effects = {row: read_effects(inner, item.what, self._reading) for row, inner in node.items.items()}
+            else:
+                nodes, allowed = item.text_nodes("expect", required=True), [*known, "none"]
+                effects = {}
             item.done()
-            wrong = [node for node in nodes if node.text not in (*known, "none")]
-            for node in wrong:
-                near = did_you_mean(node.text, known) or f"rows: {', '.join(known)}; or none"
-                self._add(node, "bad-choice", f"{fields.what} has no row '{node.text}'", near)
+            if isinstance(node, MappingNode | Sequence) and not node.items:
+                self._add(node, "bad-choice", f"{item.what} names no row", f"one of {', '.join(allowed)}")
+            wrong = [one for one in nodes if one.text not in allowed]
+            for one in wrong:
+                near = did_you_mean(one.text, known) or f"one of {', '.join(allowed)}"
+                self._add(one, "bad-choice", f"{fields.what} has no row '{one.text}'", near)
             if nodes and not wrong:
-                expected = frozenset(node.text for node in nodes)
-                yield expected, RuleTest(given, "fires", item.node.place)
+                yield _TableTest({one.text: effects.get(one.text, ()) for one in nodes}, given, item.node.place)
 
     def _rules(
         self,
@@ -239,16 +248,13 @@ class _TableReader:
         when: AllOf,
         unless: AnyOf,
         because: Template | None,
-        tests: list[tuple[frozenset[str], RuleTest]],
+        tests: list[_TableTest],
     ) -> Iterator[Rule]:
         for number, row in enumerate(rows):
             if not row.placed:
                 continue
             above = [other for other in rows[:number] if hit == "first" and other.meets(row)]
             exceptions = AnyOf((*unless.parts, *(AllOf(other.conditions) for other in above)))
-            own = [
-                test if row.id in expected else RuleTest(test.given, "silent", test.place) for expected, test in tests
-            ]
             rule = Assembly(self._reading, row.node, self._rule_id(row), self._topic).rule(
                 f"{title}: {row.title}",
                 AllOf((*when.parts, *row.conditions)),
@@ -257,10 +263,25 @@ class _TableReader:
                 row.because or because or NO_TEXT,
                 row.sources,
                 row.overrides,
-                (*row.tests, *own),
+                (*row.tests, *(test.of(row.id) for test in tests)),
             )
             if rule is not None:
                 yield rule
+
+
+@dataclass(frozen=True, slots=True)
+class _TableTest:
+    """A table's own test: the rows that fire given the values, each with the effects that are named."""
+
+    rows: Mapping[str, tuple[str, ...]]
+    given: Mapping[str, float | bool | str]
+    place: Place
+
+    def of(self, row: str) -> RuleTest:
+        """What it tests of one row."""
+        if row in self.rows:
+            return RuleTest(self.given, "fires", self.place, self.rows[row])
+        return RuleTest(self.given, "silent", self.place)
 
 
 @dataclass(frozen=True, slots=True)
