@@ -123,6 +123,14 @@ class Cost:
     usd_power_per_hour: float | None
     spot: Spot | None
     buying: Buying | None
+    machines: int | None
+    """Machines that are rented, and accelerators of each, all of them paid for; None where nothing is rented."""
+    machine_accelerators: int | None
+    estimated: bool
+    """Whether nobody says the price, and it is estimated from accelerators of its kind."""
+    low: float | None
+    """USD an hour at the low and the high end of that estimate; None where the price is known."""
+    high: float | None
 
     @property
     def compared(self) -> Cost | Buying:

@@ -288,7 +288,7 @@ class _Reader:
                 "price_kinds": PRICE_KINDS,
                 "provider_classes": PROVIDER_CLASSES,
                 "providers": catalogue.providers,
-                "regions": {offering.region for offering in catalogue.offerings if offering.region},
+                "regions": catalogue.region_names,
             }[key]
             if item.text in set(allowed):
                 found.append(item.text)

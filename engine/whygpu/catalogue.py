@@ -117,6 +117,17 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
+class Area:
+    """A part of the world that answers may ask for (eu, us), and where in it each provider has data centres."""
+
+    id: str
+    name: str
+    regions: Mapping[str, tuple[str, ...]]
+    """By provider: what it calls its regions there; none where it is known to be there and names no region."""
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Offering:
     """One price of one machine: USD an hour for all of its ``count`` accelerators."""
 
@@ -175,6 +186,7 @@ class Catalogue:
     models: Mapping[str, Entry]
     formats: Mapping[str, Format]
     coefficients: Coefficients
+    areas: Mapping[str, Area] = field(default_factory=dict)
 
     @cached_property
     def accelerator_names(self) -> Mapping[str, tuple[str, ...]]:
@@ -193,6 +205,43 @@ class Catalogue:
         for offering in self.offerings:
             found.setdefault(offering.accelerator, []).append(offering)
         return {name: tuple(items) for name, items in found.items()}
+
+    def provider_class(self, offering: Offering) -> str:
+        """What kind of provider rents it out."""
+        return self.providers[offering.provider].provider_class
+
+    @cached_property
+    def places(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
+        """By provider: each of its regions, and the areas that it is known to be in, with the areas they are in."""
+        found: dict[str, dict[str, frozenset[str]]] = {}
+        for area in self.areas.values():
+            for provider, regions in area.regions.items():
+                known = found.setdefault(provider, {})
+                for name in (area.id, *regions):
+                    known[name] = known.get(name, frozenset()) | {area.id}
+        return found
+
+    @cached_property
+    def region_names(self) -> frozenset[str]:
+        """Every word that answers may ask for a region by: areas, and the regions of all providers."""
+        regions = (name for known in self.places.values() for name in known)
+        return frozenset({*self.areas, *regions, *(item.region for item in self.offerings if item.region)})
+
+    def areas_of(self, offering: Offering) -> frozenset[str]:
+        """The areas it may be rented in: that of its region, or all of its provider's where it names none."""
+        known = self.places.get(offering.provider, {})
+        if offering.region is not None:
+            return known.get(offering.region, frozenset())
+        return frozenset(area for areas in known.values() for area in areas)
+
+    def stands_in(self, offering: Offering, asked: frozenset[str]) -> bool:
+        """Whether it is to be had in one of the regions or areas asked for.
+
+        One without a region is where its provider is known to be, and nowhere else.
+        """
+        if offering.region is None:
+            return not asked.isdisjoint(self.places.get(offering.provider, {}))
+        return offering.region in asked or not asked.isdisjoint(self.areas_of(offering))
 
     def driver_bytes(self, card: Accelerator) -> float:
         """What driver and firmware keep of the memory that the driver reports as total; NaN where that is not known.

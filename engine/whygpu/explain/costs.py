@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from whygpu.advice import Buying, Cost, Spot
 from whygpu.checks import money
 from whygpu.checks.reckoning import Reckoning, Term
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from whygpu.plans.owning import Owning, Terms
 
 _RATES = ("tokens_per_s", "train_tokens_per_s")
+ESTIMATE = "estimate"
+"""What stands for the purchase and its kind where the price is estimated."""
 
 
 class CostSheet:
@@ -39,6 +43,7 @@ class CostSheet:
         if hourly is None:
             return None
         offering, provider, provider_class, region, price_kind, as_of = self._where(index, buying)
+        price, ends = self._costs.prices[index], self._ends(index)
         hours = self._field.speeds.likely("train_hours", index)
         return Cost(
             usd_per_hour=hourly,
@@ -57,17 +62,23 @@ class CostSheet:
             usd_power_per_hour=None if self._owning is None else _known(self._owning.usd_power_per_hour[index]),
             spot=self._spot(index),
             buying=buying,
+            machines=None if price is None else price.machines,
+            machine_accelerators=None if price is None else price.offering.count,
+            estimated=ends is not None,
+            low=None if ends is None else ends[0],
+            high=None if ends is None else ends[1],
         )
 
     def unpriced(self, index: int) -> str:
         """Why a plan has no cost."""
         card = self._field.candidate(index).accelerator
         if self._costs.basis[index] == "buying":
-            known = self._owning is not None and self._owning.terms.purchases[int(self._field.card[index])] is not None
+            known = self._owning is not None and math.isfinite(self._owning.usd_purchase[index])
             if known:
                 return "what owning it costs takes its power and the months of use, and one of them is not known"
             return card.unpriced or (
-                "hardware is bought here, and no price to buy it is known; what it is rented out for is none"
+                "hardware is bought here, and no price to buy it is known, nor of enough of its kind to estimate one; "
+                "what it is rented out for is none"
             )
         return "" if self._c.prices is None else self._c.prices.why_none(card.id)
 
@@ -112,8 +123,6 @@ class CostSheet:
         if owning is None or bool(self._field.owned[index]) or not math.isfinite(owning.usd_per_hour[index]):
             return None
         purchase = owning.terms.purchases[int(self._field.card[index])]
-        if purchase is None:
-            return None
         usd, power = float(owning.usd_purchase[index]), float(owning.usd_power_per_hour[index])
         hourly, rent = float(owning.usd_per_hour[index]), float(self._costs.usd_per_hour[index])
         months = owning.terms.months
@@ -127,11 +136,24 @@ class CostSheet:
             break_even_hours=_known(money.break_even_hours(usd, rent, power)),
             break_even_months=_known(money.break_even_months(usd, rent, power)),
             hours_a_month=_known(money.hours_a_month_to_own(usd, months, rent, power)),
-            purchase=purchase.id,
-            kind=purchase.kind,
-            as_of=purchase.as_of,
-            source=purchase.source,
+            purchase=ESTIMATE if purchase is None else purchase.id,
+            kind=ESTIMATE if purchase is None else purchase.kind,
+            as_of=None if purchase is None else purchase.as_of,
+            source=() if purchase is None else purchase.source,
         )
+
+    def _ends(self, index: int) -> tuple[float, float] | None:
+        """USD an hour at the low and at the high end of an estimated price; None where it is not estimated."""
+        owning = self._owning
+        if owning is None or not self._costs.estimated(self._field)[index]:
+            return None
+        card, terms, power = int(self._field.card[index]), owning.terms, float(owning.usd_power_per_hour[index])
+        ends = np.array([terms.estimates.low[card], terms.estimates.high[card]])
+        split = self._field.candidate(index).split
+        count, nodes = float(split.cards), float(split.nodes)
+        usd = money.purchase_usd(ends, count, terms.host_share[card], terms.host_floor[card], nodes)
+        low, high = money.owning_usd_per_hour(usd, terms.months, power).tolist()
+        return low, high
 
     # how each figure comes about
 
@@ -173,15 +195,14 @@ class CostSheet:
         count, power = float(candidate.split.cards), float(owning.usd_power_per_hour[index])
         yield _power(terms, card, candidate, power)
         purchase = terms.purchases[card]
-        if bool(self._field.owned[index]) or purchase is None:
+        if bool(self._field.owned[index]):
             return
         usd = float(owning.usd_purchase[index])
-        each = Term("usd_each", purchase.usd, "USD", purchase.source, f"{purchase.kind} price of {purchase.as_of}")
         parts = (
-            each,
+            _each(terms, card, purchase),
             Term("count", count, ""),
-            _host("host_price_ratio", terms.cards["host-price-ratio"][card], purchase),
-            _host("host_price_floor", terms.cards["host-price-floor"][card], purchase),
+            _host("host_price_ratio", terms.cards["host-price-ratio"][card], float(terms.host_share[card]), purchase),
+            _host("host_price_floor", terms.cards["host-price-floor"][card], float(terms.host_floor[card]), purchase),
             Term("machines", float(candidate.split.nodes), ""),
         )
         formula = "usd_each * count + max(host_price_ratio * usd_each * count, host_price_floor * machines)"
@@ -226,10 +247,21 @@ def _power(terms: Terms, card: int, candidate: Candidate, power: float) -> Recko
     return Reckoning("usd_power_per_hour", formula, parts, power, "USD/hour")
 
 
-def _host(name: str, coefficient: Coefficient, purchase: Purchase) -> Term:
+def _each(terms: Terms, card: int, purchase: Purchase | None) -> Term:
+    """What one accelerator costs to buy."""
+    usd = float(terms.usd_each[card])
+    if purchase is None:
+        low, high = terms.estimates.low[card], terms.estimates.high[card]
+        note = f"estimated from others of its kind by memory, bandwidth and compute: {low:,.0f} to {high:,.0f}"
+        return Term("usd_each", usd, "USD", (), note)
+    return Term("usd_each", usd, "USD", purchase.source, f"{purchase.kind} price of {purchase.as_of}")
+
+
+def _host(name: str, coefficient: Coefficient, value: float, purchase: Purchase | None) -> Term:
     """What the machine around the cards costs, which is nothing where the price is the whole machine's."""
-    if purchase.whole_machine:
-        return Term(name, 0.0, coefficient.unit, purchase.source, "the price is the whole machine's")
+    if not value:
+        sources = () if purchase is None else purchase.source
+        return Term(name, 0.0, coefficient.unit, sources, "the price is the whole machine's")
     return _term(name, coefficient)
 
 

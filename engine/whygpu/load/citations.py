@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from whygpu.load.document import Node
 
-FACTS = frozenset({"accelerators", "providers", "offerings", "purchases", "models", "formats", "coefficients"})
+FACTS = frozenset({"accelerators", "providers", "offerings", "purchases", "areas", "models", "formats", "coefficients"})
 _NOT_KNOWLEDGE = frozenset({"cases", "claims", "tensions", "documents"})
 """Sections that list or show claims: a claim that only they name is not used."""
 

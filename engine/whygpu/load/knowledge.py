@@ -21,7 +21,7 @@ from whygpu.load.fields import Fields, kind_of, problem
 from whygpu.load.files import default_root, read_texts
 from whygpu.load.formulas import read_formulas
 from whygpu.load.preferences import read_preferences
-from whygpu.load.prices import read_offerings, read_providers, read_purchases
+from whygpu.load.prices import read_areas, read_offerings, read_providers, read_purchases
 from whygpu.load.profiles import read_profiles
 from whygpu.load.rules import read_rules
 from whygpu.load.sources import read_claims, read_documents, read_tensions, unsettled
@@ -50,6 +50,7 @@ _LISTS = frozenset(
         "providers",
         "offerings",
         "purchases",
+        "areas",
         "models",
         "formats",
         "coefficients",
@@ -212,6 +213,7 @@ class _Assembly:
             models=MappingProxyType(read_models(facts)),
             formats=MappingProxyType(read_formats(facts, rates)),
             coefficients=read_coefficients(facts),
+            areas=MappingProxyType(read_areas(facts, providers)),
         )
 
     def _file(self, name: str, text: str) -> bool:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import PRICE_KINDS, PROVIDER_CLASSES, PURCHASE_KINDS, Accelerator, Offering, Provider, Purchase
+from whygpu.catalogue import (
+    PRICE_KINDS,
+    PROVIDER_CLASSES,
+    PURCHASE_KINDS,
+    Accelerator,
+    Area,
+    Offering,
+    Provider,
+    Purchase,
+)
 from whygpu.errors import did_you_mean
 from whygpu.load.fields import Fields, problem
 
@@ -24,6 +34,25 @@ def read_providers(reader: FactReader) -> dict[str, Provider]:
         fields.done()
         if kind is not None:
             found[identifier] = Provider(identifier, name, kind)
+    return found
+
+
+def read_areas(reader: FactReader, providers: dict[str, Provider]) -> dict[str, Area]:
+    """Parts of the world, and the regions that providers have there."""
+    found: dict[str, Area] = {}
+    for fields, identifier in reader.entries("areas", "area"):
+        name = fields.text("name", required=True) or identifier
+        regions: dict[str, tuple[str, ...]] = {}
+        for row in fields.mappings("regions", fields.what):
+            provider = _known(reader, row, "provider", providers)
+            reader.sources(row, required=True)
+            row.text("note")
+            ids = row.texts("ids")
+            row.done()
+            if provider is not None:
+                regions[provider] = (*regions.get(provider, ()), *ids)
+        fields.done()
+        found[identifier] = Area(identifier, name, MappingProxyType(regions), fields.node.place)
     return found
 
 

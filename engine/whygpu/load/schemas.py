@@ -47,9 +47,10 @@ CONDITIONS = (
     "link",
     "memory",
     "deployment",
+    "provider_class",
 )
-"""What a coefficient may depend on: the words of checks.setup.Setup.context, of checks.setup.CardKind, and where the
-hardware stands."""
+"""What a coefficient may depend on: the words of checks.setup.Setup.context, of checks.setup.CardKind, where the
+hardware stands, and who rents it out."""
 _FIGURE = frozenset({"is", "source", "estimate", "because", "others", "absent"})
 
 

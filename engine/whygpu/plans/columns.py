@@ -69,8 +69,15 @@ PLAN_NAMES = (
     "plan.objective",
     "plan.provider_class",
     "plan.providers",
+    "plan.large_providers",
+    "plan.rented",
+    "plan.machine_accelerators",
+    "plan.providers_chosen",
+    "plan.places_chosen",
+    "plan.offered_by",
     "plan.price_kind",
     "plan.price_age_days",
+    "plan.price_estimated",
     "plan.owned",
     "plan.usd_purchase",
     "plan.usd_power_per_hour",
@@ -108,13 +115,22 @@ class Costs:
     """What an hour costs by that basis."""
     spot: PriceList | None
     """Spot prices, where the plan is not priced by them already."""
+    listed: PriceList
+    """The prices that the answers allow."""
 
     def spot_price(self, field: Field, index: int) -> Price | None:
         """What one plan costs on spot capacity; None where nobody allowed offers it, or it is priced so already."""
         if self.spot is None or self.prices[index] is None:
             return None
-        way = field.ways[int(field.way[index])]
-        return self.spot.price(field.cards.accelerators[int(field.card[index])].id, *_group(way))
+        card, way = int(field.card[index]), field.ways[int(field.way[index])]
+        return self.spot.price(field.cards.accelerators[card].id, *_group(way), int(field.cards.per_node[card]))
+
+    def estimated(self, field: Field) -> NDArray[np.bool_]:
+        """The plans that compare by an estimated price: bought ones that nobody says the price of."""
+        if self.owning is None:
+            return np.zeros(len(field), dtype=np.bool_)
+        found: NDArray[np.bool_] = (self.basis == "buying") & self.owning.terms.estimated[field.card]
+        return found
 
 
 @lru_cache(maxsize=8)
@@ -173,8 +189,9 @@ def costs_of(
     setup = work.setup
     groups = [_group(way) for way in field.ways]
     names = [card.id for card in field.cards.accelerators]
+    together = field.cards.per_node.tolist()
     found = tuple(
-        None if owned else prices.price(names[card], *groups[way])
+        None if owned else prices.price(names[card], *groups[way], together[card])
         for card, way, owned in zip(field.card.tolist(), field.way.tolist(), field.owned.tolist(), strict=True)
     )
     owning = None if terms is None else owning_of(terms, field, watts_of(field), counts_of(field))
@@ -187,7 +204,7 @@ def costs_of(
     hourly = np.where(field.owned, rent, new) if bought else rent
     basis = np.where(field.owned, "owned", "buying" if bought else "renting")
     total, objective, unit = _objective(field, setup, hourly)
-    return Costs(found, rent, total, objective, unit, owning, basis, hourly, spot)
+    return Costs(found, rent, total, objective, unit, owning, basis, hourly, spot, prices)
 
 
 def _objective(
@@ -314,13 +331,29 @@ def _fill_money(
         return v.column(np.array([math.nan if price is None else price.usd_per_hour for price in found]))
 
     environment.supply("plan.spot_usd_per_hour", spot)
-    classes = {identifier: provider.provider_class for identifier, provider in knowledge.catalogue.providers.items()}
-    priced = ["" if price is None else classes[price.offering.provider] for price in costs.prices]
+    catalogue = knowledge.catalogue
+    classes = ["" if price is None else catalogue.provider_class(price.offering) for price in costs.prices]
     kinds = ["" if price is None else price.offering.price_kind for price in costs.prices]
-    environment.set("plan.provider_class", v.Word(np.where(field.owned, "own", priced)))
+    environment.set("plan.provider_class", v.Word(np.where(field.owned, "own", classes)))
     environment.set("plan.price_kind", v.Word(np.where(field.owned, "owned", kinds)))
     numbers("providers", np.array([0.0 if price is None else price.providers for price in costs.prices]))
+    numbers("large_providers", np.array([0.0 if price is None else price.large_providers for price in costs.prices]))
+    numbers("rented", np.array([math.nan if price is None else price.rented for price in costs.prices]))
+    sizes = [math.nan if price is None else price.offering.count for price in costs.prices]
+    numbers("machine_accelerators", np.array(sizes))
     dates = ["NaT" if price is None or price.offering.as_of is None else price.offering.as_of for price in costs.prices]
     ages = (today - np.array(dates, dtype="datetime64[D]")).astype("timedelta64[D]")
     numbers("price_age_days", np.where(np.isnat(ages), np.nan, ages.astype(np.float64)))
-    numbers("price_fresh_days", np.full(len(ages), fresh_days(knowledge.catalogue)))
+    fresh = {name: fresh_days(catalogue, name) for name in dict.fromkeys(classes)}
+    numbers("price_fresh_days", np.array([fresh[name] for name in classes]))
+    for name, chosen in (("providers", costs.listed.chosen_providers), ("places", costs.listed.restricted)):
+        every = np.full(len(field), chosen)
+        environment.set(f"plan.{name}_chosen", v.Truth(every, ~every))
+    estimated = costs.estimated(field)
+    environment.set("plan.price_estimated", v.Truth(estimated, ~estimated))
+
+    def offered_by() -> v.Value:
+        names = np.array([costs.listed.offered_by(card.id) or "nobody" for card in field.cards.accelerators])
+        return v.Word(names[field.card])
+
+    environment.supply("plan.offered_by", offered_by)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.checks import money
+from whygpu.plans.typical import purchase_estimates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from whygpu.checks.coefficients import Coefficient
     from whygpu.knowledge import Knowledge
     from whygpu.plans.field import Field
+    from whygpu.plans.typical import Estimates
 
 OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
 """Where hardware stands that is bought: nobody rents it by the hour."""
@@ -36,7 +38,13 @@ class Terms:
     """Of every accelerator of the catalogue, in order."""
     purchases: tuple[Purchase | None, ...]
     usd_each: NDArray[np.float64]
-    """Of every accelerator: what one costs to buy; NaN where nobody says."""
+    """Of every accelerator: what one costs to buy; NaN where nobody says.
+
+    Where hardware is bought, that is estimated as far as others of the kind allow.
+    """
+    estimates: Estimates
+    estimated: NDArray[np.bool_]
+    """Of every accelerator: whether what one costs is estimated."""
     host_share: NDArray[np.float64]
     """Of every accelerator: USD of machine per USD of cards; zero where the price is the whole machine's."""
     host_floor: NDArray[np.float64]
@@ -81,14 +89,22 @@ def _terms(knowledge: Knowledge, deployment: str, months: float | None, usd_per_
         for name in _OF_THE_CARD
     }
     purchases = tuple(catalogue.purchase_by_accelerator.get(name) for name in catalogue.accelerators)
-    prices = np.array([math.nan if item is None else item.usd for item in purchases])
-    whole = np.array([item is not None and item.whole_machine for item in purchases], dtype=np.bool_)
+    known = np.array([math.nan if item is None else item.usd for item in purchases])
+    estimates, sold_whole = purchase_estimates(catalogue)
+    prices = np.where(np.isnan(known), estimates.likely, known) if deployment in OWN_DEPLOYMENTS else known
+    whole = np.where(
+        [item is None for item in purchases],
+        sold_whole,
+        [item is not None and item.whole_machine for item in purchases],
+    )
     draw, share, floor = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
     return Terms(
         site,
         cards,
         purchases,
         prices,
+        estimates,
+        np.isnan(known) & np.isfinite(prices),
         np.where(whole, 0.0, share),
         np.where(whole, 0.0, floor),
         draw,

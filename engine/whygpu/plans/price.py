@@ -1,8 +1,9 @@
-"""What a plan costs an hour: the newest usable price of each allowed provider, the median over providers.
+"""What a plan costs an hour: the median over the providers that rent out what it needs, at prices one can pay today.
 
-Each kind of price is a market of its own: of the kinds allowed the one that is cheapest for the plan. Machines that the
-plan fills come before those it leaves partly idle, prices that pass as today's before old ones, and those before
-undated ones; marketplaces count where they were asked for or nobody else rents it.
+Each kind of price is a market of its own: of the kinds allowed the one that is cheapest for the plan. Within a kind the
+first of these groups that anybody is in gives the price, and no median mixes two of them: machines that the plan fills
+before those it leaves partly idle, fresh prices before stale ones, managed providers before marketplaces (unless those
+were asked for); undated prices come after all that.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import math
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from whygpu.catalogue import PROVIDER_CLASSES
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import date
 
     from whygpu.answers import Answers
@@ -29,27 +33,38 @@ class Price:
     usd_per_hour: float
     offering: Offering
     machines: int
-    providers: int
-    """How many providers list it at a price of this kind, an old one too."""
+    providers: int = 1
+    """How many providers the median is over: those whose prices are as fresh, for machines of this size."""
+    large_providers: int = 0
+    """How many of them are large clouds."""
+
+    @property
+    def rented(self) -> int:
+        """Accelerators that are paid for, those that the plan leaves idle included."""
+        return self.machines * self.offering.count
 
 
 Restriction = tuple[str, ...] | None
 
 
-def fresh_days(catalogue: Catalogue) -> float:
-    """The age in days up to which a price passes as today's; NaN where the knowledge base does not say."""
-    found = "price-fresh-days" in catalogue.coefficients
-    return catalogue.coefficients.pick("price-fresh-days", {}).high if found else math.nan
+def fresh_days(catalogue: Catalogue, provider_class: str) -> float:
+    """The age in days up to which such a provider's price passes as today's; NaN where nothing says."""
+    if "price-fresh-days" not in catalogue.coefficients:
+        return math.nan
+    return catalogue.coefficients.pick("price-fresh-days", {"provider_class": provider_class}).likely
 
 
-def _since(catalogue: Catalogue, today: date) -> str:
-    days = fresh_days(catalogue)
-    return "" if math.isnan(days) else (today - timedelta(days=days)).isoformat()
+def first_fresh_days(catalogue: Catalogue, today: date) -> Mapping[str, str]:
+    """The first day (ISO) whose prices pass as today's, for each class of providers; all do where nothing says."""
+    days = {name: fresh_days(catalogue, name) for name in PROVIDER_CLASSES}
+    return MappingProxyType(
+        {name: (today - timedelta(days=age)).isoformat() for name, age in days.items() if not math.isnan(age)}
+    )
 
 
 def usual_prices(catalogue: Catalogue, today: date) -> PriceList:
     """The prices of the day where the answers restrict nothing: on demand, of any provider."""
-    return PriceList(catalogue, since=_since(catalogue, today))
+    return PriceList(catalogue, since=first_fresh_days(catalogue, today))
 
 
 def price_list(knowledge: Knowledge, answers: Answers, today: date) -> PriceList:
@@ -75,7 +90,7 @@ def _price_list(
     regions: Restriction,
     today: date,
 ) -> PriceList:
-    since = _since(knowledge.catalogue, today)
+    since = first_fresh_days(knowledge.catalogue, today)
     return PriceList(knowledge.catalogue, kinds, providers, classes, regions, since)
 
 
@@ -89,25 +104,36 @@ class PriceList:
         providers: Restriction = None,
         classes: Restriction = None,
         regions: Restriction = None,
-        since: str = "",
+        since: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """None: no restriction; ``since``: the first day (ISO) whose prices pass as today's."""
+        """None: no restriction; ``since``: by provider class the first day (ISO) whose prices pass as today's."""
         self._catalogue = catalogue
         self._kinds = frozenset(kinds)
         self._providers = None if providers is None else frozenset(providers)
         self._classes = None if classes is None else frozenset(classes)
         self._regions = None if regions is None else frozenset(regions)
         self._since = since
-        self._found: dict[tuple[str, int, int], Price | None] = {}
+        self._found: dict[tuple[str, int, int, int], Price | None] = {}
 
-    def price(self, accelerator: str, shard: int, replicas: int) -> Price | None:
-        """The price of ``replicas`` groups of ``shard`` accelerators, each group within one machine where it can be.
+    @property
+    def restricted(self) -> bool:
+        """Whether the answers say who may rent out, or where."""
+        return any(item is not None for item in (self._providers, self._classes, self._regions))
 
-        None where no allowed provider offers it at a usable price.
+    @property
+    def chosen_providers(self) -> bool:
+        """Whether the answers say who may rent out."""
+        return self._providers is not None or self._classes is not None
+
+    def price(self, accelerator: str, shard: int, replicas: int, together: int | None = None) -> Price | None:
+        """The price of ``replicas`` groups of ``shard`` accelerators.
+
+        ``together``: how many of a group must stand in one machine; all, where it is left out. None where no allowed
+        provider offers it at a usable price.
         """
-        key = (accelerator, shard, replicas)
+        key = (accelerator, shard, replicas, shard if together is None else min(together, shard))
         if key not in self._found:
-            self._found[key] = self._price(accelerator, shard, replicas)
+            self._found[key] = self._price(*key)
         return self._found[key]
 
     def why_none(self, accelerator: str) -> str:
@@ -123,11 +149,20 @@ class PriceList:
             return f"its prices are {' and '.join(kinds)} only: allow them with 'price_kinds'"
         allowed = [item for item in usable if self._allows(item)]
         if not allowed:
-            renters = sorted({item.provider for item in usable if item.price_kind in self._kinds})
-            more = f" and {len(renters) - 5} more" if len(renters) > 5 else ""
-            return f"nobody that the answers allow rents it out; others do: {', '.join(renters[:5])}{more}"
+            return f"nobody that the answers allow rents it out; others do: {self.offered_by(accelerator)}"
         sizes = sorted({item.count for item in allowed})
         return f"it is rented only in machines of {' or '.join(str(size) for size in sizes)}"
+
+    def offered_by(self, accelerator: str) -> str:
+        """Who rents it out by the kinds of prices allowed, wherever that is, in words; empty where nobody does."""
+        places: dict[str, set[str]] = {}
+        for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()):
+            if item.never_used is None and item.price_kind in self._kinds:
+                areas = self._catalogue.areas_of(item) if self._regions is not None else ()
+                places.setdefault(item.provider, set()).update(areas)
+        named = [f"{name} ({', '.join(sorted(areas))})" if areas else name for name, areas in sorted(places.items())]
+        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        return f"{', '.join(named[:_MOST_NAMED])}{more}"
 
     def _nobody(self, accelerator: str) -> str:
         card = self._catalogue.accelerators.get(accelerator)
@@ -136,70 +171,73 @@ class PriceList:
         bought = any(item.accelerator == accelerator for item in self._catalogue.purchases)
         return "nobody is known to rent it out" + (", it is known only what it costs to buy" if bought else "")
 
-    def _price(self, accelerator: str, shard: int, replicas: int) -> Price | None:
+    def _price(self, accelerator: str, shard: int, replicas: int, together: int) -> Price | None:
         """The cheapest kind's. Kinds are never mixed in one median, so that allowing another makes no plan dearer."""
-        by_kind: dict[str, list[Offering]] = {}
+        by_kind: dict[str, list[Price]] = {}
         for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()):
-            if self._allows(item):
-                by_kind.setdefault(item.price_kind, []).append(item)
-        found = [price for items in by_kind.values() if (price := self._median(items, shard, replicas)) is not None]
+            way = self._way(item, shard, replicas, together) if self._allows(item) else None
+            if way is not None:
+                by_kind.setdefault(item.price_kind, []).append(way)
+        found = [self._median(ways, shard * replicas) for ways in by_kind.values()]
         return min(found, key=lambda price: (price.usd_per_hour, price.offering.id), default=None)
 
-    def _median(self, allowed: list[Offering], shard: int, replicas: int) -> Price | None:
-        """The median over the providers of offerings of one kind."""
-        usual = [item for item in allowed if self._class(item) != "marketplace"]
-        asked = self._providers is not None or (self._classes is not None and "marketplace" in self._classes)
-        for offerings in [allowed] if asked else [usual, allowed]:
-            for dated in (True, False):  # undated last
-                priced = self._by_provider(
-                    [item for item in offerings if (item.as_of is not None) == dated], shard, replicas
-                )
-                if priced:
-                    cards = shard * replicas
-                    full = [price for price in priced if price.machines * price.offering.count == cards] or priced
-                    fresh = [price for price in full if (price.offering.as_of or "") >= self._since] or full
-                    among = sorted(fresh, key=lambda price: (price.usd_per_hour, price.offering.id))
-                    # of the middle two the dearer: it is a price that exists, and one to be relied on, since half of
-                    # those who rent it out ask no more; the cheaper one of two would be the best offer, no median
-                    middle = among[len(among) // 2]
-                    return Price(middle.usd_per_hour, middle.offering, middle.machines, len(priced))
-        return None
+    def _median(self, ways: Iterable[Price], cards: int) -> Price:
+        """The median over the providers of the first group that anybody is in."""
+        groups: dict[tuple[bool, ...], dict[str, list[Price]]] = {}
+        for way in ways:
+            item = way.offering
+            asked = self._providers is not None or (self._classes is not None and "marketplace" in self._classes)
+            group = (
+                item.as_of is None,
+                way.rented != cards,
+                not self._is_fresh(item),
+                not asked and self._catalogue.provider_class(item) == "marketplace",
+            )
+            groups.setdefault(group, {}).setdefault(item.provider, []).append(way)
+        first = groups[min(groups)]
+        among = sorted((_newest(items) for items in first.values()), key=_cheapest)
+        # of the middle two the more expensive: it is a price that exists, and one to be relied on, since half of those
+        # who rent it out ask no more; the cheaper one of two would be the best offer, no median
+        middle = among[len(among) // 2]
+        large = sum(self._catalogue.provider_class(item.offering) == "hyperscaler" for item in among)
+        return Price(middle.usd_per_hour, middle.offering, middle.machines, len(among), large)
 
-    def _class(self, offering: Offering) -> str:
-        return self._catalogue.providers[offering.provider].provider_class
+    def _is_fresh(self, offering: Offering) -> bool:
+        return offering.as_of is not None and offering.as_of >= self._since.get(
+            self._catalogue.provider_class(offering), ""
+        )
 
     def _allows(self, offering: Offering) -> bool:
         return (
             offering.never_used is None
             and offering.price_kind in self._kinds
             and (self._providers is None or offering.provider in self._providers)
-            and (self._classes is None or self._class(offering) in self._classes)
-            and (self._regions is None or offering.region is None or offering.region in self._regions)
+            and (self._classes is None or self._catalogue.provider_class(offering) in self._classes)
+            and (self._regions is None or self._catalogue.stands_in(offering, self._regions))
         )
 
-    def _by_provider(self, offerings: Iterable[Offering], shard: int, replicas: int) -> list[Price]:
-        """Each provider's cheapest way among its newest prices."""
-        grouped: dict[str, list[Offering]] = {}
-        for offering in offerings:
-            grouped.setdefault(offering.provider, []).append(offering)
-        found: list[Price] = []
-        for items in grouped.values():
-            ways = [way for item in items if (way := self._way(item, shard, replicas)) is not None]
-            newest = max((way.offering.as_of or "" for way in ways), default="")
-            ways = [way for way in ways if (way.offering.as_of or "") == newest]
-            if ways:
-                found.append(min(ways, key=lambda way: (way.usd_per_hour, way.offering.id)))
-        return found
-
-    def _way(self, offering: Offering, shard: int, replicas: int) -> Price | None:
-        """Rent enough machines of one offering; a shard larger than the machine needs whole machines."""
-        per_machine = offering.count // shard
-        if per_machine:
-            machines = -(-replicas // per_machine)
-        elif offering.count == 1 and self._class(offering) != "hyperscaler":
+    def _way(self, offering: Offering, shard: int, replicas: int, together: int) -> Price | None:
+        """Rent enough machines of one offering, each of them whole."""
+        if offering.count >= shard:
+            machines = -(-replicas // (offering.count // shard))
+        elif offering.count == 1 and self._catalogue.provider_class(offering) != "hyperscaler":
             machines = shard * replicas  # priced per accelerator: the provider joins as many as are asked for
-        elif shard % offering.count == 0 and offering.count > 1:
-            machines = shard // offering.count * replicas
+        elif offering.count >= together:  # a group over several machines, with as many in each as have to be
+            parts = -(-shard // together)
+            machines = -(-parts // (offering.count // together)) * replicas
         else:
             return None
-        return Price(machines * offering.usd_per_hour, offering, machines, 1)
+        return Price(machines * offering.usd_per_hour, offering, machines)
+
+
+_MOST_NAMED = 5
+
+
+def _cheapest(price: Price) -> tuple[float, str]:
+    return price.usd_per_hour, price.offering.id
+
+
+def _newest(ways: list[Price]) -> Price:
+    """A provider's cheapest way among its newest prices."""
+    newest = max(way.offering.as_of or "" for way in ways)
+    return min((way for way in ways if (way.offering.as_of or "") == newest), key=_cheapest)

@@ -378,6 +378,8 @@ def price_text(plan: Plan) -> str:
     if cost is None:
         return "no price known"
     what = {"buying": " to own", "owned": " of power"}.get(cost.basis, "")
+    if cost.estimated:
+        what += ", estimated"
     return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{what}"
 
 
@@ -390,6 +392,9 @@ def cost_text(cost: Cost) -> str:
         where = "owned already: electricity only" + (
             f", its price of {cost.as_of}" if cost.as_of else ", at your price"
         )
+    if cost.machines is not None and cost.machine_accelerators is not None and cost.machine_accelerators > 1:
+        machines = "a machine" if cost.machines == 1 else f"{cost.machines} machines"
+        where += f"; {machines} of {cost.machine_accelerators}"
     text = f"{show(cost.usd_per_hour, 'USD')} an hour, {show(cost.usd_per_month, 'USD')} a month{total} ({where})"
     if cost.spot is not None and cost.spot.usd_per_hour < cost.usd_per_hour:
         text += f"; on spot capacity {show(cost.spot.usd_per_hour, 'USD')} an hour ({cost.spot.provider})"
@@ -408,8 +413,9 @@ def buying_text(cost: Cost) -> str:
     if found is None:
         return ""
     dated = f" of {found.as_of}" if found.as_of else ", undated"
+    said = "nobody says the price: estimated" if cost.estimated else f"{found.kind} price{dated}"
     text = (
-        f"buying: {show(found.usd_purchase, 'USD')} ({found.kind} price{dated}), {show(found.usd_per_month, 'USD')} a "
+        f"buying: {show(found.usd_purchase, 'USD')} ({said}), {show(found.usd_per_month, 'USD')} a "
         f"month over {show(found.months)} months, power included"
     )
     if cost.price_kind == "purchase":

@@ -1,0 +1,84 @@
+"""What an accelerator that nobody prices would cost to buy: estimated from priced ones of its kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from whygpu.catalogue import Accelerator, Catalogue
+
+LEAST_PRICED = 4
+"""Priced accelerators that a kind needs for a level of its own: fewer say nothing of the others."""
+_SPREAD = (10, 90)
+"""Percentiles of the errors that low and high stand for."""
+_LEAST_FREEDOM = 1e-9
+_RATES = ("bf16_tflops", "fp16_tflops", "fp32_tflops")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Estimated prices in USD, in columns; NaN where a figure is not known, or too few of the kind are priced."""
+
+    low: NDArray[np.float64]
+    likely: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def estimate_prices(
+    sizes: NDArray[np.float64], kinds: Sequence[str], usd: NDArray[np.float64], least: int = LEAST_PRICED
+) -> Estimates:
+    """Fit log USD to the logs of ``sizes`` (rows x figures), a level for each kind, and estimate every row by it.
+
+    ``usd``: NaN where not known. A kind with fewer than ``least`` priced rows gets no estimate and bears on none. Low
+    and high: the likely one times the 10th and 90th percentile of what rows cost over what the others say of them
+    (leave-one-out residuals, by the leverage of each row: Allen 1974, "The relationship between variable selection and
+    data augmentation and a method for prediction").
+    """
+    names = np.array(kinds)
+    known = np.isfinite(sizes).all(axis=1) & (sizes > 0).all(axis=1)
+    priced = known & np.isfinite(usd)
+    levels = [kind for kind in dict.fromkeys(kinds) if (priced & (names == kind)).sum() >= least]
+    in_kind = np.isin(names, levels)
+    nothing = np.full(len(usd), np.nan)
+    fitted = priced & in_kind
+    if fitted.sum() <= len(levels) + sizes.shape[1]:
+        return Estimates(nothing, nothing, nothing)
+    asked = known & in_kind
+    terms = np.hstack([np.log(np.where(asked[:, None], sizes, 1.0)), names[:, None] == np.array(levels)])
+    weights, *_ = np.linalg.lstsq(terms[fitted], np.log(usd[fitted]), rcond=None)
+    leverage = np.einsum("ij,ji->i", terms[fitted], np.linalg.pinv(terms[fitted]))
+    errors = (np.log(usd[fitted]) - terms[fitted] @ weights) / np.maximum(1 - leverage, _LEAST_FREEDOM)
+    low, high = np.exp(np.percentile(errors, _SPREAD))
+    likely = np.where(asked, np.exp(terms @ weights), np.nan)
+    return Estimates(likely * min(low, 1.0), likely, likely * max(high, 1.0))
+
+
+def purchase_estimates(catalogue: Catalogue) -> tuple[Estimates, NDArray[np.bool_]]:
+    """What each accelerator of the catalogue would cost to buy by what others of its kind cost, and with what.
+
+    A kind is a class, those for a slot apart from those that are built in. The flags: whether such a price is that of a
+    whole machine, or a share of it, as most of the kind are sold.
+    """
+    cards = list(catalogue.accelerators.values())
+    bought = [catalogue.purchase_by_accelerator.get(card.id) for card in cards]
+    usd = np.array([np.nan if item is None else item.usd for item in bought])
+    kinds = [f"{card.text('class')} {card.text('form') == 'pcie'}" for card in cards]
+    shares: dict[str, list[bool]] = {}
+    for kind, item in zip(kinds, bought, strict=True):
+        shares.setdefault(kind, []).extend([] if item is None else [item.whole_machine])
+    whole = np.array([2 * sum(shares[kind]) > len(shares[kind]) for kind in kinds])
+    return estimate_prices(np.array([_sizes(card) for card in cards]), kinds, usd), whole
+
+
+def _sizes(card: Accelerator) -> tuple[float, float, float]:
+    """Memory, bandwidth and the best dense rate at 16 bits; NaN where not known."""
+    rates = [rate for name in _RATES if (rate := card.number(name)) is not None]
+    memory = card.number("marketing_gb") or np.nan
+    return memory, card.number("bandwidth_gb_s") or np.nan, max(rates, default=np.nan)
