@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import date
 from statistics import median
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from whygpu.plans.price import fresh_days, usual_prices
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whygpu.catalogue import Offering
+    from whygpu.catalogue import Catalogue, Offering
     from whygpu.errors import Place
     from whygpu.knowledge import Knowledge
 
@@ -72,28 +71,27 @@ def _has_cheaper(offering: Offering, members: Iterable[Offering]) -> bool:
 def stale_prices(knowledge: Knowledge, today: date | None = None) -> Iterator[Finding]:
     """Cards whose price, as plans take it, is older than passes for today's or of no known day: once for each file."""
     catalogue = knowledge.catalogue
-    most_days = fresh_days(catalogue)
-    if math.isnan(most_days):
-        return
     now = today or date.today()
     prices = usual_prices(catalogue, now)
     files: dict[str, list[Offering]] = {}
     for card in catalogue.accelerators:
         price = prices.price(card, 1, 1)
-        if price is not None and _is_stale(price.offering.as_of, now, most_days):
+        if price is not None and _is_stale(catalogue, price.offering, now):
             files.setdefault(price.offering.place.file, []).append(price.offering)
     for offerings in files.values():
         first = min(offerings, key=lambda offering: offering.place.line)
         yield (
             first.place,
-            f"{_cards(len(offerings))} priced by an undated price or one older than {most_days:g} days: "
+            f"{_cards(len(offerings))} priced by an undated price or one older than passes for today's: "
             f"{_listed(sorted(offering.accelerator for offering in offerings))}",
             "read the prices again and set 'as_of'; users are told that they are old",
         )
 
 
-def _is_stale(as_of: str | None, today: date, most_days: float) -> bool:
-    return as_of is None or (today - date.fromisoformat(as_of)).days > most_days
+def _is_stale(catalogue: Catalogue, offering: Offering, today: date) -> bool:
+    if offering.as_of is None:
+        return True
+    return (today - date.fromisoformat(offering.as_of)).days > fresh_days(catalogue, catalogue.provider_class(offering))
 
 
 def unpriced(knowledge: Knowledge) -> Iterator[Finding]:

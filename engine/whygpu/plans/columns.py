@@ -123,7 +123,8 @@ class Costs:
         if self.spot is None or self.prices[index] is None:
             return None
         card, way = int(field.card[index]), field.ways[int(field.way[index])]
-        return self.spot.price(field.cards.accelerators[card].id, *_group(way), int(field.cards.per_node[card]))
+        shard, replicas = _group(way)
+        return self.spot.price(field.cards.accelerators[card].id, shard, replicas, int(field.cards.per_node[card]))
 
     def estimated(self, field: Field) -> NDArray[np.bool_]:
         """The plans that compare by an estimated price: bought ones that nobody says the price of."""
@@ -191,7 +192,7 @@ def costs_of(
     names = [card.id for card in field.cards.accelerators]
     together = field.cards.per_node.tolist()
     found = tuple(
-        None if owned else prices.price(names[card], *groups[way], together[card])
+        None if owned else prices.price(names[card], groups[way][0], groups[way][1], together[card])
         for card, way, owned in zip(field.card.tolist(), field.way.tolist(), field.owned.tolist(), strict=True)
     )
     owning = None if terms is None else owning_of(terms, field, watts_of(field), counts_of(field))

@@ -92,11 +92,7 @@ def _terms(knowledge: Knowledge, deployment: str, months: float | None, usd_per_
     known = np.array([math.nan if item is None else item.usd for item in purchases])
     estimates, sold_whole = purchase_estimates(catalogue)
     prices = np.where(np.isnan(known), estimates.likely, known) if deployment in OWN_DEPLOYMENTS else known
-    whole = np.where(
-        [item is None for item in purchases],
-        sold_whole,
-        [item is not None and item.whole_machine for item in purchases],
-    )
+    whole = np.array([sold_whole[row] if item is None else item.whole_machine for row, item in enumerate(purchases)])
     draw, share, floor = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
     return Terms(
         site,

@@ -2,8 +2,8 @@
 
 Each kind of price is a market of its own: of the kinds allowed the one that is cheapest for the plan. Within a kind the
 first of these groups that anybody is in gives the price, and no median mixes two of them: machines that the plan fills
-before those it leaves partly idle, fresh prices before stale ones, managed providers before marketplaces (unless those
-were asked for); undated prices come after all that.
+before those it leaves partly idle, managed providers before marketplaces (unless those were asked for), fresh prices
+before stale ones; undated prices come after all that.
 """
 
 from __future__ import annotations
@@ -190,8 +190,8 @@ class PriceList:
             group = (
                 item.as_of is None,
                 way.rented != cards,
-                not self._is_fresh(item),
                 not asked and self._catalogue.provider_class(item) == "marketplace",
+                not self._is_fresh(item),
             )
             groups.setdefault(group, {}).setdefault(item.provider, []).append(way)
         first = groups[min(groups)]
@@ -203,9 +203,8 @@ class PriceList:
         return Price(middle.usd_per_hour, middle.offering, middle.machines, len(among), large)
 
     def _is_fresh(self, offering: Offering) -> bool:
-        return offering.as_of is not None and offering.as_of >= self._since.get(
-            self._catalogue.provider_class(offering), ""
-        )
+        since = self._since.get(self._catalogue.provider_class(offering), "")
+        return offering.as_of is not None and offering.as_of >= since
 
     def _allows(self, offering: Offering) -> bool:
         return (
