@@ -514,7 +514,7 @@ class _Run:
             if isinstance(effect, Verdict)
         ]
         result.tally = tally(verdicts, len(result.alive), preferences.worth, self._figure)
-        money = money_of(costs, field_, work.setup, preferences.handling_usd_per_hour)
+        money = money_of(costs, field_, work.setup, preferences.priced_handling)
         priority = self._answered("priority")
         limits = {key: value for key, value in result.answers.values.items() if isinstance(value, float)}
         counted = count(

@@ -60,9 +60,12 @@ class Money:
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """What a machine costs to have at all, in USD an hour, so that cents do not choose."""
+    """What a machine costs to have at all, in USD an hour, and the hours a job takes beside its own, so that neither
+    cents nor minutes choose.
+    """
 
     usd_per_hour: float
+    hours_per_job: float
     because: str
     sources: tuple[str, ...]
 
@@ -157,6 +160,6 @@ class Preferences:
         return replace(self, **gone)
 
     @property
-    def handling_usd_per_hour(self) -> float:
-        """USD for each machine and hour."""
-        return 0.0 if self.handling is None else self.handling.usd_per_hour
+    def priced_handling(self) -> Handling:
+        """What having a machine costs; nothing where nobody says."""
+        return Handling(0.0, 0.0, "", ()) if self.handling is None else self.handling

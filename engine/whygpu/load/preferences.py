@@ -107,12 +107,14 @@ def _handling(fields: Fields, reading: Reading) -> Handling | None:
     item = Fields.of(node, "'handling'", reading.problems) if node is not None else None
     if item is None:
         return None
-    usd = item.number("usd_per_hour", required=True)
+    usd, hours = item.number("usd_per_hour", required=True), item.number("hours_per_job", required=True)
     because, sources = _why(item, reading)
     item.done()
-    if usd is not None and usd < 0:
-        problem(reading.problems, item.node, "out-of-range", f"'handling' costs {usd:g} USD an hour", "0 or more")
-    return None if usd is None else Handling(usd, because, sources)
+    for key, value in (("usd_per_hour", usd), ("hours_per_job", hours)):
+        if value is not None and value < 0:
+            message = f"'{key}' of {item.what} is {value:g}; it must be 0 or more"
+            problem(reading.problems, item.node.items[key], "out-of-range", message)
+    return None if usd is None or hours is None else Handling(usd, hours, because, sources)
 
 
 def _speeds(fields: Fields, reading: Reading) -> Iterator[SpeedWorth]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from whygpu.chain.environment import PlanEnvironment
     from whygpu.checks.setup import Setup
     from whygpu.knowledge import Knowledge, NameSpec
+    from whygpu.preferences import Handling
     from whygpu.plans.field import Field, Way
     from whygpu.plans.owning import Owning, Terms
     from whygpu.plans.price import Price, PriceList
@@ -226,14 +227,17 @@ def _objective(
     return total, hourly, "USD/hour"
 
 
-def money_of(costs: Costs, field: Field, setup: Setup, handling: float) -> Money:
-    """What the plans count from: their objective, with ``handling`` (USD for each machine and hour) added."""
-    machines = field.nodes * handling
+def money_of(costs: Costs, field: Field, setup: Setup, handling: Handling) -> Money:
+    """What the plans count from: their objective, with what handling the machines and the job costs added."""
+    machines: NDArray[np.float64] = field.nodes * handling.usd_per_hour
     if costs.unit == "W":
         return Money(costs.objective, costs.unit, np.full(len(field), np.nan), machines)
-    _, values, unit = _objective(field, setup, costs.hourly + machines)
+    hourly = costs.hourly + machines
+    _, values, unit = _objective(field, setup, hourly)
+    if unit == "USD":
+        values = values + hourly * handling.hours_per_job
     with np.errstate(all="ignore"):
-        return Money(values, unit, values / (costs.hourly + machines), machines)
+        return Money(values, unit, values / hourly, machines)
 
 
 def comparable(costs: Costs, field: Field, alive: Mask) -> Costs:
