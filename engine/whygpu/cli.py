@@ -52,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     catalogue = commands.add_parser("catalogue", help="list what is known of accelerators, prices and models")
     catalogue_command.add_options(catalogue)
     importers.add_model_options(commands.add_parser("import-model", help="a config.json as a model of the catalogue"))
-    importers.add_prices_options(commands.add_parser("import-prices", help="a CSV of prices as offerings"))
+    importers.add_prices_options(
+        commands.add_parser("import-prices", help="prices of a CSV, or of a published list, as offerings")
+    )
     ui = commands.add_parser("ui", help="the wizard in a browser")
     ui.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
     ui.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")

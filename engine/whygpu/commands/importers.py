@@ -32,12 +32,20 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 def add_prices_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``import-prices``."""
     parser.description = (
-        "A CSV of prices as offerings, printed or put into a file. Columns: accelerator, usd_per_hour (for the whole "
-        "row), and where they apply count, price_kind, region, instance, as_of, note."
+        "Prices as offerings, printed or put into a file: a CSV with the columns accelerator, usd_per_hour (for the "
+        "whole row), and where they apply count, price_kind, region, instance, as_of, note; or a list as published: "
+        "SkyPilot's vms.csv, gpuhunt's CSV, AWS price list JSON, Azure retail prices JSON."
     )
-    parser.add_argument("path", metavar="PRICES.csv")
+    parser.add_argument("path", metavar="FILE")
     parser.add_argument("--provider", required=True, metavar="ID", help="a provider of the catalogue")
     parser.add_argument("--as-of", metavar="DATE", help="the day of rows that do not say theirs: 2026-11-21")
+    parser.add_argument(
+        "--region",
+        action="append",
+        default=[],
+        metavar="REGION",
+        help="of a published list keep this region or area (eu); may be repeated",
+    )
     _common(parser)
 
 
@@ -91,8 +99,11 @@ def run_prices(options: argparse.Namespace) -> int:
         sources=tuple(options.source),
         as_of=options.as_of,
         today=date.today(),
+        regions=tuple(options.region),
     )
     _deliver(entries, target)
+    for note in entries.notes:
+        print(f"note: {note}", file=sys.stderr)
     return OK
 
 

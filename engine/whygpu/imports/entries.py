@@ -25,6 +25,8 @@ class Entries:
 
     section: str
     items: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """What a reader should know of how they came about."""
 
     def text(self) -> str:
         """A file that holds nothing else."""

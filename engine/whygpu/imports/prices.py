@@ -1,17 +1,18 @@
-"""A CSV of prices as offerings: each row checked against the catalogue, every bad one reported with its line."""
+"""A CSV of prices, or a price list as published, as offerings: each row checked, every bad one told with its line."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
 from whygpu.catalogue import PRICE_KINDS
 from whygpu.errors import AnswerError, Place, Problem, did_you_mean
-from whygpu.imports.entries import Entries, Value, flow
+from whygpu.imports.feeds import MOST_BYTES, read_feed
+from whygpu.imports.machines import machine_rows
+from whygpu.imports.offers import MOST_CARDS, MOST_USD_PER_HOUR, PriceRow, offering_entries
+from whygpu.load.document import MAX_BYTES
 from whygpu.load.fields import DATE
 from whygpu.load.files import read_text
 from whygpu.quantity import parse_number
@@ -21,35 +22,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whygpu.catalogue import Catalogue
+    from whygpu.imports.entries import Entries
 
 COLUMNS = ("accelerator", "count", "usd_per_hour", "price_kind", "region", "instance", "as_of", "note")
 REQUIRED = ("accelerator", "usd_per_hour")
 MOST_ROWS = 5_000
-MOST_CARDS = 100_000
-MOST_USD_PER_HOUR = 1e6
 _MOST_TEXT = 200
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One price as it will be written."""
-
-    accelerator: str
-    count: int
-    usd_per_hour: float
-    price_kind: str
-    region: str
-    instance: str
-    as_of: str
-    note: str
-
-    def stem(self, provider: str) -> str:
-        """What names it among the provider's other prices."""
-        parts = [provider, self.instance or self.accelerator]
-        parts += [f"x{self.count}"] if self.count > 1 else []
-        parts += [self.price_kind] if self.price_kind != "on-demand" else []
-        parts += [self.region, self.as_of]
-        return re.sub(r"[^a-z0-9.]+", "-", "-".join(part for part in parts if part).lower()).strip("-.")
 
 
 def price_entries(
@@ -60,45 +38,40 @@ def price_entries(
     sources: tuple[str, ...],
     as_of: str | None,
     today: date,
+    regions: tuple[str, ...] = (),
 ) -> Entries:
-    """The offerings of a CSV file; raises AnswerError with every bad row, and then gives none.
+    """The offerings of a CSV file or a published list; raises AnswerError with every bad row, and then gives none.
 
-    ``as_of``: the day of rows that do not say theirs.
+    ``as_of``: the day of rows that do not say theirs. ``regions``: those to keep of a published list; empty: all.
     """
-    text = read_text(path, str(path))
+    text = read_text(path, str(path), MOST_BYTES)
     if isinstance(text, Problem):
         raise AnswerError([text])
     reader = _Reader(str(path), catalogue, as_of, today)
     if as_of is not None:
         reader.date(as_of, Place("--as-of"))
-    rows = list(reader.rows(text))
+    notes: tuple[str, ...] = ()
+    feed = read_feed(text, str(path))
+    if feed is None:
+        if len(text) > MAX_BYTES:
+            message = f"the file has more than {MAX_BYTES:,} characters, the limit of such a CSV"
+            raise AnswerError([Problem("too-large", message, Place(str(path), 1), "split the file")])
+        rows = list(reader.rows(text))
+    else:
+        reader.problems.extend(feed.problems)
+        day = as_of or feed.as_of
+        if day is None:
+            message = "the list does not say of which day it is"
+            reader.problems.append(
+                Problem("no-date", message, Place(str(path), 1), "give --as-of, the day it was read")
+            )
+        elif as_of is None:
+            reader.date(day, Place(str(path), 1))
+        rows, notes = machine_rows(feed.machines, catalogue, provider, regions, day or "", reader.problems)
     if not rows and not reader.problems:
-        reader.problems.append(Problem("no-rows", "there is no price in the file", Place(str(path), 1)))
-    seen = {item.id for item in catalogue.offerings}
-    items: list[str] = []
-    for row, place in rows:
-        identifier = row.stem(provider)
-        if identifier in seen:
-            message = f"the same price stands twice, or is known already: '{identifier}'"
-            mend = "tell them apart by instance, region or as_of, or drop one"
-            reader.problems.append(Problem("duplicate-price", message, place, mend))
-        seen.add(identifier)
-        items.append(flow(_fields(row, identifier, provider, sources)))
-    if reader.problems:
-        raise AnswerError(reader.problems)
-    return Entries("offerings", tuple(items))
-
-
-def _fields(row: _Row, identifier: str, provider: str, sources: tuple[str, ...]) -> dict[str, Value]:
-    fields: dict[str, Value] = {"id": identifier, "provider": provider}
-    if row.instance:
-        fields["instance"] = row.instance
-    fields |= {"accelerator": row.accelerator, "count": row.count}
-    if row.region:
-        fields["region"] = row.region
-    fields |= {"price_kind": row.price_kind, "usd_per_hour": row.usd_per_hour, "as_of": row.as_of}
-    fields["source"] = sources if len(sources) > 1 else sources[0]
-    return {**fields, "note": row.note} if row.note else fields
+        message = "there is no price in the file" + ("" if feed is None else " of a machine that the catalogue knows")
+        reader.problems.append(Problem("no-rows", message, Place(str(path), 1), notes[0] if notes else None))
+    return offering_entries(rows, catalogue, provider, sources, reader.problems, notes)
 
 
 class _Reader:
@@ -108,7 +81,7 @@ class _Reader:
         self._name, self._catalogue, self._as_of, self._today = name, catalogue, as_of, today
         self.problems: list[Problem] = []
 
-    def rows(self, text: str) -> Iterator[tuple[_Row, Place]]:
+    def rows(self, text: str) -> Iterator[tuple[PriceRow, Place]]:
         """The good rows, each with its place."""
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         try:
@@ -140,7 +113,7 @@ class _Reader:
             self._complain("repeated-column", f"the column '{name[:80]}' stands twice", 1, "drop one of them")
         return len(self.problems) == before
 
-    def _row(self, header: list[str], cells: list[str], line: int) -> _Row | None:
+    def _row(self, header: list[str], cells: list[str], line: int) -> PriceRow | None:
         before = len(self.problems)
         if len(cells) != len(header):
             mend = "put a text that has a comma in double quotes"
@@ -150,7 +123,7 @@ class _Reader:
         for name, cell in given.items():
             if len(cell) > _MOST_TEXT:
                 self._complain("too-long", f"'{name}' has more than {_MOST_TEXT} characters", line, "shorten it")
-        row = _Row(
+        row = PriceRow(
             self._accelerator(given["accelerator"], line),
             self._count(given.get("count", ""), line),
             self._usd(given["usd_per_hour"], line),

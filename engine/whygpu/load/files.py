@@ -51,15 +51,15 @@ def read_texts(root: Path) -> dict[str, str]:
     return texts
 
 
-def read_text(path: Path, name: str) -> str | Problem:
-    """The text of one file, or what is wrong with it; ``name`` stands for it in messages."""
+def read_text(path: Path, name: str, most: int = MAX_BYTES) -> str | Problem:
+    """The text of one file of at most ``most`` bytes, or what is wrong with it; ``name`` stands for it in messages."""
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(most + 1)
     except OSError as error:
         return Problem("unreadable", f"cannot be read: {error.strerror}", Place(name))
-    if len(data) > MAX_BYTES:
-        message = f"the file has more than {MAX_BYTES:,} bytes, the limit"
+    if len(data) > most:
+        message = f"the file has more than {most:,} bytes, the limit"
         return Problem("too-large", message, Place(name, 1), "split it: any number of files may hold a section")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
