@@ -1,0 +1,79 @@
+"""Estimates of what nobody prices: by power laws over figures, with the spread of the priced ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import whygpu
+from whygpu.plans.typical import LEAST_PRICED, estimate_prices, purchase_estimates
+
+RANDOM = np.random.default_rng(7)
+SIZES = RANDOM.uniform(1, 100, (20, 3))
+KINDS = ["card"] * 12 + ["board"] * 8
+LEVEL = np.where(np.array(KINDS) == "card", 30.0, 5.0)
+EXACT = LEVEL * SIZES[:, 0] ** 0.5 * SIZES[:, 1] ** 0.2 * SIZES[:, 2] ** 0.4
+
+
+def test_a_power_law_is_found_exactly() -> None:
+    usd = EXACT.copy()
+    usd[[3, 15]] = np.nan
+    found = estimate_prices(SIZES, KINDS, usd)
+    assert found.likely == pytest.approx(EXACT)
+    assert found.low == pytest.approx(EXACT)
+    assert found.high == pytest.approx(EXACT)
+
+
+def test_the_spread_holds_about_four_in_five() -> None:
+    sizes = RANDOM.uniform(1, 100, (400, 3))
+    true = 10 * np.prod(sizes**0.3, axis=1)
+    usd = true * np.exp(RANDOM.normal(0, 0.4, 400))
+    found = estimate_prices(sizes[:200], ["card"] * 200, usd[:200])
+    assert np.mean((usd[:200] > found.low) & (usd[:200] < found.high)) == pytest.approx(0.8, abs=0.03)
+    assert (found.high / found.likely)[0] == pytest.approx(np.exp(0.4 * 1.2816), rel=0.2)
+
+
+def test_too_few_of_a_kind_get_no_estimate_and_bear_on_none() -> None:
+    usd, kinds = EXACT.copy(), list(KINDS)
+    for row in range(LEAST_PRICED - 1):
+        kinds[row] = "odd"
+        usd[row] = 1e9
+    found = estimate_prices(SIZES, kinds, usd)
+    assert np.isnan(found.likely[: LEAST_PRICED - 1]).all()
+    assert found.likely[LEAST_PRICED - 1 :] == pytest.approx(EXACT[LEAST_PRICED - 1 :])
+
+
+def test_nothing_is_estimated_from_nothing() -> None:
+    found = estimate_prices(SIZES, KINDS, np.full(20, np.nan))
+    assert np.isnan(found.likely).all()
+
+
+def test_a_figure_that_is_not_known_gives_no_estimate() -> None:
+    sizes = SIZES.copy()
+    sizes[2, 1] = np.nan
+    found = estimate_prices(sizes, KINDS, EXACT)
+    assert np.isnan(found.likely[2])
+    assert np.isfinite(np.delete(found.likely, 2)).all()
+
+
+@given(factor=st.floats(0.01, 100))
+def test_scaling_prices_scales_estimates(factor: float) -> None:
+    usd = EXACT * np.exp(np.sin(np.arange(20)))
+    usd[4] = np.nan
+    one, many = estimate_prices(SIZES, KINDS, usd), estimate_prices(SIZES, KINDS, usd * factor)
+    for name in ("low", "likely", "high"):
+        assert getattr(many, name) == pytest.approx(getattr(one, name) * factor, rel=1e-6)
+
+
+def test_the_catalogue_estimates_what_is_sold_and_nothing_else(kb: whygpu.KnowledgeBase) -> None:
+    catalogue = kb.knowledge.catalogue
+    found, _ = purchase_estimates(catalogue)
+    likely = dict(zip(catalogue.accelerators, found.likely.tolist(), strict=True))
+    assert 2000 < likely["a10"] < 4000
+    assert np.isnan(likely["tpu-v5e"]), "no TPU has a price to buy"
+    assert (found.low[np.isfinite(found.low)] > 0).all()
+    known = np.isfinite(found.likely)
+    assert (found.low[known] <= found.likely[known]).all()
+    assert (found.likely[known] <= found.high[known]).all()
