@@ -168,7 +168,9 @@ class _Reader:
                 owned = self._owned(node)
             elif key in specs:
                 value = self._value(key, node, specs[key])
-                if value is not None:
+                if value is not None and value == specs[key].unanswered:
+                    del places[key]
+                elif value is not None:
                     values[key] = value
             elif key == "phases":
                 message = "'phases' describes a whole life, training and serving; this is about a single phase"

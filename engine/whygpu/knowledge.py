@@ -134,6 +134,8 @@ class NameSpec:
     maximum: float | None = None
     integer: bool = False
     otherwise: float | bool | str | None = None
+    unanswered: str | None = None
+    """The choice by which one may also say nothing."""
     scope: Scope = field(init=False)
     """Whether it holds for the consultation, for one plan, or for the field of plans."""
 

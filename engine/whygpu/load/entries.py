@@ -42,10 +42,10 @@ def read_models(reader: FactReader) -> dict[str, Entry]:
     return _read(reader, "models", "model", MODEL)
 
 
-def read_formats(reader: FactReader, rates: Iterable[str]) -> dict[str, Format]:
-    """The number formats. ``rates``: the accelerators' rates, without ``gpu.``."""
+def read_formats(reader: FactReader, rates: Iterable[str], runtimes: Iterable[str]) -> dict[str, Format]:
+    """The number formats. ``rates``: the accelerators' rates, without ``gpu.``; ``runtimes``: the serving stacks."""
     found: dict[str, Format] = {}
-    entries = _read(reader, "formats", "format", format_schema(rates), _check_parts)
+    entries = _read(reader, "formats", "format", format_schema(rates, runtimes), _check_parts)
     for entry in entries.values():
         node = reader.node_of("formats", entry.id)
         instead = entry.data.get("instead")

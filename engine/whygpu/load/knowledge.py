@@ -211,7 +211,7 @@ class _Assembly:
             offerings=tuple(read_offerings(facts, accelerators, providers)),
             purchases=tuple(read_purchases(facts, accelerators)),
             models=MappingProxyType(read_models(facts)),
-            formats=MappingProxyType(read_formats(facts, rates)),
+            formats=MappingProxyType(read_formats(facts, rates, self._choices(vocabulary, "runtime"))),
             coefficients=read_coefficients(facts),
             areas=MappingProxyType(read_areas(facts, providers)),
         )

@@ -137,8 +137,10 @@ COEFFICIENT: ReadOnly[str, Kind | None] = MappingProxyType(
 )
 
 
-def format_schema(rates: Iterable[str]) -> ReadOnly[str, Kind | None]:
-    """The fields of a number format; ``rates``: the accelerator rates that can do its arithmetic."""
+def format_schema(rates: Iterable[str], runtimes: Iterable[str]) -> ReadOnly[str, Kind | None]:
+    """The fields of a number format; ``rates``: the accelerator rates that can do its arithmetic; ``runtimes``: the
+    serving stacks that can be answered.
+    """
     rate = one_of(rates, many=True)
     return {
         "id": TEXT,
@@ -154,7 +156,7 @@ def format_schema(rates: Iterable[str]) -> ReadOnly[str, Kind | None]:
         "group": between(1, 1_000_000, whole=True),
         "parts": ANYTHING,
         "unquantized": one_of(PARTS, many=True),
-        "runtimes": TEXTS,
+        "runtimes": one_of(sorted(runtimes), many=True),
         "meaning": TEXT,
         "source": TEXTS,
         "note": TEXT,

@@ -80,6 +80,7 @@ def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]
         minimum=fields.number("minimum"),
         maximum=fields.number("maximum"),
         integer=fields.flag("integer"),
+        unanswered=fields.choice("unanswered", values),
     )
     otherwise = fields.get("otherwise")
     fields.done()

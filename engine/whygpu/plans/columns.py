@@ -45,6 +45,7 @@ PLAN_NAMES = (
     "plan.quantized",
     "plan.weight_bits",
     "plan.format_runs",
+    "plan.format_stacks",
     "plan.method",
     "plan.sharding",
     "plan.checkpointing",
@@ -290,9 +291,12 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
         numbers("batch_size", of_ways(float(way.setup.batch_size) for way in ways))
     numbers("weight_bits", of_ways(way.setup.format.bits_per_weight for way in ways))
     runtime = plain(environment.value(spec.name)) if (spec := knowledge.name_by_answer.get("runtime")) else None
-    named = isinstance(runtime, str) and runtime != "auto"  # where no stack is named, each format has one that runs it
+    named = isinstance(runtime, str)  # where no stack is named, each format has one that runs it
     runs = of_ways(not named or way.setup.format.runs_on(str(runtime)) for way in ways)
     environment.set("plan.format_runs", v.Truth(runs, ~runs))
+    environment.set(
+        "plan.format_stacks", v.Word(of_ways(", ".join(way.setup.format.runtimes) or "all" for way in ways))
+    )
     usable = field.cards.usable_bytes[field.card] / GIB
     numbers("usable_gib", usable)
     need = {
