@@ -148,6 +148,11 @@ class NameSpec:
         """The part before the dot."""
         return self.name.partition(".")[0]
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The choices it can have, in order: not the one that says nothing."""
+        return tuple(word for word in self.values if word != self.unanswered)
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:

@@ -132,7 +132,7 @@ class _Checker:
             case "flag":
                 return Type("flag", None, None, spec.name)
             case "choice":
-                return Type("word", None, frozenset(spec.values), spec.name)
+                return Type("word", None, frozenset(spec.words), spec.name)
         return Type("word", None, None, spec.name)
 
     def _flags(self, *parts: Expression) -> Type | None:

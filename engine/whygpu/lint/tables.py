@@ -34,7 +34,7 @@ def gaps(knowledge: Knowledge) -> Iterator[Finding]:
 
 def _uncovered(table: Table, knowledge: Knowledge) -> Iterator[str]:
     listed: list[tuple[int, tuple[str | bool, ...]]] = [
-        (index, tuple(sorted(knowledge.vocabulary[name].values)) or (False, True))
+        (index, tuple(sorted(knowledge.vocabulary[name].words)) or (False, True))
         for index, name in enumerate(table.columns)
         if knowledge.vocabulary[name].kind in ("choice", "flag")
     ]

@@ -78,7 +78,7 @@ def _comparison(node: Scalar, spec: NameSpec, what: str, problems: list[Problem]
         value = plain_value(match.group(2))
         value = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
         if value is None or not fits(spec, value):
-            near = did_you_mean(match.group(2), spec.values) if spec.values else None
+            near = did_you_mean(match.group(2), spec.words) if spec.values else None
             message = f"{what}: {spec.name} is a {spec.kind}, not '{match.group(2)}'"
             problems.append(node.problem("bad-cell", message, *match.span(2), near))
             return None
@@ -104,8 +104,8 @@ def _value(node: Node, spec: NameSpec, what: str, problems: list[Problem]) -> fl
         value = node.text
     if value is not None and fits(spec, value):
         return value
-    near = did_you_mean(node.text, spec.values) if isinstance(node, Scalar) and spec.values else None
-    allowed = f"one of {', '.join(spec.values)}" if spec.values else None
+    near = did_you_mean(node.text, spec.words) if isinstance(node, Scalar) and spec.values else None
+    allowed = f"one of {', '.join(spec.words)}" if spec.values else None
     problem(problems, node, "bad-cell", f"{what}: {spec.name} is a {spec.kind}, not {kind_of(node)}", near or allowed)
     return None
 

@@ -116,8 +116,8 @@ class Reading:
             value = float(value)
         if value is not None and fits(spec, value):
             return value
-        allowed = f" ({', '.join(spec.values)})" if spec.values else ""
-        near = did_you_mean(node.text, spec.values) if isinstance(node, Scalar) else None
+        allowed = f" ({', '.join(spec.words)})" if spec.values else ""
+        near = did_you_mean(node.text, spec.words) if isinstance(node, Scalar) else None
         problem(
             self.problems,
             node,

@@ -112,7 +112,7 @@ def everything(spec: NameSpec) -> Domain:
         case "flag":
             return Words(frozenset([True, False]))
         case "choice":
-            return Words(frozenset(spec.values))
+            return Words(frozenset(spec.words))
     return Words(frozenset(), True)
 
 

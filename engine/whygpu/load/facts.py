@@ -212,5 +212,5 @@ def fits(spec: NameSpec, value: Plain | tuple[Plain, ...]) -> bool:
         case "flag":
             return isinstance(value, bool)
         case "choice":
-            return isinstance(value, str) and value in spec.values
+            return isinstance(value, str) and value in spec.words
     return isinstance(value, str)

@@ -262,7 +262,7 @@ class _Assembly:
 
     @staticmethod
     def _choices(vocabulary: ReadOnly[str, NameSpec], answer: str) -> frozenset[str]:
-        return frozenset(value for spec in vocabulary.values() if spec.answer == answer for value in spec.values)
+        return frozenset(value for spec in vocabulary.values() if spec.answer == answer for value in spec.words)
 
     def _version(self) -> str:
         for node in self._mappings.get("about", []):
