@@ -1,9 +1,10 @@
 """Answers held against labels: what an adviser would accept, what would embarrass one, and the price to expect.
 
 A label is a row of YAML: ``answers``, ``acceptable`` and ``unacceptable`` (lists of patterns), ``why``, and
-``usd_per_hour`` or ``usd_total`` as a range. A pattern names any of ``family``, ``class``, ``count`` ([least, most]),
-``count_min``, ``nodes_min``, ``owned`` and ``nothing`` (the right answer is that nothing will do), and matches what has
-all of them. What is listed as acceptable is never an embarrassment, whatever its class.
+``usd_per_hour`` or ``usd_total`` as a range. A pattern names any of ``family`` and ``class`` (one, or a list of which
+one is meant), ``count`` ([least, most]), ``count_min``, ``nodes_min``, ``owned`` and ``nothing`` (the right answer is
+that nothing will do), and matches what has all of them. What is listed as acceptable is never an embarrassment,
+whatever its class.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What a label says of choices; None: it does not say."""
+    """What a label says of choices; None, and no family or class: it does not say."""
 
-    family: str | None = None
-    kind: str | None = None
+    families: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
     least: int = 1
     most: int | None = None
     nodes_min: int = 1
@@ -71,8 +72,8 @@ class Pattern:
         if choice is None or self.nothing:
             return choice is None and self.nothing
         return (
-            self.family in {None, choice.family}
-            and self.kind in {None, choice.kind}
+            (not self.families or choice.family in self.families)
+            and (not self.kinds or choice.kind in self.kinds)
             and self.least <= choice.count
             and (self.most is None or choice.count <= self.most)
             and self.nodes_min <= choice.nodes
@@ -157,10 +158,10 @@ def judge(label: Label, answer: Answer) -> Judged:
 
 
 def read(path: Path) -> tuple[Label, ...]:
-    """The labels of a file; raises LabelError with every problem, and OSError."""
+    """The labels of a file (a list, or one under ``workloads``); raises LabelError with every problem, and OSError."""
     problems: list[str] = []
-    rows = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-    labels = tuple(_label(row, problems.append) for row in rows)
+    data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    labels = tuple(_label(row, problems.append) for row in (data["workloads"] if isinstance(data, dict) else data))
     ids = [label.id for label in labels]
     problems += [f"{name}: used twice" for name in sorted({name for name in ids if ids.count(name) > 1})]
     if problems:
@@ -203,8 +204,8 @@ def _pattern(entry: Mapping[str, Any], report: Callable[[str], None]) -> Pattern
         report(f"unknown key '{unknown}' in {dict(entry)}")
     least, most = entry.get("count", (entry.get("count_min", 1), None))
     return Pattern(
-        entry.get("family"),
-        entry.get("class"),
+        _names(entry.get("family")),
+        _names(entry.get("class")),
         least,
         most,
         entry.get("nodes_min", 1),
@@ -213,16 +214,20 @@ def _pattern(entry: Mapping[str, Any], report: Callable[[str], None]) -> Pattern
     )
 
 
+def _names(value: str | Sequence[str] | None) -> frozenset[str]:
+    return frozenset(() if value is None else (value,) if isinstance(value, str) else value)
+
+
 def unknown_hardware(labels: Iterable[Label], catalogue: Catalogue) -> list[str]:
     """Families and classes in labels that the catalogue lacks: such a pattern never matches."""
     families = {card.family for card in catalogue.accelerators.values()}
-    kinds = {card.text("class") for card in catalogue.accelerators.values()}
+    kinds = {card.text("class") or "" for card in catalogue.accelerators.values()}
     return [
         f"{label.id}: no {what} '{name}' in the catalogue"
         for label in labels
         for pattern in (*label.acceptable, *label.unacceptable)
-        for what, name, known in (("family", pattern.family, families), ("class", pattern.kind, kinds))
-        if name is not None and name not in known
+        for what, names, known in (("family", pattern.families, families), ("class", pattern.kinds, kinds))
+        for name in sorted(names - known)
     ]
 
 
