@@ -282,24 +282,21 @@ def rows(judged: Iterable[Judged]) -> str:
     return "\n".join(lines)
 
 
-def summary(judged: Sequence[Judged]) -> str:
-    """Totals, as counts and shares."""
-
-    def share(text: str, got: int, of: int) -> str:
-        return f"{text:32} {got:4} of {of:4} {got / max(of, 1):5.0%}"
-
+def scores(judged: Sequence[Judged]) -> list[tuple[str, tuple[int, int]]]:
+    """Each score as how many of how many."""
     total = len(judged)
     listed = [one.among_shortlist for one in judged if one.among_shortlist is not None]
     priced = [one.price for one in judged if one.price is not None]
-    return "\n".join(
-        [
-            share("first acceptable", sum(one.acceptable for one in judged), total),
-            share("acceptable among first three", sum(one.among_three for one in judged), total),
-            *([share("acceptable in the shortlist", sum(listed), len(listed))] if listed else []),
-            share("first embarrassing", sum(one.embarrassing for one in judged), total),
-            share("price as expected", priced.count("as expected"), len(priced)),
-            share("price below", priced.count("below"), len(priced)),
-            share("price above", priced.count("above"), len(priced)),
-            share("price unknown", priced.count("unknown"), len(priced)),
-        ]
-    )
+    prices: tuple[Price, ...] = ("as expected", "below", "above", "unknown")
+    return [
+        ("first acceptable", (sum(one.acceptable for one in judged), total)),
+        ("acceptable among first three", (sum(one.among_three for one in judged), total)),
+        *([("acceptable in the shortlist", (sum(listed), len(listed)))] if listed else []),
+        ("first embarrassing", (sum(one.embarrassing for one in judged), total)),
+        *((f"price {price}", (priced.count(price), len(priced))) for price in prices),
+    ]
+
+
+def summary(judged: Sequence[Judged]) -> str:
+    """Each score on a line, with its share."""
+    return "\n".join(f"{text:32} {got:4} of {of:4} {got / max(of, 1):5.0%}" for text, (got, of) in scores(judged))
