@@ -105,7 +105,7 @@ def run(sweep: Sweep, setting: str, kb: whygpu.KnowledgeBase) -> Strip:
     """The strip of one setting; raises AnswerError."""
     stretches: list[Stretch] = []
     for value in sweep.values:
-        advice: Advice = kb.advise(_with(sweep.settings[setting], sweep.axis, value), engine="evaluator")
+        advice: Advice = kb.advise(asked_at(sweep.settings[setting], sweep.axis, value), engine="evaluator")
         point = Point(value, first_of(advice, kb))
         before = stretches[-1] if stretches else None
         if before is not None and _same(before.points[-1].first, point.first):
@@ -121,9 +121,10 @@ def first_of(advice: Advice, kb: whygpu.KnowledgeBase) -> Choice | None:
     return choice(best, kb.knowledge.catalogue) if best is not None and advice.status in ANSWERED else None
 
 
-def _with(answers: Mapping[str, Any], axis: str, value: float) -> dict[str, Any]:
+def asked_at(answers: Mapping[str, Any], axis: str, value: float) -> dict[str, Any]:
+    """The answers with a value at a dotted place."""
     head, _, rest = axis.partition(".")
-    return {**answers, head: _with(answers.get(head, {}), rest, value) if rest else value}
+    return {**answers, head: asked_at(answers.get(head, {}), rest, value) if rest else value}
 
 
 def _same(before: Choice | None, after: Choice | None) -> bool:
