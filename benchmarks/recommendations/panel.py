@@ -61,8 +61,8 @@ class Pattern:
 
     families: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
-    least: int = 1
-    most: int | None = None
+    least: float = 1
+    most: float | None = None
     nodes_min: int = 1
     owned: bool | None = None
     nothing: bool = False
@@ -180,12 +180,7 @@ def _label(row: Mapping[str, Any], report: Callable[[str], None]) -> Label:
         return tuple(_pattern(entry, lambda text: report(f"{name}: {key}: {text}")) for entry in row.get(key, ()))
 
     def span(key: str) -> tuple[float, float] | None:
-        if key not in row:
-            return None
-        low, high = row[key]
-        if low > high:
-            report(f"{name}: {key}: {low} is above {high}")
-        return float(low), float(high)
+        return _range(row[key], lambda text: report(f"{name}: {key}: {text}")) if key in row else None
 
     return Label(
         name,
@@ -202,7 +197,7 @@ def _label(row: Mapping[str, Any], report: Callable[[str], None]) -> Label:
 def _pattern(entry: Mapping[str, Any], report: Callable[[str], None]) -> Pattern:
     for unknown in sorted(entry.keys() - PATTERN_KEYS):
         report(f"unknown key '{unknown}' in {dict(entry)}")
-    least, most = entry.get("count", (entry.get("count_min", 1), None))
+    least, most = _range(entry["count"], report) if "count" in entry else (entry.get("count_min", 1), None)
     return Pattern(
         _names(entry.get("family")),
         _names(entry.get("class")),
@@ -212,6 +207,15 @@ def _pattern(entry: Mapping[str, Any], report: Callable[[str], None]) -> Pattern
         entry.get("owned"),
         entry.get("nothing", False),
     )
+
+
+def _range(value: Any, report: Callable[[str], None]) -> tuple[float, float]:
+    """The two ends of a range in a label."""
+    match value:
+        case [int() | float() as low, int() | float() as high] if low <= high:
+            return low, high
+    report(f"{value} is no [least, most]")
+    return 0, 0
 
 
 def _names(value: str | Sequence[str] | None) -> frozenset[str]:
@@ -295,8 +299,3 @@ def scores(judged: Sequence[Judged]) -> list[tuple[str, tuple[int, int]]]:
         ("first embarrassing", (sum(one.embarrassing for one in judged), total)),
         *((f"price {price}", (priced.count(price), len(priced))) for price in prices),
     ]
-
-
-def summary(judged: Sequence[Judged]) -> str:
-    """Each score on a line, with its share."""
-    return "\n".join(f"{text:32} {got:4} of {of:4} {got / max(of, 1):5.0%}" for text, (got, of) in scores(judged))

@@ -117,7 +117,14 @@ def test_every_problem_of_labels_is_told_at_once(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump([good, bad, {"id": "b"}]), encoding="utf-8")
     with pytest.raises(panel.LabelError) as caught:
         panel.read(path)
-    for problem in ("'familly'", "2 is above 1", "'prize'", "a: used twice", "b: no 'acceptable'", "b: no 'why'"):
+    for problem in (
+        "'familly'",
+        "[2, 1] is no [least, most]",
+        "'prize'",
+        "a: used twice",
+        "b: no 'acceptable'",
+        "b: no 'why'",
+    ):
         assert problem in str(caught.value)
 
 
