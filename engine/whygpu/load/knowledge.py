@@ -179,7 +179,11 @@ class _Assembly:
             return knowledge
         from whygpu.load.cases import read_cases  # noqa: PLC0415  to give advice takes no cases
 
-        cases = read_cases(self._lists.get("cases", []), knowledge, problems)
+        day = self._cases_on()
+        cases = [
+            case if case.on is not None else replace(case, on=day)
+            for case in read_cases(self._lists.get("cases", []), knowledge, problems)
+        ]
         return replace(knowledge, cases=tuple(cases), citations=tuple(citations(self._items())))
 
     def _items(self) -> Iterator[tuple[str, Node]]:
@@ -263,6 +267,15 @@ class _Assembly:
     @staticmethod
     def _choices(vocabulary: ReadOnly[str, NameSpec], answer: str) -> frozenset[str]:
         return frozenset(value for spec in vocabulary.values() if spec.answer == answer for value in spec.words)
+
+    def _cases_on(self) -> str | None:
+        """The day worked cases are asked on where they say none: prices age, and what a case expects does not."""
+        for node in self._mappings.get("about", []):
+            fields = Fields.of(node, "about", self._problems)
+            day = fields.date("cases_on") if fields else None
+            if day is not None:
+                return day
+        return None
 
     def _version(self) -> str:
         for node in self._mappings.get("about", []):

@@ -1,0 +1,92 @@
+"""Who may rent out and where: providers, regions and areas as the user gives them, on the real knowledge base."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+import whygpu
+
+CHAT: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 4, "criticality": "development"}
+DAY = date(2026, 11, 22)
+
+
+def advise(kb: whygpu.KnowledgeBase, **more: Any) -> whygpu.Advice:
+    """The advice on a small chat service, as of the day the prices were read."""
+    advice = kb.advise({**CHAT, **more}, today=DAY)
+    assert isinstance(advice, whygpu.Advice)
+    return advice
+
+
+@pytest.mark.parametrize(
+    "region", ["eu", "us", "apac", "uk", "ca", "eu-west-1", "westeurope", "europe-west4", "FIN-01"]
+)
+def test_regions_of_clouds_and_areas_are_understood(kb: whygpu.KnowledgeBase, region: str) -> None:
+    assert kb.check({**CHAT, "regions": [region]}).regions == (region,)
+
+
+def test_an_unknown_region_is_an_error_with_what_was_perhaps_meant(kb: whygpu.KnowledgeBase) -> None:
+    with pytest.raises(whygpu.AnswerError) as caught:
+        kb.check({**CHAT, "regions": ["eu-wset-1"]})
+    assert "eu-west-1" in str(caught.value.problems[0].help)
+
+
+def test_a_region_leaves_only_what_is_to_be_had_there(kb: whygpu.KnowledgeBase) -> None:
+    catalogue = kb.knowledge.catalogue
+    advice = advise(kb, regions=["eu"])
+    costs = [plan.cost for plan in (advice.recommendation, *advice.alternatives) if plan is not None]
+    assert len(costs) > 3
+    by_id = {offering.id: offering for offering in catalogue.offerings}
+    assert all(cost is not None and "eu" in catalogue.areas_of(by_id[cost.offering]) for cost in costs)
+
+
+def test_what_no_named_provider_rents_is_out_and_says_who_does(kb: whygpu.KnowledgeBase) -> None:
+    advice = advise(kb, providers=["azure"], accelerators=["T4", "MI325X"])
+    assert advice.recommendation is not None
+    assert advice.recommendation.accelerator.family == "T4"
+    texts = [why.text for item in advice.rejected for why in item.because if why.rule == "not-rented-there"]
+    assert any("MI325X" in text and "digitalocean" in text for text in texts)
+
+
+def test_who_names_a_provider_is_not_told_that_it_is_alone(kb: whygpu.KnowledgeBase) -> None:
+    advice = advise(kb, providers=["runpod"], criticality="production", accelerators=["L40S"])
+    assert advice.recommendation is not None
+    rules = {rule for verdict in advice.recommendation.verdicts for rule in verdict.rules}
+    assert not rules & {"one-small-provider-in-production", "supply-is-thin", "few-small-providers-in-production"}
+
+
+def test_a_machine_is_paid_for_whole(kb: whygpu.KnowledgeBase) -> None:
+    advice = advise(kb, providers=["aws"], accelerators=["H200"])
+    plan = advice.recommendation
+    assert plan is not None
+    assert plan.cost is not None
+    assert (plan.count, plan.cost.machines, plan.cost.machine_accelerators) == (1, 1, 8)
+    assert plan.cost.usd_per_hour == pytest.approx(63.296)  # karpenter-aws-prices, p5en.48xlarge
+    assert any("machines of 8" in item.text for item in advice.techniques)
+
+
+def test_a_price_to_buy_is_estimated_where_nobody_says_it(kb: whygpu.KnowledgeBase) -> None:
+    plan = advise(kb, deployment="on-prem", accelerators=["A10"]).recommendation
+    assert plan is not None
+    assert plan.cost is not None
+    assert plan.cost.estimated
+    assert plan.cost.low is not None
+    assert plan.cost.high is not None
+    assert plan.cost.low < plan.cost.compared.usd_per_hour < plan.cost.high
+    assert "price-is-estimated" in {rule for verdict in plan.verdicts for rule in verdict.rules}
+
+
+def test_a_known_price_is_no_estimate(kb: whygpu.KnowledgeBase) -> None:
+    plan = advise(kb, deployment="on-prem", accelerators=["L4"]).recommendation
+    assert plan is not None
+    assert plan.cost is not None
+    assert (plan.cost.estimated, plan.cost.low) == (False, None)
+
+
+def test_in_the_cloud_nothing_is_estimated(kb: whygpu.KnowledgeBase) -> None:
+    advice = advise(kb, accelerators=["Apple M4 Max", "L4"])
+    apple = next(plan for plan in advice.alternatives if plan.accelerator.family != "L4")
+    assert apple.cost is None
+    assert "nobody-rents-it" in {rule for verdict in apple.verdicts for rule in verdict.rules}
