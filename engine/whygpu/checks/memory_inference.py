@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from whygpu.checks.beside import held_beside, reckon_beside
 from whygpu.checks.coefficients import Coefficients, Context
 from whygpu.checks.memory_parts import (
     MemoryParts,
@@ -28,9 +29,11 @@ def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficie
     context = setup.context(shape)
     requests = setup.requests_per_replica(split.data)
     tokens = tokens_at_once(shape, setup, requests, coefficients, context)
+    adapters, draft = held_beside(shape, setup, split, coefficients, context)
+    further = further_tokens(setup, coefficients, context)
     return MemoryParts(
-        weights=held_weights(shape, setup.format, split, coefficients, context),
-        kv_cache=scaled(coefficients.pick("cache-slack", context), cache_bytes(shape, setup, split, requests)),
+        weights=held_weights(shape, setup.format, split, coefficients, context) + adapters + draft,
+        kv_cache=scaled(coefficients.pick("cache-slack", context), cache_bytes(shape, setup, split, requests, further)),
         activations=_activations(shape, setup, split, tokens, coefficients, context),
         logits=scaled(coefficients.pick("logit-bytes", context), requests * shape.vocab_size / split.tensor)
         if shape.kind in GENERATIVE
@@ -55,11 +58,31 @@ def state_bytes(shape: ModelShape, setup: Setup) -> float:
     return shape.state_layers * shape.state_elements * setup.format.compute_bits / 8
 
 
-def cache_bytes(shape: ModelShape, setup: Setup, split: Split, requests: int) -> float:
-    """Bytes per card of the cache of so many sequences at full context, states included."""
-    each = sum(group_bytes(group, setup.context_tokens, setup.kv_bits, split) for group in shape.kv_groups)
-    each += state_bytes(shape, setup) / split.tensor
-    return each * requests * stage_share(shape.layers, split.pipeline)
+def further_tokens(setup: Setup, coefficients: Coefficients, context: Context) -> float:
+    """Tokens that the cache holds room for per request beyond one at its longest: the average, where the runtime
+    hands memory out in pages as requests grow (Kwon et al. 2023, vLLM, section 4), and all where it reserves.
+    """
+    if setup.usual_tokens >= setup.context_tokens:
+        return float(setup.context_tokens)
+    reserved = coefficients.pick("cache-reserved-share", context).likely
+    return setup.usual_tokens + reserved * (setup.context_tokens - setup.usual_tokens)
+
+
+def cache_bytes(shape: ModelShape, setup: Setup, split: Split, requests: int, further: float) -> float:
+    """Bytes per card of the cache of so many sequences, states included: one at full context, the others of `further`
+    tokens.
+    """
+    each = sequence_bytes(shape, setup, split, setup.context_tokens)
+    total = each * requests
+    if further < setup.context_tokens:
+        total = each + sequence_bytes(shape, setup, split, further) * (requests - 1)
+    return total * stage_share(shape.layers, split.pipeline)
+
+
+def sequence_bytes(shape: ModelShape, setup: Setup, split: Split, tokens: float) -> float:
+    """Bytes per card of the cache of one sequence of so many tokens over all layers, states included."""
+    each = sum(group_bytes(group, tokens, setup.kv_bits, split) for group in shape.kv_groups)
+    return each + state_bytes(shape, setup) / split.tensor
 
 
 def tokens_at_once(
@@ -134,7 +157,7 @@ def reckon(
     context = setup.context(shape)
     requests = setup.requests_per_replica(split.data)
     tokens = tokens_at_once(shape, setup, requests, coefficients, context)
-    found = [reckon_weights(shape, setup.format, split, coefficients, context, done.weights.likely)]
+    found = _reckon_weights(shape, setup, split, coefficients, context, done.weights.likely)
     if shape.kv_groups or shape.state_layers:
         found.extend(_reckon_cache(shape, setup, split, requests, coefficients, context, done))
     width = working_width(shape, split, coefficients, context)
@@ -198,6 +221,19 @@ def reckon(
     return found
 
 
+def _reckon_weights(
+    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context, value: float
+) -> list[Reckoning]:
+    """The model's own weights, and what is served beside them."""
+    beside = reckon_beside(shape, setup, split, coefficients, context)
+    if not beside:
+        return [reckon_weights(shape, setup.format, split, coefficients, context, value)]
+    own = held_weights(shape, setup.format, split, coefficients, context).likely
+    found = [reckon_weights(shape, setup.format, split, coefficients, context, own, "model_weights"), *beside]
+    terms = tuple(part.as_term() for part in found)
+    return [*found, Reckoning("weights", " + ".join(term.name for term in terms), terms, value, "bytes")]
+
+
 def _reckon_cache(
     shape: ModelShape,
     setup: Setup,
@@ -207,40 +243,56 @@ def _reckon_cache(
     context: Context,
     done: MemoryParts,
 ) -> list[Reckoning]:
+    found = _reckon_sequence(shape, setup, split, setup.context_tokens, "")
+    longest = " + ".join(part.name for part in found)
+    formula = f"({longest}) * requests * stage * slack"
+    further = further_tokens(setup, coefficients, context)
+    if further < setup.context_tokens:
+        others = _reckon_sequence(shape, setup, split, further, "further_")
+        formula = f"({longest} + ({' + '.join(part.name for part in others)}) * (requests - 1)) * stage * slack"
+        found += others
+    terms = (
+        *(part.as_term() for part in found),
+        Term("requests", requests, "requests"),
+        Term("stage", stage_share(shape.layers, split.pipeline), "share", (), "layers of the fullest pipeline stage"),
+        coefficient_term("slack", coefficients.pick("cache-slack", context)),
+    )
+    return [*found, Reckoning("kv_cache", formula, terms, done.kv_cache.likely, "bytes")]
+
+
+def _reckon_sequence(shape: ModelShape, setup: Setup, split: Split, length: float, prefix: str) -> list[Reckoning]:
+    """The cache of one sequence of this length, by groups of layers that keep alike."""
     found = []
-    names = []
     for number, group in enumerate(shape.kv_groups, start=1):
-        name = f"cache_of_layers_{number}"
-        value = group_bytes(group, setup.context_tokens, setup.kv_bits, split)
         kept = (
             "a fixed length"
             if group.fixed_tokens
             else f"at most its window of {group.window}"
             if group.window
+            else "the average context, and what is reserved beyond it"
+            if prefix
             else "the whole context"
         )
         found.append(
             Reckoning(
-                name,
+                f"{prefix}cache_of_layers_{number}",
                 "layers * elements * tokens * kv_bits / 8 * ceil(heads / tensor) / heads",
                 (
                     Term("layers", group.layers, "layers", shape.source),
                     Term("elements", group.elements, "numbers per token", shape.source),
-                    Term("tokens", group.tokens(setup.context_tokens), "tokens", (), kept),
+                    Term("tokens", group.tokens(length), "tokens", (), kept),
                     Term("kv_bits", setup.kv_bits, "bits", setup.kv_format.source if setup.kv_format else ()),
                     Term("heads", group.heads, "heads kept apart", shape.source),
                     Term("tensor", split.tensor, "cards"),
                 ),
-                value,
+                group_bytes(group, length, setup.kv_bits, split),
                 "bytes per sequence",
             )
         )
-        names.append(Term(name, value, "bytes per sequence"))
     if shape.state_layers:
-        value = state_bytes(shape, setup) / split.tensor
         found.append(
             Reckoning(
-                "states",
+                f"{prefix}states",
                 "state_layers * state_elements * compute_bits / 8 / tensor",
                 (
                     Term("state_layers", shape.state_layers, "layers", shape.source),
@@ -248,30 +300,8 @@ def _reckon_cache(
                     Term("compute_bits", setup.format.compute_bits, "bits"),
                     Term("tensor", split.tensor, "cards"),
                 ),
-                value,
+                state_bytes(shape, setup) / split.tensor,
                 "bytes per sequence",
             )
         )
-        names.append(Term("states", value, "bytes per sequence"))
-    total = " + ".join(term.name for term in names)
-    found.append(
-        Reckoning(
-            "kv_cache",
-            f"({total}) * requests * stage * slack",
-            (
-                *names,
-                Term("requests", requests, "requests"),
-                Term(
-                    "stage",
-                    stage_share(shape.layers, split.pipeline),
-                    "share",
-                    (),
-                    "layers of the fullest pipeline stage",
-                ),
-                coefficient_term("slack", coefficients.pick("cache-slack", context)),
-            ),
-            done.kv_cache.likely,
-            "bytes",
-        )
-    )
     return found

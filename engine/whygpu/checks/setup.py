@@ -112,7 +112,9 @@ class Setup:
 
     `context_tokens` is prompt plus output, `concurrency` the requests in flight over all replicas, `batch_size` the
     samples per accelerator in training and per step in vision, `pixels` the side of a square image of the same area
-    (0: the model's own).
+    (0: the model's own). `average_context_tokens` is the average of what `context_tokens` limits (0: all are that
+    long), `prefix_hit_rate` the share of prompt tokens found in the cache, `speculative` how tokens are guessed ahead,
+    `adapters` how many low-rank adapters are served at once (0: none).
     """
 
     format: Format
@@ -138,6 +140,10 @@ class Setup:
     dataset_tokens: float = 0.0
     dataset_samples: float = 0.0
     epochs: float = 1.0
+    average_context_tokens: int = 0
+    prefix_hit_rate: float = 0.0
+    speculative: str = "none"
+    adapters: int = 0
 
     @property
     def trains(self) -> bool:
@@ -148,6 +154,16 @@ class Setup:
     def prompt_tokens(self) -> int:
         """Tokens read before the first one is written."""
         return max(self.context_tokens - self.output_tokens, 1)
+
+    @property
+    def usual_tokens(self) -> int:
+        """Tokens of a usual request: the average where one is given, at most the longest."""
+        return min(self.average_context_tokens or self.context_tokens, self.context_tokens)
+
+    @property
+    def offloads_experts(self) -> bool:
+        """Whether a serving mixture's experts are kept in the host's memory."""
+        return self.offload == "experts" and not self.trains
 
     @property
     def kv_bits(self) -> float:
@@ -177,6 +193,7 @@ class Setup:
             "cross_entropy": self.cross_entropy,
             "offload": self.offload,
             "lora_targets": self.lora_targets,
+            "speculative": self.speculative,
             "sharding": sharding,
             "kind": shape.kind,
             "ffn": "gated" if shape.gated_ffn else "plain",

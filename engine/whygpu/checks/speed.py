@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-from whygpu.checks import speed_inference, speed_inference_explain, speed_training, speed_vision
+from whygpu.checks import speed_inference, speed_inference_explain, speed_serving, speed_training, speed_vision
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.reckoning import Reckoning
 from whygpu.checks.setup import Device, Setup, Split
@@ -50,7 +50,7 @@ class SpeedEstimate:
     def with_ranges(self, index: int | None = None) -> SpeedEstimate:
         """The same plans, or plan `index` alone, with the ranges of their figures."""
         columns = self.work.columns if index is None else self.work.columns.one(index)
-        return _estimate(columns.uncertain(_model_of(columns).UNCERTAIN))
+        return _estimate(columns.uncertain(_uncertain(columns)))
 
     def reckonings(self, index: int = 0) -> list[Reckoning]:
         """How the likely figures of plan `index` came about."""
@@ -76,7 +76,13 @@ def estimate(
     Raises KeyError where a coefficient is missing, ValueError where splits and cards differ in number.
     """
     columns = Columns.of(shape, setup, split, device, coefficients)
-    return _estimate(columns.uncertain(_model_of(columns).UNCERTAIN) if ranges else columns)
+    return _estimate(columns.uncertain(_uncertain(columns)) if ranges else columns)
+
+
+def _uncertain(columns: Columns) -> tuple[str, ...]:
+    """The coefficients whose ranges matter to this work."""
+    names: tuple[str, ...] = _model_of(columns).UNCERTAIN
+    return names if columns.setup.trains else (*names, *speed_serving.uncertain(columns.setup))
 
 
 def _model_of(columns: Columns) -> ModuleType:

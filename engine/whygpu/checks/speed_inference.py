@@ -10,7 +10,7 @@ accelerator: between two tokens of one of them come the prompts of those that ta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from whygpu.checks.memory_inference import widest_ffn
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.shape import GENERATIVE, ModelShape
 from whygpu.checks.speed_columns import WIRE, Band, Columns
+from whygpu.checks.speed_serving import Host, applies_gain, host_of, slowdown, speculative_gain, touched
 
 UNCERTAIN = (
     "joules-per-operation",
@@ -73,10 +74,18 @@ class InferenceWork:
     together: FloatArray
     stages: FloatArray
     tokens_s: FloatArray
+    computed: float
+    step_s: FloatArray
+    gain: FloatArray | None
+    slowdown: FloatArray | None
+    host: Host | None
+    longest: InferenceWork | None
 
 
 def work(columns: Columns) -> InferenceWork:
-    """Reckon prefill and decode of all plans. `context_tokens` is the context at which the cache is read."""
+    """Reckon prefill and decode of all plans, at the context of a usual request; the time to the first token at the
+    longest.
+    """
     shape, setup, device = columns.shape, columns.setup, columns.device
     requests = columns.requests()
     weights = weights_read(shape, columns, requests)
@@ -97,29 +106,35 @@ def work(columns: Columns) -> InferenceWork:
     bandwidth = device.bandwidth_bytes_s * bandwidth_share
     power = columns.power_share()
     rate = columns.tensor * device.flops_s * power
-    read = (weights / columns.tensor + cache) / bandwidth
+    prompt = prompt_length(columns)
+    computed = computed_tokens(columns, prompt)
+    host = host_of(columns, requests, computed, _chunks(columns, computed))
+    read = (weights / columns.tensor + cache) / bandwidth + (0.0 if host is None else host.step_s)
     compute = flops / (rate * decode_share)
     width = setup.format.compute_bits / 8 * shape.hidden_size
     decode_wire = _wire(wire.all_reduce_s(columns.tensor, requests * width), layers)
-    token = np.maximum(overlapped(read, compute), launch) + row * requests + gap + hop + decode_wire
-    token = token * columns.unmodelled()
-    prompt = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    prefill_flops, scores = prompt_flops(shape, prompt), score_flops(shape, prompt)
-    once = weights_read(shape, columns, np.full(device.size, float(prompt))) / columns.tensor / bandwidth
-    filled = pipeline_fill(columns, prompt)
+    step = np.maximum(overlapped(read, compute), launch) + row * requests + gap + hop + decode_wire
+    slower = slowdown(columns) if setup.adapters else None
+    longer = columns.unmodelled() * (1.0 if slower is None else slower)
+    step = step * longer
+    gain = speculative_gain(columns, requests) if applies_gain(columns) else None
+    token = step if gain is None else step / gain
+    prefill_flops, scores = prompt_flops(shape, computed), score_flops(shape, prompt, computed)
+    once = weights_read(shape, columns, np.full(device.size, computed)) / columns.tensor / bandwidth
+    filled = pipeline_fill(columns, computed)
     # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
     together = np.ones(device.size) if shape.kind in GENERATIVE else requests
     half = columns.tensor * device.half_flops_s * power
     arithmetic = (prefill_flops / rate + scores / half) / prefill_share * together * filled
-    moved = columns.less_is_better("prefill-traffic-bytes") * prompt * prompt_width(shape, prompt) * together
-    moved = moved + columns.less_is_better("prefill-unpacked-share") * unpacked_bytes(columns, prompt)
-    moved = (moved / columns.tensor / bandwidth + row * prompt * together) * filled
-    prefill_wire = _wire(wire.all_reduce_s(columns.tensor, prompt * width * together), layers)
+    moved = _moved_s(columns, prompt, computed, together, row, bandwidth) * filled
+    moved = moved + (0.0 if host is None else host.prompt_s)
+    prefill_wire = _wire(wire.all_reduce_s(columns.tensor, computed * width * together), layers)
     prefill = np.maximum(overlapped(arithmetic, once) + moved, launch) + gap + hop + prefill_wire
-    prefill = prefill * columns.unmodelled()
+    prefill = prefill * longer
+    longest = _longest(columns)
     # A request that joins others waits for the step that is under way.
     server = columns.less_is_better("request-s")
-    ttft = prefill + server + np.where(requests > 1, token, 0.0)
+    ttft = (prefill if longest is None else longest.prefill_s) + server + np.where(requests > 1, step, 0.0)
     output = max(setup.output_tokens, 1)
     # Stages that a prompt leaves idle read the next one.
     stages = filled * columns.pipeline
@@ -155,7 +170,49 @@ def work(columns: Columns) -> InferenceWork:
         together,
         stages,
         tokens,
+        computed,
+        step,
+        gain,
+        slower,
+        host,
+        longest,
     )
+
+
+def _longest(columns: Columns) -> InferenceWork | None:
+    """The same work with requests at their longest, where the usual ones are shorter: the limit on the first token is
+    for nearly all of them.
+    """
+    setup = columns.setup
+    if setup.usual_tokens >= setup.context_tokens:
+        return None
+    return work(replace(columns, setup=replace(setup, average_context_tokens=0)))
+
+
+def _moved_s(
+    columns: Columns, prompt: int, computed: float, together: FloatArray, row: FloatArray, bandwidth: FloatArray
+) -> FloatArray:
+    """Rows: seconds that kernels take beside the products of a prompt, where a runtime does not fuse them."""
+    shape = columns.shape
+    moved = columns.less_is_better("prefill-traffic-bytes") * computed * prompt_width(shape, prompt) * together
+    moved = moved + columns.less_is_better("prefill-unpacked-share") * unpacked_bytes(columns, computed)
+    seconds: FloatArray = moved / columns.tensor / bandwidth + row * computed * together
+    return seconds
+
+
+def prompt_length(columns: Columns) -> int:
+    """Tokens of a usual request that are read before the first one is written."""
+    setup = columns.setup
+    return max(setup.usual_tokens - setup.output_tokens, 1) if columns.shape.kind in GENERATIVE else setup.usual_tokens
+
+
+def computed_tokens(columns: Columns, prompt: int) -> float:
+    """Tokens of a prompt that are not found in the cache, one at least: what is found need not be read again (Kwon et
+    al. 2023, vLLM, 4.4; Zheng et al. 2023, SGLang, section 3).
+    """
+    if columns.shape.kind not in GENERATIVE:
+        return float(prompt)
+    return max(prompt * (1.0 - columns.setup.prefix_hit_rate), 1.0)
 
 
 def others_prompts(requests: FloatArray, prompt_s: FloatArray, output: int) -> FloatArray:
@@ -166,7 +223,7 @@ def others_prompts(requests: FloatArray, prompt_s: FloatArray, output: int) -> F
     return (requests - 1) * prompt_s / (output - 1) if output > 1 else np.zeros_like(prompt_s)
 
 
-def pipeline_fill(columns: Columns, prompt: int) -> FloatArray:
+def pipeline_fill(columns: Columns, prompt: float) -> FloatArray:
     """Time of a prompt over pipeline stages against one card: (chunks + stages - 1) / (chunks * stages).
 
     The chunks a runtime cuts a prompt into follow each other through the stages (Huang et al. 2019, GPipe, 2.3).
@@ -176,15 +233,15 @@ def pipeline_fill(columns: Columns, prompt: int) -> FloatArray:
     return filled
 
 
-def _chunks(columns: Columns, prompt: int) -> float:
+def _chunks(columns: Columns, prompt: float) -> float:
     """How many chunks the runtime cuts a prompt into."""
     chunk = columns.coefficients.pick("prefill-chunk-tokens", columns.contexts[0]).likely
     return float(np.ceil(max(prompt, 1) / chunk))
 
 
 def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> FloatArray:
-    """Bytes of weights a step over so many tokens reads: all but a looked-up token table, and the experts that are
-    chosen.
+    """Bytes of weights on the cards that a step over so many tokens reads: all but a looked-up token table, and the
+    experts that are chosen.
     """
     number_format = columns.setup.format
     lookup = not shape.tied_embeddings
@@ -197,13 +254,14 @@ def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> Flo
             fixed += size
     if not shape.is_moe:
         return np.full(columns.device.size, fixed + routed)
-    touched: FloatArray = 1.0 - (1.0 - shape.experts_per_token / shape.experts) ** tokens
-    return fixed + routed * touched
+    if columns.setup.offloads_experts:
+        return np.full(columns.device.size, fixed)
+    return fixed + routed * touched(shape, tokens)
 
 
 def cache_read(columns: Columns) -> FloatArray:
-    """Bytes of cache per sequence that one card of a tensor group reads in a step, at full context (all pipeline
-    stages in turn).
+    """Bytes of cache per sequence that one card of a tensor group reads in a step, at the context of a usual request
+    (all pipeline stages in turn).
     """
     setup, shape = columns.setup, columns.shape
     total = (
@@ -211,7 +269,7 @@ def cache_read(columns: Columns) -> FloatArray:
         / columns.tensor
     )
     for group in shape.kv_groups:
-        size = group.layers * group.elements * group.tokens(setup.context_tokens) * setup.kv_bits / 8
+        size = group.layers * group.elements * group.tokens(setup.usual_tokens) * setup.kv_bits / 8
         total = total + size * np.ceil(group.heads / columns.tensor) / group.heads
     return total
 
@@ -226,14 +284,15 @@ def overlapped(read_s: FloatArray, compute_s: FloatArray) -> FloatArray:
     return seconds
 
 
-def prompt_flops(shape: ModelShape, tokens: int) -> float:
+def prompt_flops(shape: ModelShape, tokens: float) -> float:
     """Operations of reading a prompt with the weights: 2 * active parameters * tokens (Kaplan et al. 2020, 2.1)."""
     return 2.0 * shape.matmul_parameters * tokens
 
 
-def score_flops(shape: ModelShape, tokens: int) -> float:
+def score_flops(shape: ModelShape, tokens: int, computed: float | None = None) -> float:
     """Operations of attention over a prompt, in 16 bits whatever the weights' format: 4 * layers * query width *
-    tokens^2, halved by the causal mask.
+    tokens^2, halved by the causal mask. Where only the last `computed` tokens are reckoned, the others lie before them:
+    a share c of the prompt takes c * (2 - c) of the work.
 
     Source: Kaplan et al. 2020 (arXiv:2001.08361), 2.1.
     """
@@ -243,7 +302,8 @@ def score_flops(shape: ModelShape, tokens: int) -> float:
         if shape.kv_groups
         else shape.layers * tokens
     )
-    return 4.0 * causal * shape.query_width * lengths * tokens
+    share = 1.0 if computed is None else computed / tokens
+    return 4.0 * causal * shape.query_width * lengths * tokens * (share * (2.0 - share))
 
 
 def prompt_width(shape: ModelShape, tokens: int) -> float:
@@ -254,7 +314,7 @@ def prompt_width(shape: ModelShape, tokens: int) -> float:
     return layers * (widest_ffn(shape) + 3 * shape.hidden_size + shape.heads * tokens)
 
 
-def unpacked_bytes(columns: Columns, prompt: int) -> float:
+def unpacked_bytes(columns: Columns, prompt: float) -> float:
     """Bytes moved where quantized weights are unpacked to 16 bits before each chunk of a prompt: read, and written."""
     form, shape = columns.setup.format, columns.shape
     if not form.quantized:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from whygpu.checks.reckoning import Reckoning, Term
@@ -11,10 +13,12 @@ from whygpu.checks.speed_columns import LIKELY, coefficient_of, power_term
 from whygpu.checks.speed_inference import (
     InferenceWork,
     pipeline_fill,
+    prompt_length,
     prompt_width,
     unpacked_bytes,
     weights_read,
 )
+from whygpu.checks.speed_serving import SLOWDOWN, reckon_gain
 
 
 def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
@@ -23,8 +27,19 @@ def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
     if done.columns.shape.kind not in GENERATIVE:
         return [*parts, prefill, _samples(done, i, prefill)]
     read, compute = _read(done, i), _compute(done, i)
-    token = _token(done, i, read, compute)
-    return [*parts, prefill, read, compute, token, *_answers(done, i, prefill, token)]
+    step = _step(done, i, read, compute)
+    steps = [step]
+    if done.gain is not None:
+        gain = reckon_gain(done.columns, i, float(done.requests[i]), done.gain)
+        terms = (step.as_term(), gain.as_term())
+        value = _likely(done.token_s, i)
+        steps += [gain, Reckoning("token_s", "step_s / speculative_gain", terms, value, "s", note="on average")]
+    found = [*parts, prefill, read, compute, *steps]
+    first = prefill
+    if done.longest is not None:
+        first = replace(_prefill(done.longest, i)[-1], name="longest_prefill_s", note="as of a usual prompt")
+        found.append(first)
+    return [*found, *_answers(done, i, prefill, first, steps[-1])]
 
 
 def _likely(rows: FloatArray, i: int) -> float:
@@ -55,14 +70,13 @@ def _row(done: InferenceWork, i: int) -> Term:
 def _prefill(done: InferenceWork, i: int) -> list[Reckoning]:
     """Seconds of a prompt, and the three terms it is made of."""
     columns, shape = done.columns, done.columns.shape
-    setup = columns.setup
-    prompt = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    once = weights_read(shape, columns, np.full(columns.device.size, float(prompt)))
+    prompt, computed = prompt_length(columns), done.computed
+    once = weights_read(shape, columns, np.full(columns.device.size, computed))
     tensor, rate, bandwidth = _rates(done, i)
     share = coefficient_of(columns, i, "decode-bandwidth-share", "share")
     together = Term("together", float(done.together[i]), "requests", (), "read in one pass")
     overlap = "of the time, as pipeline stages overlap"
-    filled = Term("filled", float(pipeline_fill(columns, prompt)[i]), "share", (), overlap)
+    filled = Term("filled", float(pipeline_fill(columns, computed)[i]), "share", (), overlap)
     compute = Reckoning(
         "prefill_compute_s",
         "(flops / rate + scores / half) * together * filled / (tensor * power * mfu)",
@@ -93,10 +107,12 @@ def _prefill(done: InferenceWork, i: int) -> list[Reckoning]:
         "+ row * tokens * together) * filled",
         (
             coefficient_of(columns, i, "prefill-traffic-bytes", "traffic"),
-            Term("tokens", prompt, "tokens"),
+            Term("tokens", computed, "tokens", (), _of_prompt(done, prompt)),
             Term("width", prompt_width(shape, prompt), "elements per token", shape.source),
             together,
-            Term("unpacked", unpacked_bytes(columns, prompt), "bytes", shape.source, "weights turned into 16-bit ones"),
+            Term(
+                "unpacked", unpacked_bytes(columns, computed), "bytes", shape.source, "weights turned into 16-bit ones"
+            ),
             coefficient_of(columns, i, "prefill-unpacked-share", "copies"),
             _row(done, i),
             filled,
@@ -107,24 +123,64 @@ def _prefill(done: InferenceWork, i: int) -> list[Reckoning]:
         _likely(done.prefill_moved_s, i),
         "s",
     )
+    if done.host is not None:
+        moved = _copied(done, i, moved)
     wire = Term("wire", _likely(done.prefill_wire_s, i), "s", (), "two all-reduces a layer")
     parts = tuple(part.as_term() for part in (compute, read, moved))
     together_s = "(prefill_compute_s ** 2 + prefill_read_s ** 2) ** 0.5 + prefill_moved_s"
     formula = f"max({together_s}, launch) + gap + hops + wire"
     prefill = Reckoning("prefill_s", formula, (*parts, *_host(done, i), wire), _likely(done.prefill_s, i), "s")
-    return [compute, read, moved, prefill]
+    return [compute, read, moved, _with_adapters(done, i, prefill)]
+
+
+def _of_prompt(done: InferenceWork, prompt: int) -> str:
+    """What the tokens reckoned are of a prompt."""
+    rate = done.columns.setup.prefix_hit_rate
+    return f"of {prompt}; the other {rate:.0%} are found in the cache" if done.computed < prompt else ""
+
+
+def _with_adapters(done: InferenceWork, i: int, reckoning: Reckoning) -> Reckoning:
+    """The same with what adapters add to its time."""
+    if done.slowdown is None:
+        return reckoning
+    term = coefficient_of(done.columns, i, SLOWDOWN, "adapters")
+    return replace(reckoning, formula=f"({reckoning.formula}) * adapters", terms=(*reckoning.terms, term))
+
+
+def _copied(done: InferenceWork, i: int, moved: Reckoning) -> Reckoning:
+    """The same with the experts that are copied to the cards for each chunk of a prompt."""
+    assert done.host is not None
+    columns = done.columns
+    known = float(columns.device.pcie_bytes_s[i])
+    slot = Term("slot", known, "bytes/s", (), "PCIe, one direction")
+    if np.isnan(known):
+        slot = coefficient_of(columns, i, "pcie-bytes-s", "slot")
+    terms = (
+        Term("experts", done.host.prompt_bytes, "bytes", columns.shape.source, "copied to the cards, over all chunks"),
+        slot,
+        coefficient_of(columns, i, "host-copy-share", "copy"),
+    )
+    formula = f"{moved.formula} + experts / tensor / (slot * copy)"
+    return replace(moved, formula=formula, terms=(*moved.terms, *terms))
 
 
 def _read(done: InferenceWork, i: int) -> Reckoning:
     tensor, _, bandwidth = _rates(done, i)
-    terms = (
+    terms: tuple[Term, ...] = (
         Term("weights", float(done.weight_bytes[i]), "bytes", done.columns.shape.source, "read in a step"),
         tensor,
-        Term("cache", float(done.cache_bytes[i]), "bytes per card", (), "of all requests, at full context"),
+        Term("cache", float(done.cache_bytes[i]), "bytes per card", (), "of all requests, at the usual context"),
         bandwidth,
         coefficient_of(done.columns, i, "decode-bandwidth-share", "share"),
     )
     formula = "(weights / tensor + cache) / (bandwidth * share)"
+    if done.host is not None:
+        formula += " + experts / host"
+        terms = (
+            *terms,
+            Term("experts", float(done.host.step_bytes[i]), "bytes", done.columns.shape.source, "in the host's memory"),
+            coefficient_of(done.columns, i, "host-bytes-s", "host"),
+        )
     return Reckoning("read_s", formula, terms, _likely(done.read_s, i), "s")
 
 
@@ -144,12 +200,14 @@ def _compute(done: InferenceWork, i: int) -> Reckoning:
     return Reckoning("compute_s", formula, terms, _likely(done.compute_s, i), "s")
 
 
-def _token(done: InferenceWork, i: int, read: Reckoning, compute: Reckoning) -> Reckoning:
+def _step(done: InferenceWork, i: int, read: Reckoning, compute: Reckoning) -> Reckoning:
+    """Seconds of a step: those of a token, where no tokens are guessed ahead."""
     wire = Term("wire", _likely(done.decode_wire_s, i), "s", (), "two all-reduces a layer")
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     terms = (read.as_term(), compute.as_term(), _row(done, i), requests, *_host(done, i), wire)
     formula = "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch) + row * requests + gap + hops + wire"
-    return Reckoning("token_s", formula, terms, _likely(done.token_s, i), "s")
+    name = "token_s" if done.gain is None else "step_s"
+    return _with_adapters(done, i, Reckoning(name, formula, terms, _likely(done.step_s, i), "s"))
 
 
 def _samples(done: InferenceWork, i: int, prefill: Reckoning) -> Reckoning:
@@ -163,13 +221,16 @@ def _samples(done: InferenceWork, i: int, prefill: Reckoning) -> Reckoning:
     return Reckoning("samples_per_s", "data * together * stages / prefill_s", terms, value, "1/s")
 
 
-def _answers(done: InferenceWork, i: int, prefill: Reckoning, token: Reckoning) -> list[Reckoning]:
+def _answers(
+    done: InferenceWork, i: int, prefill: Reckoning, first_prompt: Reckoning, token: Reckoning
+) -> list[Reckoning]:
+    """What users see; the time to the first token with the prompt that it is for."""
     columns = done.columns
     alone = float(done.requests[i]) <= 1
     wait = Term(
-        "wait", 0.0 if alone else _likely(done.token_s, i), "s", (), "the step under way, where others are served"
+        "wait", 0.0 if alone else _likely(done.step_s, i), "s", (), "the step under way, where others are served"
     )
-    first = (prefill.as_term(), coefficient_of(columns, i, "request-s", "server"), wait)
+    first = (first_prompt.as_term(), coefficient_of(columns, i, "request-s", "server"), wait)
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     output = Term("output", float(max(columns.setup.output_tokens, 1)), "tokens")
     stages = Term("stages", float(done.stages[i]), "prompts", (), "under way in the pipeline")
@@ -188,7 +249,9 @@ def _answers(done: InferenceWork, i: int, prefill: Reckoning, token: Reckoning) 
     )
     formula = "data * requests * output / (requests * prefill_s / stages + (output - 1) * token_s)"
     return [
-        Reckoning("ttft_ms", "1000 * (prefill_s + server + wait)", first, 1e3 * _likely(done.ttft_s, i), "ms"),
+        Reckoning(
+            "ttft_ms", f"1000 * ({first_prompt.name} + server + wait)", first, 1e3 * _likely(done.ttft_s, i), "ms"
+        ),
         Reckoning("token_ms", further_ms, further, 1e3 * _likely(done.mean_token_s, i), "ms"),
         Reckoning("tokens_per_s", formula, terms, _likely(done.tokens_s, i), "tokens/s"),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory_parts import coefficient_term, scaled, stage_share
 from whygpu.checks.reckoning import Range, Reckoning, Term
-from whygpu.checks.setup import Format, Split
+from whygpu.checks.setup import TRAINING_PHASES, Format, Split
 from whygpu.checks.shape import ModelShape
 
 ENDS = frozenset({"embedding", "head"})
@@ -19,20 +19,34 @@ def held_weights(
 
     Tensor parallelism divides all, except for the share of the two ends that the runtime copies to every rank. Of
     pipeline stages the fullest has its whole layers, and no less than an even share: a stage with an end is given
-    fewer layers.
+    fewer layers. Experts that are offloaded lie in the host's memory.
     """
     slack = coefficients.pick("weight-slack", context)
+    on_cards = number_format.weight_bytes(shape) - _offloaded(shape, number_format, context)
     if split.tensor * split.pipeline == 1:
-        return scaled(slack, number_format.weight_bytes(shape))
+        return scaled(slack, on_cards)
     copied = coefficients.pick("copied-ends", context)
     ends = end_sizes(shape, number_format)
-    inside = (number_format.weight_bytes(shape) - sum(ends)) / split.tensor
+    inside = (on_cards - sum(ends)) / split.tensor
     fullest = inside * stage_share(shape.layers, split.pipeline)
     low, likely, high = (
         max(fullest, (inside + sum(ends) * held) / split.pipeline, max(ends, default=0.0) * held)
         for held in (_held(split, share) for share in (copied.low, copied.likely, copied.high))
     )
     return Range(low * slack.low, likely * slack.likely, high * slack.high)
+
+
+def expert_bytes(shape: ModelShape, number_format: Format) -> float:
+    """Bytes of all routed experts; 0 for a dense model."""
+    return sum(
+        part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name == "experts"
+    )
+
+
+def _offloaded(shape: ModelShape, number_format: Format, context: Context) -> float:
+    """Bytes of weights kept in the host's memory while serving (llama.cpp --cpu-moe; ktransformers)."""
+    serves = context["phase"] not in TRAINING_PHASES
+    return expert_bytes(shape, number_format) if serves and context["offload"] == "experts" else 0.0
 
 
 def _held(split: Split, copied: float) -> float:
@@ -51,9 +65,15 @@ def largest_tensor_bytes(shape: ModelShape) -> float:
 
 
 def reckon_weights(
-    shape: ModelShape, number_format: Format, split: Split, coefficients: Coefficients, context: Context, value: float
+    shape: ModelShape,
+    number_format: Format,
+    split: Split,
+    coefficients: Coefficients,
+    context: Context,
+    value: float,
+    name: str = "weights",
 ) -> Reckoning:
-    """How the bytes of weights came about."""
+    """How the bytes of the model's weights came about."""
     slack = coefficients.pick("weight-slack", context)
     bits = Term(
         "bits",
@@ -63,11 +83,16 @@ def reckon_weights(
         _mixture(shape, number_format),
     )
     terms = [Term("parameters", shape.parameters, "parameters", shape.source), bits, coefficient_term("slack", slack)]
+    whole = "parameters * bits / 8"
+    host = _offloaded(shape, number_format, context)
+    if host:
+        terms.append(Term("experts", host, "bytes", shape.source, "in the host's memory"))
+        whole = f"({whole} - experts)"
     if split.tensor * split.pipeline == 1:
-        return Reckoning("weights", "parameters * bits / 8 * slack", tuple(terms), value, "bytes")
-    inside = "(parameters * bits / 8 - ends) / tensor"
+        return Reckoning(name, f"{whole} * slack", tuple(terms), value, "bytes")
+    inside = f"({whole} - ends) / tensor"
     return Reckoning(
-        "weights",
+        name,
         f"max({inside} * stage, ({inside} + ends * held) / stages, end * held) * slack",
         (*terms, *_split_terms(shape, number_format, split, coefficients.pick("copied-ends", context))),
         value,

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from whygpu.catalogue import Figure
     from whygpu.load.facts import FactReader
 
-_ROW = MappingProxyType({**MODEL, "like": TEXT})
+_NUMBERS = ("memory_gb", "parts", "instances", "usd_in", "usd_out")
+_ROW = MappingProxyType({**MODEL, "like": TEXT, "accelerator": TEXTS, "slice": TEXT, **dict.fromkeys(_NUMBERS, NUMBER)})
 _PARTS = MappingProxyType(dict.fromkeys(PARTS, NUMBER))
 _CONDITIONS = MappingProxyType(dict.fromkeys(CONDITIONS, TEXTS))
 

@@ -41,6 +41,8 @@ CONDITIONS = (
     "ffn",
     "moe",
     "accumulates",
+    "speculative",
+    "requests",
     "generation",
     "class",
     "software",

@@ -17,6 +17,7 @@ from whygpu.plans.counting import Money
 from whygpu.plans.field import cards_of
 from whygpu.plans.owning import owning_of
 from whygpu.plans.price import fresh_days
+from whygpu.plans.sharing import SHARING_NAMES, fill_sharing
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ PLAN_NAMES = (
     "plan.break_even_months",
     "plan.spot_usd_per_hour",
     "plan.price_fresh_days",
+    *SHARING_NAMES,
 )
 GPU_NAMES = ("gpu.id", "gpu.name", "gpu.family", "gpu.vendor", "gpu.usable_gib")
 _UNITS_OF_WORK = {
@@ -312,6 +314,7 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
             numbers(name, field.speeds.figures[name])
     numbers("watts", watts_of(field))
     _fill_money(environment, knowledge, field, costs, today)
+    fill_sharing(environment, knowledge, field, costs.hourly)
 
 
 def _fill_money(

@@ -41,6 +41,9 @@ FUNCTIONS: dict[str, Signature] = {
         "GiB",
         "what training by a method, in a format, keeps all the time: weights, gradients and optimizer state",
     ),
+    "api_usd": Signature(
+        "api_usd", ("word",), "USD", "what an API asks for a million tokens of 'input' or 'output' of such a model"
+    ),
     "runs": Signature(
         "runs", ("word", "word"), None, "1 where a number format is run by a serving stack, 0 where it is not"
     ),
@@ -73,8 +76,10 @@ _NUMBERS = (
     "sequence_tokens",
     "gradient_accumulation",
     "lora_rank",
+    "average_context_tokens",
+    "adapters",
 )
-_FLOATS = ("dataset_tokens", "dataset_samples", "epochs")
+_FLOATS = ("dataset_tokens", "dataset_samples", "epochs", "prefix_hit_rate")
 _WORDS = (
     "phase",
     "method",
@@ -85,6 +90,7 @@ _WORDS = (
     "lora_targets",
     "runtime",
     "training_precision",
+    "speculative",
 )
 _AUTO = frozenset({"auto", ""})
 
@@ -118,8 +124,18 @@ class Work:
             "states_gib": lambda arguments: self._by_method(
                 arguments, lambda memory: memory.weights + memory.gradients + memory.optimizer
             ),
+            "api_usd": self._api_usd,
             **format_checks(self.knowledge),
         }
+
+    def _api_usd(self, arguments: Sequence[v.Value]) -> v.Value:
+        """The price of the row of `api-prices` nearest by parameters; none for models that are no decoder."""
+        key = {"input": "usd_in", "output": "usd_out"}.get(str(plain(arguments[0])))
+        rows = self.knowledge.catalogue.coefficients.table("api-prices") if self.shape.kind == "decoder" else ()
+        if key is None or not rows:
+            return v.NO_NUMBER
+        nearest = min(rows, key=lambda row: abs(math.log(row["parameters"] / self.shape.parameters)))
+        return v.number(float(nearest[key]))
 
     def _in_format(self, arguments: Sequence[v.Value], size: Callable[[Format], float]) -> v.Value:
         word = plain(arguments[0])

@@ -25,7 +25,8 @@ class Facts:
     """Coefficients, formats and models of the knowledge base."""
 
     def __init__(self) -> None:
-        self.coefficients = Coefficients.of(read(FACTS / "coefficients.yaml")["coefficients"])
+        topics = [read(FACTS / f"{name}.yaml") for name in ("coefficients", "serving")]
+        self.coefficients = Coefficients.of(entry for topic in topics for entry in topic["coefficients"])
         self.formats = {entry["id"]: Format.of(entry) for entry in read(FACTS / "formats.yaml")["formats"]}
         files = sorted((FACTS / "models").glob("*.yaml"))
         self.models = {entry["id"]: entry for path in files for entry in read(path)["models"]}

@@ -1,0 +1,86 @@
+"""What plans leave of a card: the slice that would do, how many such models it holds; and what the host keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.checks.weights import expert_bytes
+from whygpu.language import values as v
+from whygpu.plans.field import cards_of
+from whygpu.quantity import GIB
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from whygpu.chain.environment import PlanEnvironment
+    from whygpu.knowledge import Knowledge
+    from whygpu.plans.field import Field
+
+SHARING_NAMES = (
+    "plan.slice",
+    "plan.slices",
+    "plan.slice_share",
+    "plan.slice_usd_per_hour",
+    "plan.copies",
+    "plan.host_gib",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Of each accelerator (rows) its kinds of slices (columns), those that it has most of first.
+
+    `usable_gib`: what processes get of one at the least, 0 where there is none; `share`: of the card's arithmetic.
+    """
+
+    usable_gib: NDArray[np.float64]
+    names: NDArray[np.str_]
+    counts: NDArray[np.float64]
+    share: NDArray[np.float64]
+
+
+@lru_cache(maxsize=8)
+def _slices(knowledge: Knowledge) -> Slices:
+    cards = cards_of(knowledge).accelerators
+    share = knowledge.catalogue.coefficients.pick("mig-usable-share", {}).low
+    rows: dict[str, list[tuple[float, str, float, float]]] = {card.id: [] for card in cards}
+    for row in knowledge.catalogue.coefficients.table("mig-profiles"):
+        names = row["accelerator"]
+        for name in (names,) if isinstance(names, str) else names:
+            rows.setdefault(name, []).append(
+                (float(row["memory_gb"]) * share, str(row["slice"]), float(row["instances"]), float(row["parts"]))
+            )
+    width = max([1, *(len(found) for found in rows.values())])
+    usable, words = np.zeros((len(cards), width)), np.full((len(cards), width), "", dtype="<U16")
+    counts, parts = np.ones((len(cards), width)), np.ones((len(cards), width))
+    for number, card in enumerate(cards):
+        all_parts = card.number("mig_instances") or 1.0
+        for place, (gib, word, count, own) in enumerate(sorted(rows[card.id], key=lambda item: -item[2])):
+            usable[number, place], words[number, place] = gib, word
+            counts[number, place], parts[number, place] = count, own / all_parts
+    return Slices(usable, words, counts, parts)
+
+
+def fill_sharing(environment: PlanEnvironment, knowledge: Knowledge, field: Field, hourly: NDArray[np.float64]) -> None:
+    """Give the names of sharing a card their columns; unknown for plans over several cards."""
+    ways = field.ways
+    need = np.array([way.memory.high / GIB for way in ways])[field.way]
+    single = np.array([way.split.cards == 1 and not way.setup.trains for way in ways])[field.way]
+    if "mig-usable-share" in knowledge.catalogue.coefficients:
+        slices = _slices(knowledge)
+        holds = (slices.usable_gib[field.card] >= need[:, None]) & single[:, None]
+        at, some = (field.card, holds.argmax(axis=1)), holds.any(axis=1)
+        counts = np.where(some, slices.counts[at], np.nan)
+        environment.set("plan.slice", v.Word(np.where(some, slices.names[at], "")))
+        environment.set("plan.slices", v.column(counts))
+        environment.set("plan.slice_share", v.column(np.where(some, slices.share[at], np.nan)))
+        environment.set("plan.slice_usd_per_hour", v.column(hourly / counts))
+    memory = field.cards.usable_bytes[field.card] / GIB
+    environment.set("plan.copies", v.column(np.where(single, np.floor(memory / need), np.nan)))
+    if any(way.setup.offloads_experts for way in ways):
+        host = [expert_bytes(way.memory.shape, way.setup.format) / GIB for way in ways]
+        environment.set("plan.host_gib", v.column(np.array(host)[field.way]))
