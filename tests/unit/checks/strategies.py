@@ -49,12 +49,16 @@ def setups(draw: st.DrawFn, *, trains: bool | None = None) -> Setup:
         gradient_accumulation=draw(st.sampled_from((1, 4))),
         attention=draw(st.sampled_from(("flash", "eager"))),
         cross_entropy=draw(st.sampled_from(("plain", "chunked"))),
-        offload=draw(st.sampled_from(("none", "optimizer", "all"))),
+        offload=draw(st.sampled_from(("none", "optimizer", "all", "experts"))),
         lora_rank=draw(st.sampled_from((4, 64))),
         lora_targets=draw(st.sampled_from(("attention", "all-linear"))),
         runtime=draw(st.sampled_from(("transformers", "vllm", "sglang", "tensorrt-llm", "tensorrt", "llama.cpp"))),
         pixels=draw(st.sampled_from((0.0, 640.0, 1468.5))),
         dataset_samples=draw(st.sampled_from((0.0, 1e6))),
+        average_context_tokens=draw(st.sampled_from((0, 1, context // 2, context, 200_000))),
+        prefix_hit_rate=draw(st.sampled_from((0.0, 0.5, 1.0))),
+        speculative=draw(st.sampled_from(("none", "draft", "eagle", "mtp", "ngram"))),
+        adapters=draw(st.sampled_from((0, 1, 40))),
     )
 
 
