@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from whygpu.chain.environment import PlanEnvironment
     from whygpu.checks.setup import Setup
     from whygpu.knowledge import Knowledge, NameSpec
-    from whygpu.preferences import Handling
     from whygpu.plans.field import Field, Way
     from whygpu.plans.owning import Owning, Terms
     from whygpu.plans.price import Price, PriceList
     from whygpu.plans.work import Work
+    from whygpu.preferences import Handling
 
 PLAN_NAMES = (
     "plan.count",
