@@ -91,7 +91,7 @@ class Buying:
     months: float
     break_even_hours: float | None
     break_even_months: float | None
-    """Of use day and night."""
+    """Of as many hours of use as the service has: day and night, unless ``hours_per_day`` says less."""
     hours_a_month: float | None
     """Hours of use a month above which buying is cheaper."""
     purchase: str
@@ -193,7 +193,7 @@ class Plan:
     index: int
     """Its row in the consultation."""
     batch_size: int | None = None
-    """Training samples per accelerator and step; None where it does not train."""
+    """Samples at once: of an accelerator and step in training, of a replica in batch work; None in serving."""
     owned: bool = False
     """It runs on what is there already."""
     behind: str | None = None

@@ -17,7 +17,9 @@ import numpy as np
 
 from whygpu.answers import Answers
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
+from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain, unknown_of
+from whygpu.chain.strata import used_names
+from whygpu.checks.money import hours_a_month
 from whygpu.checks.shape import TOKEN_KINDS
 from whygpu.errors import AnswerError, Place, Problem
 from whygpu.knowledge import Conclude, Consider, Verdict
@@ -56,7 +58,8 @@ LEAST_REPLICAS = "workload.least_replicas"
 USUAL_HOURS = "workload.usual_hours"
 """The name of the longest time that a training run usually takes: what plans are sized for without a deadline."""
 USUAL_BATCH = "workload.usual_batch"
-"""The name of the most samples that a training step usually has: what plans are filled up to where nobody gave any."""
+"""The name of the most samples that a training step, or a replica in batch work, usually has: what plans are filled up
+to where nobody gave any."""
 
 
 USELESS_BY = ("latency", "reliability", "throughput")
@@ -108,6 +111,8 @@ class Consultation:
     costs: Costs | None = None
     alive: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     unverified: Mask = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    unchecked: list[Rule] = field(default_factory=list)
+    """Hard rules that can judge no plan, for want of a figure that no plan has."""
     tally: VerdictTally | None = None
     ranking: Ranking | None = None
     objections: tuple[str, ...] = ()
@@ -212,6 +217,8 @@ class _Run:
                 self._result.applicable.append(question)
             if answered and not applies:
                 self._result.irrelevant.append(question)
+                if question.name:  # what is ignored must not count anywhere
+                    self._session.set(question.name, unknown_of(self._knowledge.vocabulary[question.name]))
             if not answered and applies:
                 self._assume(question)
             if question.id == "model" and (answered or applies):
@@ -335,7 +342,8 @@ class _Run:
     def _costs(self, found: Field, work: Work) -> Costs:
         deployment = str(self._answered("deployment") or "")
         months, electricity = self._number("service_months"), self._number("electricity_usd_per_kwh")
-        terms = terms_of(self._knowledge, deployment, months, electricity)
+        hours = hours_a_month(self._number("hours_per_day") or 24)
+        terms = terms_of(self._knowledge, deployment, months, electricity, hours)
         answers = self._result.answers
         self._result.prices = prices = price_list(self._knowledge, answers, self._today)
         spot = spot_list(self._knowledge, answers, self._today)
@@ -377,6 +385,7 @@ class _Run:
             max_nodes=1 if nodes is None else int(nodes),
             replicas=int(self._usual(LEAST_REPLICAS) or 1),
             samples=self._samples(),
+            at_once=self._at_once(),
             owned=self._owned(),
         )
 
@@ -388,6 +397,14 @@ class _Run:
         most = self._usual(USUAL_BATCH)
         assumed = any(taken.question.id == "batch_size" for taken in self._result.assumed)
         return int(most) if assumed and most is not None else None
+
+    def _at_once(self) -> int | None:
+        """Most samples at once on a replica of batch work, where nobody gave any and rules know it."""
+        work, most = self._result.work, self._usual(USUAL_BATCH)
+        if work is None or most is None or work.setup.phase != "batch-inference":
+            return None
+        given = "concurrency" if work.shape.kind in TOKEN_KINDS else "batch_size"
+        return None if given in self._result.answers.values else int(most)
 
     def _owned(self) -> tuple[tuple[int, int], ...]:
         """The owned accelerators that the answers leave, as rows of the catalogue, and how many there are of each."""
@@ -473,8 +490,21 @@ class _Run:
                 self._result.alive = self._result.alive & ~mask
             truth = plans.evaluator.truth(rule.condition)
             open_ = np.broadcast_to(~(truth.true | truth.false | np.False_), (plans.size,))
-            if open_.any() and not open_.all():
-                self._result.unverified = self._result.unverified | open_
+            if not open_.any() or (open_.all() and not self._asked(rule)):
+                continue
+            self._result.unverified = self._result.unverified | open_
+            if open_.all():
+                self._result.unchecked.append(rule)
+
+    def _asked(self, rule: Rule) -> bool:
+        """Whether a rule that cannot judge any plan wants for figures of the plans, not for an answer nobody gave."""
+        names = used_names([rule.condition], self._knowledge.values)
+        known = self._session.value
+        return all(
+            known(name) != unknown_of(spec)
+            for name in names
+            if (spec := self._knowledge.vocabulary[name]).scope == "session"
+        )
 
     def _compare(self, plans: PlanEnvironment) -> None:
         """Settle what the plans that are left compare by."""

@@ -35,7 +35,7 @@ def test_a_bought_plan_says_when_it_pays(run: Run) -> None:
     flat = " ".join(done.stdout.split())
     assert "an hour to own" in flat
     assert "Buying: $" in flat
-    assert "months day and night against renting at $" in flat
+    assert "months of use against renting at $" in flat
 
 
 def test_an_estimate_shows_the_formulas_of_money(run: Run) -> None:

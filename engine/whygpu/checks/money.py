@@ -34,9 +34,14 @@ def _ratio(upper: Amount, lower: Amount) -> Column:
 # ---- by the hour, month, token and job ----
 
 
-def per_month_usd(usd_per_hour: Amount) -> Column:
-    """USD a month of 730 hours, day and night (griddly-01: inference runs 24/7)."""
-    return _column(usd_per_hour) * HOURS_PER_MONTH
+def hours_a_month(hours_per_day: float) -> float:
+    """Hours of use in a month, of which 24 a day make ``HOURS_PER_MONTH``."""
+    return HOURS_PER_MONTH * hours_per_day / 24
+
+
+def per_month_usd(usd_per_hour: Amount, hours: float = HOURS_PER_MONTH) -> Column:
+    """USD a month of so many hours of use, 730 of which are day and night (griddly-01: inference runs 24/7)."""
+    return _column(usd_per_hour) * hours
 
 
 def per_million_usd(usd_per_hour: Amount, per_second: Amount) -> Column:
@@ -78,9 +83,11 @@ def spread_months(service_months: float, life_months: float) -> float:
     return min(service_months, life_months)
 
 
-def owning_usd_per_hour(purchase: Amount, months: Amount, power: Amount) -> Column:
-    """USD an hour of what is bought: the purchase over every hour of ``months``, and the power of an hour."""
-    return _ratio(purchase, _column(months) * HOURS_PER_MONTH) + power
+def owning_usd_per_hour(purchase: Amount, months: Amount, power: Amount, hours: float = HOURS_PER_MONTH) -> Column:
+    """USD an hour of what is bought: the purchase over all ``hours`` of use of each of ``months``, and the power of an
+    hour.
+    """
+    return _ratio(purchase, _column(months) * hours) + power
 
 
 def break_even_hours(purchase: Amount, rent: Amount, power: Amount) -> Column:
@@ -92,9 +99,9 @@ def break_even_hours(purchase: Amount, rent: Amount, power: Amount) -> Column:
     return np.where(margin <= 0, _column(purchase) * np.inf, _ratio(purchase, margin))
 
 
-def break_even_months(purchase: Amount, rent: Amount, power: Amount) -> Column:
-    """The same in months of use day and night."""
-    return break_even_hours(purchase, rent, power) / HOURS_PER_MONTH
+def break_even_months(purchase: Amount, rent: Amount, power: Amount, hours: float = HOURS_PER_MONTH) -> Column:
+    """The same in months of so many ``hours`` of use each."""
+    return break_even_hours(purchase, rent, power) / hours
 
 
 def hours_a_month_to_own(purchase: Amount, months: Amount, rent: Amount, power: Amount) -> Column:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from whygpu.checks.shape import ModelShape
+from whygpu.checks.shape import GENERATIVE, TOKEN_KINDS, ModelShape
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -154,6 +154,15 @@ class Setup:
     def prompt_tokens(self) -> int:
         """Tokens read before the first one is written."""
         return max(self.context_tokens - self.output_tokens, 1)
+
+    def job_requests(self, shape: ModelShape) -> float:
+        """Requests of a batch job: the data set's tokens over those that one request reads, or else its samples; 0
+        where it is not batch work, or nobody says how large it is.
+        """
+        if self.phase != "batch-inference":
+            return 0.0
+        read = self.prompt_tokens if shape.kind in GENERATIVE else self.context_tokens
+        return self.dataset_tokens / read if self.dataset_tokens and shape.kind in TOKEN_KINDS else self.dataset_samples
 
     @property
     def usual_tokens(self) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
 from whygpu.checks import speed_inference, speed_inference_explain, speed_serving, speed_training, speed_vision
 from whygpu.checks.coefficients import Coefficients
-from whygpu.checks.reckoning import Reckoning
+from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.setup import Device, Setup, Split
 from whygpu.checks.shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.speed_columns import Band, Columns
@@ -54,11 +54,27 @@ class SpeedEstimate:
 
     def reckonings(self, index: int = 0) -> list[Reckoning]:
         """How the likely figures of plan `index` came about."""
-        if isinstance(self.work, InferenceWork):
-            return speed_inference_explain.reckon(self.work, index)
         if isinstance(self.work, TrainingWork):
             return speed_training.reckon(self.work, index)
-        return speed_vision.reckon(self.work, index)
+        if isinstance(self.work, InferenceWork):
+            found = speed_inference_explain.reckon(self.work, index)
+        else:
+            found = speed_vision.reckon(self.work, index)
+        return [*found, *self._reckon_hours(found, index)]
+
+    def _reckon_hours(self, found: Sequence[Reckoning], index: int) -> Iterator[Reckoning]:
+        """How the hours of a batch job come about."""
+        setup, shape = self.work.columns.setup, self.work.columns.shape
+        requests = setup.job_requests(shape)
+        if self.train_hours is None:
+            return
+        rate = next(item for item in found if item.name in ("tokens_per_s", "samples_per_s"))
+        terms: tuple[Term, ...] = (Term("requests", requests, "requests", (), "of the data set"), rate.as_term())
+        formula = "requests / samples_per_s / 3600"
+        if rate.name == "tokens_per_s":
+            terms = (*terms, Term("output", max(setup.output_tokens, 1), "tokens", (), "written for each"))
+            formula = "requests * output / tokens_per_s / 3600"
+        yield Reckoning("train_hours", formula, terms, float(self.train_hours.likely[index]), "h")
 
 
 def estimate(
@@ -98,6 +114,16 @@ def _estimate(columns: Columns) -> SpeedEstimate:
         return SpeedEstimate(training, **speed_training.bands(training))
     if columns.shape.kind in TOKEN_KINDS:
         inference = speed_inference.work(columns)
-        return SpeedEstimate(inference, **speed_inference.bands(inference))
+        return SpeedEstimate(inference, **_with_hours(columns, speed_inference.bands(inference)))
     vision = speed_vision.work(columns)
-    return SpeedEstimate(vision, **speed_vision.bands(vision))
+    return SpeedEstimate(vision, **_with_hours(columns, speed_vision.bands(vision)))
+
+
+def _with_hours(columns: Columns, bands: dict[str, Band]) -> dict[str, Band]:
+    """The figures of inference, and the hours of a batch job where its data set is sized: requests over their rate."""
+    requests = columns.setup.job_requests(columns.shape)
+    if not requests:
+        return bands
+    rate = bands["requests_per_s"]
+    hours = (requests / 3600 / each for each in (rate.high, rate.likely, rate.low))
+    return bands | {"train_hours": Band(*hours)}

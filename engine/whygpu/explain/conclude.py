@@ -34,6 +34,7 @@ from whygpu.advice import (
 )
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
+from whygpu.checks.shape import TOKEN_KINDS
 from whygpu.checks.speed import FIGURES
 from whygpu.consult import fill_template
 from whygpu.explain.compare import fast_or_cheap, owned_or_rented
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from whygpu.checks.reckoning import Range, Reckoning
     from whygpu.consult import Consultation
     from whygpu.knowledge import Profile
-    from whygpu.plans.field import Field
+    from whygpu.plans.field import Candidate, Field
     from whygpu.trace import Trace
 
 
@@ -182,7 +183,10 @@ class Conclusion:
         ranking = self._c.ranking
         if ranking is None or not self._groups:
             return None
-        return "unverified" if self._c.unverified[index] else ranking.behind(index, self._groups[0][0])
+        best = self._groups[0][0]
+        if self._c.unverified[index] and not self._c.unverified[best]:
+            return "unverified"
+        return ranking.behind(index, best)
 
     def _plan(self, index: int, rank: int | None, variants: tuple[Plan, ...]) -> Plan:
         if self._c.field_ is None:
@@ -201,7 +205,7 @@ class Conclusion:
             format=item.setup.format.id,
             kv_format=item.setup.kv_format.id if item.setup.kv_format else None,
             method=item.setup.method if item.setup.trains else None,
-            batch_size=item.setup.batch_size if item.setup.trains else None,
+            batch_size=self._batch_size(item),
             techniques=tuple(effect.id for _, effect in self._advised(index)),
             parallelism=Parallelism(split.tensor, split.pipeline, split.data, split.sharding),
             memory=Memory(
@@ -230,6 +234,13 @@ class Conclusion:
             owned=bool(self._c.field_.owned[index]),
             variants=variants,
         )
+
+    def _batch_size(self, item: Candidate) -> int | None:
+        """Samples at once: of an accelerator in training, of a replica in batch work; None in serving."""
+        setup = item.setup
+        if setup.phase == "batch-inference" and item.memory.shape.kind in TOKEN_KINDS:
+            return setup.requests_per_replica(item.split.data)
+        return setup.batch_size if setup.trains or setup.phase == "batch-inference" else None
 
     def cost_reckonings(self, index: int) -> tuple[Reckoning, ...]:
         """How one plan's costs come about."""
@@ -383,7 +394,7 @@ class Conclusion:
 
     def warnings(self) -> tuple[Item, ...]:
         """Warnings of rules, ignored answers, and what is doubtful about the model."""
-        return (*self._items(Warn), *self._irrelevant(), *self._left_out(), *self._doubts())
+        return (*self._items(Warn), *self._irrelevant(), *self._unchecked(), *self._left_out(), *self._doubts())
 
     def _items(self, kind: type[Advise] | type[Warn]) -> tuple[Item, ...]:
         found: list[Item] = []
@@ -404,6 +415,21 @@ class Conclusion:
                 (),
                 (),
             )
+
+    def _unchecked(self) -> Iterator[Item]:
+        """Limits that no plan could be held against."""
+        for rule in self._c.unchecked:
+            lacking = "; ".join(self._lacking(rule))
+            text = f"{rule.title}: no plan could be checked for it, so all are unverified. Not known is {lacking}."
+            yield Item(f"unchecked-{rule.id}", rule.topic, text, (rule.id,), rule.sources)
+
+    def _lacking(self, rule: Rule) -> Iterator[str]:
+        """What the names of plans that a rule asks for mean, of those that the best plan has no value for."""
+        best, plans = next(iter(self.heads), 0), self._c.plans
+        for name in sorted(self._uses[rule.id]):
+            spec = self._knowledge.vocabulary[name]
+            if plans is not None and spec.scope == "plan" and plain(plans.at(name, best)) is None:
+                yield f"{name} ({spec.meaning})"
 
     def _left_out(self) -> Iterator[Item]:
         """What is owned and yet not tried."""

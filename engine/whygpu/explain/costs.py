@@ -53,7 +53,7 @@ class CostSheet:
             region=region,
             price_kind=price_kind,
             as_of=as_of,
-            usd_per_month=float(money.per_month_usd(hourly)),
+            usd_per_month=float(money.per_month_usd(hourly, self._month)),
             usd_per_million_tokens=_known(money.per_million_usd(hourly, self._tokens_per_s(index))),
             usd_total=_known(money.run_usd(hourly, hours)),
             objective=objective,
@@ -81,6 +81,11 @@ class CostSheet:
                 "what it is rented out for is none"
             )
         return "" if self._c.prices is None else self._c.prices.why_none(card.id)
+
+    @property
+    def _month(self) -> float:
+        """Hours of use in a month."""
+        return money.HOURS_PER_MONTH if self._owning is None else self._owning.terms.hours_a_month
 
     @property
     def _owning(self) -> Owning | None:
@@ -129,12 +134,12 @@ class CostSheet:
         return Buying(
             usd_purchase=usd,
             usd_per_hour=hourly,
-            usd_per_month=float(money.per_month_usd(hourly)),
+            usd_per_month=float(money.per_month_usd(hourly, self._month)),
             usd_per_million_tokens=_known(money.per_million_usd(hourly, self._tokens_per_s(index))),
             usd_total=_known(money.run_usd(hourly, self._field.speeds.likely("train_hours", index))),
             months=months,
             break_even_hours=_known(money.break_even_hours(usd, rent, power)),
-            break_even_months=_known(money.break_even_months(usd, rent, power)),
+            break_even_months=_known(money.break_even_months(usd, rent, power, self._month)),
             hours_a_month=_known(money.hours_a_month_to_own(usd, months, rent, power)),
             purchase=ESTIMATE if purchase is None else purchase.id,
             kind=ESTIMATE if purchase is None else purchase.kind,
@@ -177,8 +182,8 @@ class CostSheet:
         hours = self._field.speeds.likely("train_hours", index)
         name, hourly = _BASES[str(self._costs.basis[index])], float(self._costs.hourly[index])
         rate = Term(name, hourly, "USD/hour")
-        month = Term("hours_a_month", money.HOURS_PER_MONTH, "hours")
-        value = float(money.per_month_usd(hourly))
+        month = Term("hours_a_month", self._month, "hours")
+        value = float(money.per_month_usd(hourly, self._month))
         yield Reckoning("usd_per_month", f"{name} * hours_a_month", (rate, month), value, "USD/month")
         if rates:
             speed = Term(rates[0], self._field.speeds.likely(rates[0], index), "tokens/s")
@@ -208,7 +213,7 @@ class CostSheet:
         formula = "usd_each * count + max(host_price_ratio * usd_each * count, host_price_floor * machines)"
         yield Reckoning("usd_purchase", formula, parts, usd, "USD")
         bought, drawn = Term("usd_purchase", usd, "USD"), Term("usd_power_per_hour", power, "USD/hour")
-        month = Term("hours_a_month", money.HOURS_PER_MONTH, "hours")
+        month = Term("hours_a_month", self._month, "hours")
         life = terms.site["hardware-life-months"]
         spread = Term("months", terms.months, "months", life.source, f"of the service, at most {life.likely:g}")
         yield Reckoning(
@@ -219,7 +224,7 @@ class CostSheet:
             "USD/hour",
         )
         rent = float(self._costs.usd_per_hour[index])
-        pays = float(money.break_even_months(usd, rent, power))
+        pays = float(money.break_even_months(usd, rent, power, self._month))
         yield Reckoning(
             "break_even_months",
             "usd_purchase / (usd_per_hour - usd_power_per_hour) / hours_a_month",

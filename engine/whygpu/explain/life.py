@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.chain.environment import known_value, plain
 from whygpu.checks.life import Life, LifeCost, life_cost
-from whygpu.checks.money import HOURS_PER_MONTH
+from whygpu.checks.money import hours_a_month
 from whygpu.consult import judge
 from whygpu.explain.conclude import conclude
 from whygpu.life import LifeAdvice, Unknown
@@ -58,7 +58,7 @@ def _cost(
     best, serving = (item.recommendation for item in advice)
     life = Life(
         service_months=months,
-        hours_per_month=HOURS_PER_MONTH,
+        hours_per_month=hours_a_month(_answer(serve, "hours_per_day") or 24),
         training_runs=_answer(train, "training_runs") or 1.0,
         retrain_months=_answer(train, "retrain_months"),
         usd_per_run=best.cost.compared.usd_total if best is not None and best.cost else None,

@@ -336,7 +336,8 @@ def _fill_money(
         numbers("usd_power_per_hour", power)
         numbers("usd_owning_per_hour", owning.usd_per_hour)
         rent = np.where(field.owned, np.nan, costs.usd_per_hour)
-        numbers("break_even_months", money.break_even_months(owning.usd_purchase, rent, power))
+        hours = owning.terms.hours_a_month
+        numbers("break_even_months", money.break_even_months(owning.usd_purchase, rent, power, hours))
 
     def spot() -> v.Value:
         found = [costs.spot_price(field, index) for index in range(len(field))]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from whygpu.plans.batches import filled
+from whygpu.plans.batches import filled, packed_widely
 from whygpu.plans.field import cards_of
 from whygpu.plans.growth import Growth
 from whygpu.plans.search import Search, on_cards
@@ -42,17 +42,21 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
         for on_card, members in on_cards(work, setup, cards, allowed):
             search.run(on_card, members)
     card, way, fits = search.found()
-    if options.samples is None or not len(card):
-        field = search.timed(card, way, fits)
-    else:
+    if options.samples is not None and len(card):
         field = filled(search, card, way, fits, options, which=fits)
+    else:
+        field = search.timed(card, way, fits)
+        if options.at_once is not None and len(card):
+            field = packed_widely(search, field, work.shape, options)
     return Growth(work, search, options, targets).run(field) if len(field) else field
 
 
 def _ways(work: Work, options: Options) -> Iterator[Setup]:
-    formats = work.knowledge.catalogue.formats
+    formats, setup = work.knowledge.catalogue.formats, work.setup
+    if options.at_once is not None:  # as few as there can be: each plan is filled when its cards are known
+        setup = replace(setup, concurrency=1, batch_size=1)
     for method in options.methods or (work.setup.method,):
         for name in options.formats:
             if work.setup.trains and (method == "qlora") != formats[name].quantized:
                 continue  # only QLoRA trains on top of a quantized base, and it does so always
-            yield replace(work.setup, format=formats[name], method=method)
+            yield replace(setup, format=formats[name], method=method)

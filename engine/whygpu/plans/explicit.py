@@ -9,6 +9,7 @@ import numpy as np
 
 from whygpu.checks.setup import Split
 from whygpu.checks.shape import TOKEN_KINDS
+from whygpu.plans.batches import packed
 from whygpu.plans.field import Field, Options, Targets, cards_of
 from whygpu.plans.search import SHARDS, Search, on_cards
 
@@ -47,6 +48,8 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
             found.append((row, best, fits))
     rows, ways, held = (np.array([item[place] for item in found]) for place in range(3))
     field = search.timed(rows.astype(np.int64), ways.astype(np.int64), held.astype(np.bool_))
+    if options.at_once is not None:
+        field = packed(search, field, work.shape, options)
     owned = dict(options.owned)
     covered = [(options.count or 1) <= owned.get(row, 0) for row in rows.tolist()]
     return replace(field, owned=np.array(covered, dtype=np.bool_))
@@ -55,6 +58,8 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
 def _setup(work: Work, options: Options) -> Setup:
     """The setup in its format; QLoRA's base is a quantized one, whatever the work is native to."""
     setup, formats = work.setup, work.knowledge.catalogue.formats
+    if options.at_once is not None:  # filled when it is known how it is spread
+        setup = replace(setup, concurrency=1, batch_size=1)
     if setup.trains and setup.method == "qlora" and not setup.format.quantized:
         considered = [name for name in options.formats if formats[name].quantized]
         setup = replace(setup, format=formats[next(iter(considered), _QLORA_BASE)])

@@ -53,6 +53,8 @@ class Options:
     """The fewest that a service may rest on, where the limits allow as many."""
     samples: int | None = None
     """Most samples of a training step over all replicas where nobody gave the micro-batch; None where it is given."""
+    at_once: int | None = None
+    """Most samples that a replica of batch work has in flight where nobody gave any; None where they are given."""
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
 

@@ -54,6 +54,8 @@ class Terms:
     usd_per_kwh: float
     months: float
     """Months a purchase is spread over; NaN where nobody says how long the service runs."""
+    hours_a_month: float
+    """Hours that it is used in each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +69,27 @@ class Owning:
     """Purchase over the months, and power."""
 
 
-def terms_of(knowledge: Knowledge, deployment: str, months: float | None, usd_per_kwh: float | None) -> Terms | None:
+def terms_of(
+    knowledge: Knowledge,
+    deployment: str,
+    months: float | None,
+    usd_per_kwh: float | None,
+    hours_a_month: float = money.HOURS_PER_MONTH,
+) -> Terms | None:
     """The terms at a site; None where the knowledge base lacks one of their coefficients.
 
-    ``usd_per_kwh``: the user's own price of electricity.
+    ``usd_per_kwh``: the user's own price of electricity. ``hours_a_month``: of use.
     """
     coefficients = knowledge.catalogue.coefficients
     if any(name not in coefficients for name in (*_OF_THE_SITE, *_OF_THE_CARD)):
         return None
-    return _terms(knowledge, deployment, months, usd_per_kwh)
+    return _terms(knowledge, deployment, months, usd_per_kwh, hours_a_month)
 
 
 @lru_cache(maxsize=32)
-def _terms(knowledge: Knowledge, deployment: str, months: float | None, usd_per_kwh: float | None) -> Terms:
+def _terms(
+    knowledge: Knowledge, deployment: str, months: float | None, usd_per_kwh: float | None, hours_a_month: float
+) -> Terms:
     catalogue = knowledge.catalogue
     pick = catalogue.coefficients.pick
     at = {"deployment": deployment}
@@ -106,6 +116,7 @@ def _terms(knowledge: Knowledge, deployment: str, months: float | None, usd_per_
         draw,
         site["electricity-usd-per-kwh"].likely if usd_per_kwh is None else usd_per_kwh,
         math.nan if months is None else money.spread_months(months, site["hardware-life-months"].likely),
+        hours_a_month,
     )
 
 
@@ -117,4 +128,4 @@ def owning_of(terms: Terms, field: Field, watts: NDArray[np.float64], counts: ND
     )
     power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)
     months = np.full(len(field), terms.months)
-    return Owning(terms, purchase, power, money.owning_usd_per_hour(purchase, months, power))
+    return Owning(terms, purchase, power, money.owning_usd_per_hour(purchase, months, power, terms.hours_a_month))

@@ -108,9 +108,7 @@ class TextRenderer:
                 "As good: " + ", ".join(f"{other.label} ({price_text(other)})" for other in tied) + ".", ""
             )
         if plan.unverified:
-            yield self._style.doubtful(
-                "Unverified: a limit could not be checked, for want of a figure of this accelerator."
-            )
+            yield self._style.doubtful("Unverified: a limit could not be checked, for want of a figure.")
         speeds = [f"{label} {_range(plan, name, unit)}" for name, label, unit in _speeds(plan)]
         if speeds:
             yield from self._wrap("Speed: " + "; ".join(speeds) + ".", "  ", "")
@@ -423,7 +421,7 @@ def buying_text(cost: Cost) -> str:
     rent = f"renting at {show(cost.usd_per_hour, 'USD')} an hour"
     if found.break_even_months is None:
         return f"{text}; never pays against {rent}"
-    return f"{text}; pays after {show(found.break_even_months, 'months')} day and night against {rent}"
+    return f"{text}; pays after {show(found.break_even_months, 'months')} of use against {rent}"
 
 
 def _short(plan: Plan) -> str:
