@@ -312,8 +312,6 @@ class Infeasible:
 
     conflict: tuple[str, ...]
     relaxations: tuple[Relaxation, ...]
-    assumed_limits: tuple[Assumed, ...] = ()
-    """Limits that nobody gave, and that keep plans from growing as far as is asked: answer more to allow it."""
     least_bad: Plan | None = None
     """Where plans are left and none is sensible: the one that counts as least. ``conflict`` names what speaks against
     every one of them.

@@ -374,20 +374,31 @@ class _Run:
         work = self._result.work
         formats = choose("format", "format") or ((work.setup.format.id,) if work is not None else ())
         checkpointing = self._answered("gradient_checkpointing")
-        count, most, nodes = (self._number(key) for key in ("count", "max_count", "max_nodes"))
+        count = self._number("count")
         return Options(
             formats=formats,
             methods=choose("method", "method"),
             shardings=choose("sharding", "sharding"),
             checkpointing=("off", "selective", "full") if checkpointing in (None, "auto") else (str(checkpointing),),
             count=None if count is None else int(count),
-            max_count=8 if most is None else int(most),
-            max_nodes=1 if nodes is None else int(nodes),
+            max_count=self._limit("max_count", 8),
+            max_nodes=self._limit("max_nodes", 1),
+            usual_count=int(self._number("max_count") or self._limit("max_count", 8)),
             replicas=int(self._usual(LEAST_REPLICAS) or 1),
             samples=self._samples(),
             at_once=self._at_once(),
             owned=self._owned(),
         )
+
+    def _limit(self, key: str, usual: int) -> int:
+        """The most of something that the answers allow: what was assumed limits nothing, only what was answered does.
+
+        ``usual``: where the knowledge base has no such answer.
+        """
+        spec = self._knowledge.name_by_answer.get(key)
+        given = self._number(key) if key in self._result.answers.values else None
+        most = given if spec is None or given is not None else spec.maximum
+        return usual if most is None else int(most)
 
     def _samples(self) -> int | None:
         """Most samples of a training step, where nobody gave the micro-batch of a token model and rules know it."""

@@ -11,7 +11,7 @@ import yaml
 from whygpu.language.tree import names
 from whygpu.phases import KEY
 from whygpu.quantity import show
-from whygpu.render.text import buying_text, comparison_text, cost_text, limit_text, sentence
+from whygpu.render.text import buying_text, comparison_text, cost_text, sentence
 from whygpu_ui.answer_tables import alternatives, rejected
 from whygpu_ui.browser import copy_link
 from whygpu_ui.chain import chain
@@ -158,8 +158,6 @@ def _infeasible(knowledge_base: KnowledgeBase, advice: Advice) -> None:
         st.header("Any one of these, lifted, would bring a plan back", anchor=False)
         for item in advice.infeasible.relaxations:
             st.markdown(f"- {rendered(item.text)} Without {code(item.constraint)}: {code(item.plan)}")
-    for limit in advice.infeasible.assumed_limits:
-        st.markdown(rendered(limit_text(limit)))
 
 
 def _mend(knowledge_base: KnowledgeBase, rule: str, place: str) -> None:

@@ -44,7 +44,6 @@ from whygpu.explain.record import Recorder
 from whygpu.explain.shortlist import gains, roles_of
 from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
 from whygpu.phases import LIFE_KEYS
-from whygpu.plans.growth import capped_by
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from whygpu.checks.reckoning import Range, Reckoning
     from whygpu.consult import Consultation
     from whygpu.knowledge import Profile
-    from whygpu.plans.field import Candidate, Field
+    from whygpu.plans.field import Candidate
     from whygpu.trace import Trace
 
 
@@ -327,15 +326,9 @@ class Conclusion:
             return None if self._groups else Infeasible((), ())
         masks = self._rejecting()
         if self._c.objections:
-            least_bad = self._plan(self._ranked[0][0], None, ())
             limits = tuple(self._relaxations(masks)) if masks else ()
-            return Infeasible(self._c.objections, limits, tuple(self._assumed_limits(field_)), least_bad)
-        return Infeasible(smallest_cover(masks), tuple(self._relaxations(masks)), tuple(self._assumed_limits(field_)))
-
-    def _assumed_limits(self, field_: Field) -> Iterator[Assumed]:
-        """The limits that keep plans from growing as far as is asked, where they were assumed."""
-        capped = () if self._c.options is None else capped_by(field_, self._c.options, self._c.targets)
-        yield from (item for item in self.assumed() if item.answer in capped)
+            return Infeasible(self._c.objections, limits, self._plan(self._ranked[0][0], None, ()))
+        return Infeasible(smallest_cover(masks), tuple(self._relaxations(masks)))
 
     def _relaxations(self, masks: Mapping[str, Mask]) -> Iterator[Relaxation]:
         """The fewest rules (one, where one suffices) without which a plan would be left, and the plan that misses

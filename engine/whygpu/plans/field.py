@@ -49,6 +49,8 @@ class Options:
     count: int | None
     max_count: int
     max_nodes: int
+    usual_count: int
+    """Accelerators up to which room to spare is looked for; beyond, only for what would hold the work at all."""
     replicas: int = 1
     """The fewest that a service may rest on, where the limits allow as many."""
     samples: int | None = None

@@ -162,19 +162,6 @@ class Growth:
         return min(per_node * self._options.max_nodes, self._options.max_count)
 
 
-def capped_by(field: Field, options: Options, targets: Targets) -> tuple[str, ...]:
-    """Which of max_count and max_nodes keeps a plan that is slower than asked from taking more accelerators."""
-    if options.count is not None or not len(field):
-        return ()
-    per_node, replicas = field.cards.per_node[field.card], field.replicas
-    cards = np.array([way.split.cards for way in field.ways], dtype=np.int64)[field.way]
-    late = field.fits & (shortfall(field, replace(targets, usual_hours=None)) > 1)
-    next_machine = (cards // per_node + 1) * per_node
-    more = np.where(cards < per_node, cards + cards // replicas, next_machine)
-    found = {"max_count": more > options.max_count, "max_nodes": -(-more // per_node) > options.max_nodes}
-    return tuple(key for key, mask in found.items() if (late & mask).any())
-
-
 def shortfall(field: Field, targets: Targets) -> NDArray[np.float64]:
     """How many times too slow each plan is for the load or the time to train; 0 where that is not known."""
     short = np.zeros(len(field))

@@ -5,6 +5,7 @@ Memory does not depend on the card, so each way of running is sized once for all
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -102,7 +103,7 @@ class Search:
         least = np.full(len(usable), np.inf)
         roomier = np.full(len(usable), -1, dtype=np.int64)
         held, settled = np.zeros_like(members), np.zeros_like(members)
-        floors: dict[tuple[int, int], float] = {}
+        floors: dict[tuple[int, int], tuple[float, float]] = {}
         tried: set[tuple[int, int, int, bool]] = set()
         for split in self._splits:
             enough = split.data >= self._few
@@ -112,23 +113,28 @@ class Search:
                     continue  # more replicas of one request each need no less than those before
                 tried.add(load)
             most = per_node * self._options.max_nodes
-            done = settled if enough else held  # too few replicas are a last resort
+            beyond = split.cards > self._options.usual_count
+            done = settled if enough and not beyond else held  # too few replicas, or very many, are a last resort
             group = members & ~done & (split.tensor <= per_node) & (split.cards <= most)
             if not group.any():
                 continue
-            if not setup.trains and split.data > 1:
+            if split.data > 1:
                 shard = (split.tensor, split.pipeline)
                 if shard not in floors:
-                    floors[shard] = self._floor(setup, split)
-                if not (group & ((floors[shard] <= usable) | (best < 0))).any():
-                    continue  # not even one request would fit, however many replicas there are
+                    floors[shard] = self._floor(ways, split)
+                likely, high = floors[shard]
+                if beyond:
+                    group = group & (high <= usable)
+                if not (group & ((likely <= usable) | (best < 0))).any():
+                    continue  # it would not fit, however many replicas there are
             tight = held.copy()
             for sharding in self._shardings(setup, split):
                 sharded = split if sharding == "none" else replace(split, sharding=sharding)
                 for way in ways:
                     number = self.way(way, sharded)
                     memory = self.ways[number].memory
-                    fits, roomy = group & (memory.total <= usable), group & (memory.high <= usable)
+                    roomy = group & (memory.high <= usable)
+                    fits = roomy if beyond else group & (memory.total <= usable)
                     take = ~tight & (roomy | (group & ~held & (fits | (memory.total < least))))
                     best[take] = number
                     least[take] = memory.total
@@ -140,9 +146,20 @@ class Search:
             rows = np.flatnonzero(members & (found >= 0))
             self._found.append((rows, found[rows], held[rows]))
 
-    def _floor(self, setup: Setup, split: Split) -> float:
-        """What one request at a time would need of a card, spread over shards so: replicas cannot get below it."""
-        return self._memory(setup, replace(split, data=max(setup.concurrency, 1))).total
+    def _floor(self, ways: list[Setup], split: Split) -> tuple[float, float]:
+        """What one request at a time would need of a card, spread over shards so, or a sample of training whose states
+        are spread over the most cards that are tried, and its high end: more replicas cannot get below it.
+        """
+        setup = ways[0]
+        if setup.trains:
+            wide = replace(split, data=STEPS[-1])
+            spreads = [replace(wide, sharding=sharding) for sharding in self._shardings(setup, wide)]
+        else:
+            spreads = [replace(split, data=max(setup.concurrency, 1))]
+        needs = [self._memory(way, spread) for way in ways for spread in spreads]
+        return min((need.total for need in needs), default=math.inf), min(
+            (need.high for need in needs), default=math.inf
+        )
 
     def _shardings(self, setup: Setup, split: Split) -> tuple[str, ...]:
         if not setup.trains or split.data == 1:

@@ -14,7 +14,7 @@ from whygpu.render.style import Style, plain_markdown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from whygpu.advice import Advice, Assumed, Comparison, Cost, Plan, Rejection
+    from whygpu.advice import Advice, Comparison, Cost, Plan, Rejection
     from whygpu.knowledge import Claim, NameSpec, Profile
     from whygpu.trace import Fact, Outcome, Step
 
@@ -141,8 +141,6 @@ class TextRenderer:
             yield "Lifting any one of these would bring a plan back:"
             for item in advice.infeasible.relaxations:
                 yield from self._wrap(f"{item.constraint}: {item.text} -> {item.plan}", "    ", "  - ")
-        for limit in advice.infeasible.assumed_limits:
-            yield from self._wrap(limit_text(limit), "  ", "")
 
     def _memory(self, advice: Advice) -> Iterator[str]:
         plans = advice.plans[:3]
@@ -317,11 +315,6 @@ class TextRenderer:
         yield self._style.faint(
             f"Knowledge base {advice.knowledge_version} ({advice.knowledge_hash}), {advice.engine} engine."
         )
-
-
-def limit_text(limit: Assumed) -> str:
-    """That a limit was assumed and not given, and is in the way."""
-    return f"Nobody set {limit.answer}: {limit.value:g} was assumed, and more would do it sooner. Answer a higher one."
 
 
 def _speeds(plan: Plan) -> Iterator[tuple[str, str, str]]:
