@@ -9,7 +9,7 @@ from types import ModuleType
 from whygpu.checks import speed_inference, speed_inference_explain, speed_serving, speed_training, speed_vision
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.reckoning import Reckoning, Term
-from whygpu.checks.setup import Device, Setup, Split
+from whygpu.checks.setup import Device, FloatArray, Setup, Split
 from whygpu.checks.shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.speed_columns import Band, Columns
 from whygpu.checks.speed_inference import InferenceWork
@@ -85,13 +85,14 @@ def estimate(
     coefficients: Coefficients,
     *,
     ranges: bool = True,
+    concurrency: FloatArray | None = None,
 ) -> SpeedEstimate:
-    """Speed of this work on every plan: one split for all of them, or one each.
+    """Speed of this work on every plan: one split for all of them, or one each; likewise concurrency.
 
     Without `ranges` low and high are the likely figures, which takes a tenth of the time.
     Raises KeyError where a coefficient is missing, ValueError where splits and cards differ in number.
     """
-    columns = Columns.of(shape, setup, split, device, coefficients)
+    columns = Columns.of(shape, setup, split, device, coefficients, concurrency)
     return _estimate(columns.uncertain(_uncertain(columns)) if ranges else columns)
 
 

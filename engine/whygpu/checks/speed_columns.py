@@ -76,6 +76,7 @@ class Columns:
     data: FloatArray
     nodes: FloatArray
     gathers: FloatArray
+    concurrency: FloatArray
     coefficients: Coefficients
     base: Mapping[str, str]
     places: Mapping[str, int] = field(default_factory=dict)
@@ -94,8 +95,11 @@ class Columns:
         split: Split | Sequence[Split],
         device: Device,
         coefficients: Coefficients,
+        concurrency: FloatArray | None = None,
     ) -> Columns:
-        """One split for all plans, or one per plan. Raises ValueError where their number is not the device's."""
+        """One split for all plans, or one per plan; likewise ``concurrency``, the setup's where there is none. Raises
+        ValueError where their number is not the device's.
+        """
         splits = [split] if isinstance(split, Split) else list(split)
         if len(splits) not in (1, device.size):
             raise ValueError(f"{len(splits)} splits for {device.size} plans")
@@ -104,13 +108,15 @@ class Columns:
             dtype=np.float64,
         )
         tensor, pipeline, data, nodes, gathers = (np.broadcast_to(column, (device.size,)) for column in table.T)
+        flight = np.full(device.size, float(setup.concurrency)) if concurrency is None else concurrency
         base = setup.context(shape)
-        return cls(shape, setup, device, tensor, pipeline, data, nodes, gathers, coefficients, base)
+        return cls(shape, setup, device, tensor, pipeline, data, nodes, gathers, flight, coefficients, base)
 
     def one(self, index: int) -> Columns:
         """The same for one of the plans alone."""
         at = slice(index, index + 1)
-        splits = {name: getattr(self, name)[at] for name in ("tensor", "pipeline", "data", "nodes", "gathers")}
+        names = ("tensor", "pipeline", "data", "nodes", "gathers", "concurrency")
+        splits = {name: getattr(self, name)[at] for name in names}
         return replace(self, device=self.device.one(index), **splits)
 
     def uncertain(self, names: Sequence[str]) -> Columns:
@@ -166,7 +172,7 @@ class Columns:
 
     def requests(self) -> FloatArray:
         """Requests in flight on one replica."""
-        return np.ceil(self.setup.concurrency / self.data)
+        return np.ceil(self.concurrency / self.data)
 
     def wire(self) -> Wire:
         """The path that collectives of each plan's tensor group and of its data group take."""

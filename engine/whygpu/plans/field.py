@@ -261,8 +261,13 @@ def field_of(
 def _speeds(work: Work, cards: Cards, ways: tuple[Way, ...], card: NDArray[np.int64], way: NDArray[np.int64]) -> Speeds:
     """Speeds of all plans, reckoned together for those that run alike."""
     alike: dict[Setup, list[int]] = {}
+    keys: dict[int, Setup] = {}  # few setups differ, and to make and compare them takes time
     for number in np.unique(way):
-        alike.setdefault(ways[number].setup, []).append(int(number))
+        setup = ways[number].setup
+        if id(setup) not in keys:
+            keys[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
+        alike.setdefault(keys[id(setup)], []).append(int(number))
+    concurrency = np.array([one.setup.concurrency for one in ways], dtype=np.float64)[way]
     figures: dict[str, NDArray[np.float64]] = {}
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
     for setup, numbers in alike.items():
@@ -283,7 +288,9 @@ def _speeds(work: Work, cards: Cards, ways: tuple[Way, ...], card: NDArray[np.in
             len(rows),
         )
         coefficients = work.knowledge.catalogue.coefficients
-        estimate = speed.estimate(work.shape, setup, splits, device, coefficients, ranges=False)
+        estimate = speed.estimate(
+            work.shape, setup, splits, device, coefficients, ranges=False, concurrency=concurrency[plans]
+        )
         origin.append((estimate, plans))
         for name in speed.FIGURES:
             band: Band | None = getattr(estimate, name)
