@@ -64,24 +64,27 @@ def read_answers(options: argparse.Namespace, knowledge: KnowledgeBase) -> Node 
 def _file(name: str | None) -> Node | None:
     from whygpu.answers import read_text  # noqa: PLC0415
     from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+    from whygpu.regular import read_bounded, unreadable  # noqa: PLC0415
 
     if name is None:
         return None
     shown = "standard input" if name == "-" else name
     try:
-        if name == "-":
-            data = sys.stdin.buffer.read(MAX_ANSWERS_BYTES + 1)
-        else:
-            with Path(name).open("rb") as file:
-                data = file.read(MAX_ANSWERS_BYTES + 1)
-        text = data.decode("utf-8")
-    except OSError as error:
-        raise AnswerError([Problem("unreadable", f"cannot be read: {error.strerror}", Place(shown))]) from error
+        data = _standard_input() if name == "-" else read_bounded(Path(name), MAX_ANSWERS_BYTES)
+        text = None if data is None else data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise AnswerError([Problem("unreadable", f"is not UTF-8 text: {error.reason}", Place(shown))]) from error
-    if len(data) > MAX_ANSWERS_BYTES:
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        raise AnswerError([unreadable(shown, error, "'-' reads standard input")]) from error
+    if text is None:
         raise AnswerError([Problem("too-large", f"more than {MAX_ANSWERS_BYTES:,} bytes of answers", Place(shown))])
     return read_text(text, shown)
+
+
+def _standard_input() -> bytes | None:
+    """All of it, nothing where it is closed; None where it is more than answers take."""
+    data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_ANSWERS_BYTES + 1)
+    return data if len(data) <= MAX_ANSWERS_BYTES else None
 
 
 def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +12,7 @@ from whygpu.load.document import Mapping, Node, Sequence, parse
 from whygpu.load.fields import ID
 from whygpu.load.files import SUFFIXES, default_root, read_text, read_texts
 from whygpu.load.knowledge import load_texts
+from whygpu.regular import check_target, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +44,7 @@ class Target:
         path = Path(out)
         if path.suffix not in SUFFIXES:
             raise _refused(path, "is not a YAML file", "name it with .yaml at the end")
+        check_target(path)
         inside = path.resolve().is_relative_to(folder.resolve())
         name = path.resolve().relative_to(folder.resolve()).as_posix() if inside else str(path)
         if path.exists():
@@ -147,21 +146,3 @@ def _ended(text: str) -> str:
 
 def _refused(path: Path, message: str, mend: str) -> AnswerError:
     return AnswerError([Problem("bad-target", message, Place(str(path)), mend)])
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Put the text into the file at once: a reader sees the old file or the new one. Raises AnswerError."""
-    target = path.resolve()
-    scratch: str | None = None
-    try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        Path(scratch).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o644)
-        Path(scratch).replace(target)
-    except OSError as error:
-        if scratch is not None:
-            with suppress(OSError):
-                Path(scratch).unlink()
-        message = f"cannot be written: {error.strerror}"
-        raise AnswerError([Problem("unwritable", message, Place(str(path)))]) from error

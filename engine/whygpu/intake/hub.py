@@ -18,9 +18,11 @@ from whygpu.intake.limits import shown
 from whygpu.intake.pipeline import INDEX as PIPELINE_INDEX
 from whygpu.intake.pipeline import networks_of, read_index
 from whygpu.intake.tensors import WeightsError
+from whygpu.regular import read_bounded
 
 SECONDS = 30.0
 MOST_SNAPSHOTS = 64
+MOST_REF_BYTES = 1024
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_]|[.-](?![.-])){0,95}/[A-Za-z0-9](?:[A-Za-z0-9_]|[.-](?![.-])){0,95}")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _FLOATS = frozenset({"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2"})
@@ -114,7 +116,7 @@ def _cached(name: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
         snapshots = [item for item in (folder / "snapshots").iterdir() if item.is_dir()][:MOST_SNAPSHOTS]
         snapshots.sort(key=lambda item: item.stat().st_mtime, reverse=True)
         head = folder / "refs" / "main"
-        commit = head.read_text(encoding="ascii").strip() if head.is_file() else ""
+        commit = (read_bounded(head, MOST_REF_BYTES) or b"").decode("ascii").strip() if head.is_file() else ""
     except (OSError, ValueError, RuntimeError):
         return None
     if _COMMIT.fullmatch(commit):

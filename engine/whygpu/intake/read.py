@@ -14,6 +14,7 @@ from whygpu.intake.mapping import from_mapping
 from whygpu.intake.preset import from_preset
 from whygpu.intake.problems import IntakeProblem, IntakeResult
 from whygpu.intake.sizes import SizeTable
+from whygpu.regular import read_bounded, reason
 
 SIZES_TABLE = "shape-by-parameters"
 BESIDE_CONFIG = ("config", "name", "parameters", "active_parameters")
@@ -107,15 +108,16 @@ def _config(given: object) -> tuple[object, list[IntakeProblem]]:
     try:
         if path.is_dir():
             path = path / "config.json"
-        if path.stat().st_size > MOST_BYTES:
+        data = read_bounded(path, MOST_BYTES)
+        if data is None:
             return None, [
                 IntakeProblem("model.config", f"{shown(given)} is larger than {MOST_BYTES} bytes", "name a config.json")
             ]
-        return json.loads(path.read_bytes()), []
+        return json.loads(data), []
     except (OSError, ValueError, RecursionError) as error:
         # ValueError takes in bad JSON, bad UTF-8 and a null byte in the path.
         return None, [
             IntakeProblem(
-                "model.config", f"{shown(given)} cannot be read: {str(error)[:200]}", "give the path of a config.json"
+                "model.config", f"{shown(given)} cannot be read: {reason(error)}", "give the path of a config.json"
             )
         ]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-import stat
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from whygpu import regular
 from whygpu.intake.limits import shown
 from whygpu.intake.tensors import MOST_DIMENSIONS, MOST_PARAMETERS, WeightsError
 
@@ -65,7 +65,7 @@ def _in_folder(path: Path) -> Path:
             item for item in path.iterdir() if item.name.endswith((".safetensors", ".safetensors.index.json"))
         )
     except (OSError, ValueError) as error:
-        raise WeightsError(f"cannot be read: {_reason(error)}") from error
+        raise WeightsError(f"cannot be read: {regular.reason(error)}") from error
     indices = [item for item in found if item.name.endswith(".json")]
     if len(indices) == 1 or len(found) == 1:
         return (indices or found)[0]
@@ -121,18 +121,14 @@ def _header_bytes(path: Path) -> tuple[bytes, int]:
         return file.read(length), size - 8 - length
 
 
-def open_regular(path: Path) -> Any:
+def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading bytes; pipes and devices are refused. Raises WeightsError."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise WeightsError(f"{path.name}: is not a file")
-        return path.open("rb")
+        return regular.open_regular(path)
+    except regular.NotRegularError as error:
+        raise WeightsError(f"{shown(path.name)}: cannot be read: {regular.NOT_REGULAR}") from error
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        raise WeightsError(f"{shown(path.name)}: cannot be read: {_reason(error)}", "check the path") from error
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)[:200]
+        raise WeightsError(f"{shown(path.name)}: cannot be read: {regular.reason(error)}", "check the path") from error
 
 
 def parse_json(raw: bytes) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from whygpu.errors import KnowledgeBaseError, Place, Problem
 from whygpu.load.document import MAX_BYTES
 from whygpu.load.spans import split_lines
+from whygpu.regular import read_bounded, unreadable
 
 MAX_FILES = 500
 SUFFIXES = (".yaml", ".yml")
@@ -54,11 +55,10 @@ def read_texts(root: Path) -> dict[str, str]:
 def read_text(path: Path, name: str, most: int = MAX_BYTES) -> str | Problem:
     """The text of one file of at most ``most`` bytes, or what is wrong with it; ``name`` stands for it in messages."""
     try:
-        with path.open("rb") as file:
-            data = file.read(most + 1)
-    except OSError as error:
-        return Problem("unreadable", f"cannot be read: {error.strerror}", Place(name))
-    if len(data) > most:
+        data = read_bounded(path, most)
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        return unreadable(name, error)
+    if data is None:
         message = f"the file has more than {most:,} bytes, the limit"
         return Problem("too-large", message, Place(name, 1), "split it: any number of files may hold a section")
     try:

@@ -251,7 +251,7 @@ def test_paths_that_are_no_file(tmp_path: Path, coefficients: Coefficients) -> N
     assert "cannot be read" in problem_of(tmp_path / "none.safetensors", coefficients)
     assert "folder without" in problem_of(tmp_path, coefficients)
     os.mkfifo(tmp_path / "pipe.safetensors")
-    assert "is not a file" in problem_of(tmp_path / "pipe.safetensors", coefficients)
+    assert "not a regular file" in problem_of(tmp_path / "pipe.safetensors", coefficients)
     for given_path in (7, "", None, "x\0y", "x" * 5000):
         shape, problems = read({"safetensors": given_path}, {}, coefficients)
         assert shape is None
