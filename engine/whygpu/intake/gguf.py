@@ -11,14 +11,14 @@ import re
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO, Literal, NoReturn
 
 from whygpu.intake.limits import shown
 from whygpu.intake.safetensors import open_regular
 from whygpu.intake.tensors import MOST_PARAMETERS, WeightsError
 
 MOST_HEADER_BYTES = 256 * 2**20
-MOST_VALUES = 4_000_000  # texts walked over in lists; a tokenizer has up to half a million
+MOST_VALUES = 1_500_000  # texts walked over in lists; the largest tokenizers have 0.8 million words and merges
 MOST_KEYS = 65_536
 MOST_TENSORS = 400_000
 MOST_TEXT = 65_535  # of a key or name, in bytes (gguf.md)
@@ -224,8 +224,12 @@ class _Reader:
             self.fail(
                 f"{shown(key)} claims {count} texts, more than {MOST_VALUES} in all or than the file has room for"
             )
+        order: Literal["little", "big"] = "little" if self.order == "<" else "big"
         for _ in range(count):
-            self.skip(self.number("Q"))
+            length = int.from_bytes(self.file.read(8), order)
+            self.claim(8 + length)
+            if length:
+                self.file.seek(length, 1)
         self.lengths[key] = count
         return None
 

@@ -20,12 +20,22 @@ SIZES_TABLE = "shape-by-parameters"
 BESIDE_CONFIG = ("config", "name", "parameters", "active_parameters")
 MOST_BYTES = 4 * 2**20
 MOST_PATH = 4096
+MOST_LAYER_KINDS = 64  # each is sized apart in every plan; models have up to a dozen
 
 FILES = ("safetensors", "gguf")
 PIPELINE = "diffusers"
 
 
 def read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: Coefficients) -> IntakeResult:
+    """Read a preset, a mapping, a configuration or a file into a shape, as ``_read`` does, within what can be sized."""
+    shape, problems = _read(model, presets, coefficients)
+    if shape is None or len(shape.kv_groups) <= MOST_LAYER_KINDS:
+        return shape, problems
+    message = f"has {len(shape.kv_groups)} kinds of layers by their heads, more than {MOST_LAYER_KINDS}"
+    return None, [*problems, IntakeProblem("model", message, "is the file damaged, or made to mislead?")]
+
+
+def _read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: Coefficients) -> IntakeResult:
     """Read a preset's id, a mapping of sizes, {config: a config.json or its path} or a weights file into a shape.
 
     A file is {safetensors: a file, an index or a folder} or {gguf: a file or a folder}; {diffusers: a folder} is a

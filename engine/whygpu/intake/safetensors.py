@@ -19,10 +19,12 @@ from whygpu.intake.tensors import MOST_DIMENSIONS, MOST_PARAMETERS, WeightsError
 
 INDEX_NAME = "model.safetensors.index.json"
 SINGLE_NAME = "model.safetensors"
-MOST_HEADER_BYTES = 100_000_000  # the reference implementation's own limit (safetensors/src/tensor.rs)
+# The reference implementation reads headers of up to 100 MB (safetensors/src/tensor.rs); an index of 200,000 tensors at
+# 130 bytes each has 26 MB.
+MOST_HEADER_BYTES, MOST_WIDE_BYTES = 32_000_000, 4_000_000  # all of it, and what is not ASCII: parsing widens that
 MOST_CONFIG_BYTES = 4 * 2**20
-MOST_BRACKETS, MOST_COMMAS = 1_000_000, 4_000_000  # bound what parsing the JSON takes
-MOST_TENSORS = 400_000
+MOST_TENSORS, MOST_INDEXED = 100_000, 400_000  # of a file, and of all files of an index
+MOST_BRACKETS, MOST_COLONS, MOST_COMMAS = 310_000, 420_000, 800_000  # what as many take, and no more to be parsed
 MOST_SHARDS = 4096
 # Bits of one element by the format's name of the type (safetensors/src/tensor.rs).
 DTYPE_BITS = {
@@ -133,8 +135,11 @@ def open_regular(path: Path) -> BinaryIO:
 
 def parse_json(raw: bytes) -> Any:
     """JSON within bounds, names unique. Raises WeightsError."""
-    if raw.count(b"{") + raw.count(b"[") > MOST_BRACKETS or raw.count(b",") > MOST_COMMAS:
+    many = raw.count(b"{") + raw.count(b"[") > MOST_BRACKETS or raw.count(b'":') > MOST_COLONS
+    if many or raw.count(b",") > MOST_COMMAS:
         raise WeightsError("the header has more entries than any model has tensors")
+    if len(raw) > MOST_WIDE_BYTES and not raw.isascii():
+        raise WeightsError(f"the header has more than {MOST_WIDE_BYTES} bytes, and not in ASCII alone")
     try:
         return json.loads(raw.decode("utf-8"), object_pairs_hook=_unique)
     except RecursionError as error:
@@ -189,8 +194,8 @@ def _by_index(path: Path) -> list[RawTensor]:
         raise WeightsError(f"{path.name}: is larger than {MOST_HEADER_BYTES} bytes")
     index = parse_json(raw)
     files = index.get("weight_map") if isinstance(index, dict) else None
-    if not isinstance(files, dict) or not files or len(files) > MOST_TENSORS:
-        raise WeightsError(f"{path.name}: has no weight_map of up to {MOST_TENSORS} tensors", f"name a {INDEX_NAME}")
+    if not isinstance(files, dict) or not files or len(files) > MOST_INDEXED:
+        raise WeightsError(f"{path.name}: has no weight_map of up to {MOST_INDEXED} tensors", f"name a {INDEX_NAME}")
     wanted: dict[str, set[str]] = {}
     for name, shard in files.items():
         wanted.setdefault(_shard_name(path.name, shard), set()).add(name)

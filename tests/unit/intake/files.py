@@ -79,13 +79,14 @@ def text(value: str) -> bytes:
 
 
 def gguf_bytes(
-    tensors: Mapping[str, tuple[tuple[int, ...], int, int]], metadata: Mapping[str, int | str], version: int = 3
+    tensors: Mapping[str, tuple[tuple[int, ...], int, int]], metadata: Mapping[str, int | str | bytes], version: int = 3
 ) -> bytes:
-    """A GGUF file without the tensors' contents: name -> (dims, type number, bytes)."""
+    """A GGUF file without the tensors' contents: name -> (dims, type number, bytes); bytes stand for type and value."""
     keys = b""
     for key, value in metadata.items():
-        kind, data = (8, text(value)) if isinstance(value, str) else (4, struct.pack("<I", value))
-        keys += text(key) + struct.pack("<I", kind) + data
+        if isinstance(value, int):
+            value = struct.pack("<II", 4, value)  # noqa: PLW2901  as it is written
+        keys += text(key) + (struct.pack("<I", 8) + text(value) if isinstance(value, str) else value)
     infos, at = b"", 0
     for name, (dims, kind, size) in tensors.items():
         infos += text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind, at)
