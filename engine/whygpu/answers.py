@@ -66,7 +66,7 @@ def _node(value: object, document: Document, depth: int, path: str) -> Node:
     if depth > 8:
         raise _UnfitError(f"'{path}' is nested too deeply")
     if isinstance(value, dict):
-        if len(value) > MAX_ITEMS or not all(isinstance(key, str) for key in value):
+        if len(value) > MAX_ITEMS or not all(isinstance(key, str) and is_text(key) for key in value):
             raise _UnfitError(f"'{path or 'answers'}' must have at most {MAX_ITEMS} keys, all of them texts")
         keys = {key: Scalar(key, key, document, 0, 0) for key in value}
         return Mapping(
@@ -76,9 +76,20 @@ def _node(value: object, document: Document, depth: int, path: str) -> Node:
         if len(value) > MAX_ITEMS:
             raise _UnfitError(f"'{path}' has more than {MAX_ITEMS} items")
         return Sequence([_node(item, document, depth + 1, path) for item in value], document, 0, 0)
+    if isinstance(value, str) and not is_text(value):
+        raise _UnfitError(f"'{path or 'answers'}' holds half a character (a lone surrogate), which is no text")
     if value is None or isinstance(value, bool | int | float | str):
         return Scalar(value, "" if value is None else str(value), document, 0, 0)
     raise _UnfitError(f"'{path}' is a {type(value).__name__}; answers hold mappings, lists, texts, numbers and flags")
+
+
+def is_text(value: str) -> bool:
+    """Whether it can be written: JSON may hold halves of characters, which stand for nothing alone."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_text(text: str, name: str) -> Node:
@@ -96,6 +107,9 @@ def apply_settings(node: Node | None, settings: Iterable[str]) -> Node:
     root = node if isinstance(node, Mapping) else Mapping({}, {}, document, 0, 0)
     problems: list[Problem] = []
     for setting in settings:
+        if not is_text(setting):
+            problems.append(Problem("bad-setting", "a setting is not UTF-8 text", Place("--set")))
+            continue
         key, equals, text = setting.partition("=")
         path = key.strip().split(".")
         if not equals or not all(path):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whygpu.commands import batch, importers, inputs
 from whygpu.commands import catalogue as catalogue_command
 from whygpu.commands import check as check_command
 from whygpu.commands import estimate as estimate_command
+from whygpu.commands.process import guarded
 from whygpu.errors import EngineError, InputError
 
 if TYPE_CHECKING:
@@ -19,7 +18,10 @@ if TYPE_CHECKING:
 
     from whygpu.advice import Advice
     from whygpu.api import KnowledgeBase
+    from whygpu.chain.engines import EngineName
+    from whygpu.commands.job import Detail
     from whygpu.life import LifeAdvice
+    from whygpu.load.document import Node
 
 EXAMPLE = "kb-explain --set phase=inference --set model=llama-3.1-70b --set concurrency=8"
 OK, BAD_INPUT, INFEASIBLE = 0, 2, 3
@@ -27,6 +29,15 @@ OK, BAD_INPUT, INFEASIBLE = 0, 2, 3
 
 def explain_main(arguments: Sequence[str] | None = None) -> int:
     """The ``kb-explain`` command."""
+    return guarded(lambda: _explain_command(arguments))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The ``whygpu`` command."""
+    return guarded(lambda: _command(arguments))
+
+
+def _explain_command(arguments: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(
         prog="kb-explain",
         description="Which hardware for this work, and why: reads answers, prints the recommendation and its reasons.",
@@ -37,8 +48,7 @@ def explain_main(arguments: Sequence[str] | None = None) -> int:
     return _run(lambda: _explain(options, parser), options.format)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The ``whygpu`` command."""
+def _command(arguments: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(
         prog="whygpu", description="Which hardware for this work, and why.", epilog=f"example: {EXAMPLE}"
     )
@@ -82,6 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _add_explain_options(parser: argparse.ArgumentParser) -> None:
     inputs.add_options(parser)
     parser.add_argument("--only", choices=("train", "serve"), help="of a whole life ('phases'), this phase in full")
+    batch.add_options(parser)
+    parser.add_argument("--all", action="store_true", help="with --batch: every plan, and what is out")
+    parser.add_argument("--trace", action="store_true", help="with --batch: each fact and step behind the plans")
     parser.add_argument("--about", action="store_true", help="say what this phase is like, at the end")
 
 
@@ -90,23 +103,18 @@ def _run(command: Callable[[], int], form: str = "text") -> int:
     try:
         return command()
     except InputError as error:
-        from whygpu.render.problems import problems_data, problems_text  # noqa: PLC0415  only where something is wrong
+        from whygpu.render.output import write_json  # noqa: PLC0415  only where something is wrong
+        from whygpu.render.problems import problems_data, problems_text  # noqa: PLC0415
         from whygpu.render.style import Style  # noqa: PLC0415
 
         if form == "json":
-            json.dump({"error": problems_data(error.problems)}, sys.stderr, indent=1, ensure_ascii=False)
-            sys.stderr.write("\n")
+            write_json({"error": problems_data(error.problems)}, sys.stderr)
         else:
             print(problems_text(error.problems, Style.of(sys.stderr)), file=sys.stderr)
         return BAD_INPUT
     except EngineError as error:
         print(f"engine: {error}", file=sys.stderr)
         return BAD_INPUT
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
-    except KeyboardInterrupt:
-        return 130
 
 
 def _load(path: str | None) -> KnowledgeBase:
@@ -121,21 +129,19 @@ def _explain(options: argparse.Namespace, parser: argparse.ArgumentParser) -> in
         return OK
     from whygpu.life import LifeAdvice  # noqa: PLC0415
     from whygpu.render.life import LifeRenderer  # noqa: PLC0415
+    from whygpu.render.output import write_json  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415
 
     knowledge = _load(options.kb)
     if options.batch is not None:
-        return batch.run(
-            options,
-            knowledge,
-            "advice",
-            lambda node: _of_phase(knowledge.advise(node, engine=options.engine), options.only).to_dict(),
-        )
+        from whygpu.commands.job import Detail  # noqa: PLC0415
+
+        return batch.run(options, knowledge, "advice", answer, Detail(options.only, options.all, options.trace))
+    _refuse_idle(options)
     node = inputs.read_answers(options, knowledge)
     advice = _of_phase(knowledge.advise({} if node is None else node, engine=options.engine), options.only)
     if options.format == "json":
-        json.dump(advice.to_dict(), sys.stdout, indent=1, ensure_ascii=False)
-        sys.stdout.write("\n")
+        write_json(advice.to_dict())
     else:
         renderer = LifeRenderer(knowledge.knowledge.claims, knowledge.knowledge.vocabulary, Style.of(sys.stdout))
         phases = advice.phases if isinstance(advice, LifeAdvice) else (advice,)
@@ -143,6 +149,27 @@ def _explain(options: argparse.Namespace, parser: argparse.ArgumentParser) -> in
         if options.about:
             sys.stdout.write(renderer.about(phase.profile for phase in phases if phase.profile is not None))
     return INFEASIBLE if advice.status == "infeasible" else OK
+
+
+def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
+    """One row of a batch; raises AnswerError."""
+    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.render.plain import advice_dict, life_dict  # noqa: PLC0415
+
+    advice = _of_phase(knowledge.advise(node, engine=engine), detail.only)
+    if isinstance(advice, LifeAdvice):
+        return life_dict(advice, every=detail.every, trace=detail.trace)
+    return advice_dict(advice, every=detail.every, trace=detail.trace)
+
+
+def _refuse_idle(options: argparse.Namespace) -> None:
+    """Raise AnswerError where an option of a batch is given without one."""
+    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+
+    message = "it is about a batch; one answer has everything in '--format json'"
+    idle = [name for name in ("all", "trace") if getattr(options, name)]
+    if idle:
+        raise AnswerError([Problem("idle-option", message, Place(f"--{name}"), "leave it out") for name in idle])
 
 
 def _of_phase(advice: Advice | LifeAdvice, only: str | None) -> Advice | LifeAdvice:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,12 @@ def test_lines_in_order_and_bad_ones_among_them(run: Run, tmp_path: Path) -> Non
         b'{"id": "deep", "model": ' + b"[" * 50_000,
         b'{"id": {"no": 1}}',
         b'{"phase": "training", "phase": "inference"}',
+        b'{"id": NaN}',
+        b'{"id": -Infinity, "model": "llama-3.1-8b"}',
+        b'{"id": 1e999, "model": "llama-3.1-8b"}',
+        b'{"id": "\\ud800", "model": "llama-3.1-8b"}',
+        b'{"model": "\\udfff"}',
+        b'{"\\ud9ff": 1}',
         b'{"long": "' + b"x" * rows.MAX_LINE_BYTES + b'"}',
         json.dumps({"id": 12, "model": "llama-3.1-8b"}).encode(),
     ]
@@ -41,13 +50,17 @@ def test_lines_in_order_and_bad_ones_among_them(run: Run, tmp_path: Path) -> Non
     done = run("estimate", "--batch", str(source), "--out", str(out))
     assert done.returncode == 0, done.stderr
     found = results(out)
-    assert [row["id"] for row in found] == ["first", 2, 3, "x", 6, 7, 8, 9, 10, 11, 12]
+    assert [row["id"] for row in found] == ["first", 2, 3, "x", 6, 7, 8, 9, 10, *range(11, 17), 17, 12]
     assert [("plan" in row, "error" in row) for row in found] == [
         (row["id"] in ("first", 6), row["id"] not in ("first", 6)) for row in found
     ]
     assert found[0]["plan"]["accelerator"]["id"] == "l4"
     assert found[4]["plan"]["count"] == 2
     assert [problem["code"] for problem in found[3]["error"]] == ["unknown-key", "bad-choice"]
+    said = [row["error"][0]["message"] for row in found[9:15]]
+    assert ["NaN" in text or "Infinity" in text for text in said[:2]] == [True, True]
+    assert "finite" in said[2]
+    assert all("surrogate" in text or "texts" in text for text in said[3:])
     assert found[-1]["error"][0]["code"] == "one-accelerator"
     assert sorted(item.name for item in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
 
@@ -68,6 +81,9 @@ def test_explain_gives_advice_and_settings_lie_over_every_row(run: Run, tmp_path
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["id"] for row in found] == ["a", "b"]
     assert [row["advice"]["status"] == "infeasible" for row in found] == [False, True]
+    assert not {"trace", "alternatives", "rejected"} & found[0]["advice"].keys()
+    assert "variants" not in found[0]["advice"]["recommendation"]
+    assert all(len(line) < 30_000 for line in done.stdout.splitlines())  # 806 KB with everything
     assert found[0]["advice"]["answers"] == {"concurrency": 4, "phase": "inference", "model": "llama-3.1-8b"}
 
 
@@ -106,6 +122,74 @@ def test_parquet(run: Run, tmp_path: Path) -> None:
     assert [(row["id"], "plan" in row) for row in found] == [("a", True), ("b", True), (3, False)]
 
 
+def test_parquet_decimals_and_dates(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow, which comes with streamlit, is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    days = pyarrow.array([date(2026, 11, 21), None], pyarrow.date32())
+    numbers = pyarrow.array([Decimal("8.00"), Decimal("0.25")], pyarrow.decimal128(10, 2))
+    parquet.write_table(pyarrow.table({"id": days, "budget_per_hour": numbers}), tmp_path / "in.parquet")
+    found = list(rows.Source.of(str(tmp_path / "in.parquet"), spool=False).rows())
+    assert [(row.id, row.data) for row in found] == [
+        ("2026-11-21", {"budget_per_hour": 8}),
+        (2, {"budget_per_hour": 0.25}),
+    ]
+
+
+def test_a_small_parquet_file_that_stands_for_gigabytes_takes_little_memory(tmp_path: Path) -> None:
+    """One long text, 256 times, took 6.9 GB; each row is then a bad one, beside a good one."""
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow, which comes with streamlit, is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = pyarrow.array(["x" * 27_000_000, "llama-3.1-8b"]).dictionary_encode()
+    once = pyarrow.DictionaryArray.from_arrays([0] * 256 + [1], texts.dictionary)
+    lists = pyarrow.ListArray.from_arrays([*range(257), 100_256], pyarrow.array([1] * 100_256, pyarrow.int64()))
+    path = tmp_path / "in.parquet"
+    parquet.write_table(pyarrow.table({"model": once, "n": lists}), path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    program = (
+        "import resource, sys; from whygpu.commands.rows import Source; from whygpu.commands import parquet;"
+        "import pyarrow.parquet; before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "found = [row.problem for row in Source.of(sys.argv[1], spool=False).rows()];"
+        "print(len(found), sum('longer than' in str(item) for item in found),"
+        " resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    count, bad, kib = map(int, done.stdout.split())
+    assert (count, bad) == (257, 256)
+    assert kib < 300 * 1024
+
+
+@pytest.mark.parametrize(("size", "message"), [(6_000_000, "more than 5,000,000 cells"), (100, "")])
+def test_parquet_cells_are_bounded(tmp_path: Path, size: int, message: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow, which comes with streamlit, is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    lists = pyarrow.ListArray.from_arrays([0, size], pyarrow.array([1] * size, pyarrow.int8()))
+    parquet.write_table(pyarrow.table({"n": lists}), tmp_path / "in.parquet")
+    source = rows.Source.of(str(tmp_path / "in.parquet"), spool=False)
+    if message:
+        with pytest.raises(AnswerError, match=message):
+            list(source.rows())
+    else:
+        assert len(list(source.rows())) == 1
+
+
+def test_standard_input(run: Run, tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps(GOOD | {"id": name}) for name in "ab")
+    done = run("estimate", "--batch", "-", stdin=lines)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["a", "b"]
+    out = tmp_path / "out.jsonl"
+    assert run("estimate", "--batch", "-", "--out", str(out), stdin=lines).returncode == 0
+    assert out.read_text(encoding="utf-8") == done.stdout
+    assert [item.name for item in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+def test_an_endless_line_is_one_bad_row(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("id,a\na,1\nb," + "x," * rows.MAX_LINE_BYTES + "\nc,1\n", encoding="utf-8")
+    found = list(rows.Source.of(str(path), spool=False).rows())
+    assert [row.id for row in found] == ["a", 2, "c"]
+    assert "longer than" in str(found[1].problem)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -142,7 +226,7 @@ def test_options_that_do_not_go_together(run: Run, tmp_path: Path) -> None:
 def test_an_endless_cell_is_one_bad_row(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("id,model\na," + "x" * 200_000 + "\nb,llama-3.1-8b\n", encoding="utf-8")
-    found = list(rows.read_rows(path))
+    found = list(rows.Source.of(str(path), spool=False).rows())
     with pytest.raises(AnswerError, match="it is not CSV"):
         found[0].node()
     assert found[-1].id == "b"

@@ -100,7 +100,7 @@ def test_batch_mixes_lives_and_single_phases(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     rows = [LIFE, {"model": "llama-3.1-8b", "accelerators": ["l4"]}, {"phases": {"train": {}}}]
     source.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    done = run("explain", "--batch", str(source))
+    done = run("explain", "--batch", str(source), "--all", "--trace")
     assert done.returncode == 0, done.stderr
     life, single, bad = (json.loads(line) for line in done.stdout.splitlines())
     alone = json.loads(run("explain", "-", "--format", "json", stdin=json.dumps(LIFE)).stdout)

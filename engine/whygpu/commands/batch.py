@@ -2,103 +2,110 @@
 
 from __future__ import annotations
 
-import json
+import argparse
+import hashlib
 import os
 import sys
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
 from whygpu.commands import inputs
-from whygpu.commands.rows import FORMATS, Row, read_rows
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator
 
     from whygpu.api import KnowledgeBase
+    from whygpu.chain.engines import EngineName
+    from whygpu.commands.job import Detail, Job
+    from whygpu.commands.rows import Row, Source
     from whygpu.load.document import Node
 
 OK = 0
+MOST_JOBS = 256
+_FEW = 16
+"""Rows that are answered sooner here than by processes that have to start first."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of a batch."""
+    parser.add_argument(
+        "--batch",
+        metavar="IN",
+        help="a .jsonl, .csv or .parquet file with one set of answers a line or row; '-' reads JSON lines",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="OUT",
+        help="with --batch: where to write one JSON result a line (default standard output). It grows as OUT.*.part; "
+        "whatever ends the run, the same command goes on from there",
+    )
+    parser.add_argument("--jobs", type=_jobs, metavar="N", help="with --batch: processes (default: one for each core)")
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a number of processes from 1 to {MOST_JOBS}")
+    return int(text)
 
 
 def run(
-    options: argparse.Namespace, knowledge: KnowledgeBase, key: str, answer: Callable[[Node], dict[str, Any]]
+    options: argparse.Namespace,
+    knowledge: KnowledgeBase,
+    key: str,
+    answer: Callable[[KnowledgeBase, Node, EngineName, Detail], dict[str, Any]],
+    detail: Detail,
 ) -> int:
     """Answer every row; the result stands under ``key``. A bad row becomes an error and never stops the rest.
 
-    Raises AnswerError where the input as a whole cannot be read; then nothing is written.
+    Raises AnswerError where the input or the output as a whole cannot be used; then nothing is written.
     """
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415  --help needs no more
+    from whygpu.commands.job import Job  # noqa: PLC0415  --help needs no more
+    from whygpu.commands.journal import output  # noqa: PLC0415
+    from whygpu.commands.progress import Progress  # noqa: PLC0415
+    from whygpu.commands.rows import Source  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
 
-    path = Path(options.batch)
     if options.answers is not None:
         mend = "lay what all rows share over them with --set and --model"
         raise AnswerError([Problem("bad-option", "--batch takes no answers file beside it", Place("--batch"), mend)])
-    if path.suffix.lower() not in FORMATS:
-        raise AnswerError(
-            [Problem("bad-option", f"'{options.batch}' is none of {', '.join(FORMATS)}", Place("--batch"))]
-        )
     common = inputs.read_answers(options, knowledge)  # what is wrong with it is wrong with every row
-    rows = read_rows(path)
-    with _output(options.out) as out:
-        for row in rows:
-            json.dump(_result(row, common, key, answer), out, ensure_ascii=False)
-            out.write("\n")
+    job = Job(answer, key, options.engine, options.kb, knowledge.knowledge.hash, common, detail)
+    source = Source.of(options.batch, spool=options.out is not None)
+    with output(options.out, _digest(job, source)) as out:
+        if out.done:
+            print(f"going on behind {out.done:,} rows that are done", file=sys.stderr)
+        progress = Progress(source.lines, out.done)
+        try:
+            for lines in _lines(job, knowledge, islice(source.rows(), out.done, None), options.jobs or _cores()):
+                out.write(lines)
+                progress.add(len(lines))
+        finally:
+            progress.end()
     return OK
 
 
-def _result(row: Row, common: Node | None, key: str, answer: Callable[[Node], dict[str, Any]]) -> dict[str, Any]:
-    from whygpu.errors import EngineError, InputError  # noqa: PLC0415
-    from whygpu.load.document import Mapping  # noqa: PLC0415
-    from whygpu.render.problems import problems_data  # noqa: PLC0415
+def _lines(job: Job, knowledge: KnowledgeBase, rows: Iterator[Row], jobs: int) -> Iterator[list[str]]:
+    """Result lines in order, by this process or several."""
+    from whygpu.commands.crew import Crew  # noqa: PLC0415
 
-    try:
-        node = row.node()
-        if isinstance(common, Mapping) and isinstance(node, Mapping):
-            node = _laid_over(node, common)
-        return {"id": row.id, key: answer(node)}
-    except InputError as error:
-        return {"id": row.id, "error": problems_data(error.problems)}
-    except EngineError as error:
-        return {"id": row.id, "error": [{"code": "engine", "severity": "error", "message": str(error)}]}
+    first: list[Row] = []
+    if jobs > 1:
+        first = list(islice(rows, _FEW + 1))
+    if len(first) > _FEW:
+        return Crew(job, jobs).lines(chain(first, rows))
+    return ([job.line(row, knowledge)] for row in chain(first, rows))
 
 
-def _laid_over(node: Any, common: Any) -> Any:
-    """The row with the command line's settings over it, mappings merged."""
-    from whygpu.load.document import Mapping  # noqa: PLC0415
-
-    items = dict(node.items)
-    for key, value in common.items.items():
-        below = items.get(key)
-        merge = key != "model" and isinstance(below, Mapping) and isinstance(value, Mapping)
-        items[key] = _laid_over(below, value) if merge else value
-    return Mapping(items, node.keys | common.keys, node.document, node.line, node.column)
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@contextmanager
-def _output(name: str | None) -> Iterator[TextIO]:
-    """Standard output, or a file that is there whole or not at all. Raises AnswerError where it cannot be written."""
-    import tempfile  # noqa: PLC0415  of use to no other command
+def _digest(job: Job, source: Source) -> str:
+    """Of all that the results rest on: where it is the same, so are they."""
+    import whygpu  # noqa: PLC0415
+    from whygpu.load.document import plain_data  # noqa: PLC0415
 
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
-
-    if name is None:
-        yield sys.stdout
-        return
-    path = Path(name)
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise AnswerError([Problem("unwritable", f"cannot be written: {error.strerror}", Place(name))]) from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise AnswerError([Problem("unwritable", f"cannot be written: {error.strerror}", Place(name))]) from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    common = None if job.common is None else plain_data(job.common)
+    rests_on = (whygpu.__version__, job.knowledge_hash, job.engine, job.key, job.detail, common, source.digest)
+    return hashlib.sha256(repr(rests_on).encode(errors="replace")).hexdigest()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whygpu.commands import batch, inputs
 
 if TYPE_CHECKING:
     import argparse
+
+    from whygpu.api import KnowledgeBase
+    from whygpu.chain.engines import EngineName
+    from whygpu.commands.job import Detail
+    from whygpu.load.document import Node
 
 OK = 0
 DESCRIPTION = (
@@ -23,6 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.description, parser.epilog = DESCRIPTION, f"example: {EXAMPLE}"
     inputs.add_options(parser)
+    batch.add_options(parser)
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -32,21 +37,25 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         return OK
     import whygpu  # noqa: PLC0415  --help needs no numpy
     from whygpu.render.estimate import estimate_text  # noqa: PLC0415
+    from whygpu.render.output import write_json  # noqa: PLC0415
     from whygpu.render.plain import plan_dict  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415
 
     knowledge = whygpu.load(options.kb)
     if options.batch is not None:
-        return batch.run(
-            options,
-            knowledge,
-            "plan",
-            lambda node: plan_dict(knowledge.estimate(node, engine=options.engine)),
-        )
+        from whygpu.commands.job import Detail  # noqa: PLC0415
+
+        return batch.run(options, knowledge, "plan", answer, Detail())
     found = knowledge.estimate_in_full(inputs.read_answers(options, knowledge) or {}, engine=options.engine)
     if options.format == "json":
-        json.dump(plan_dict(found.plan), sys.stdout, indent=1, ensure_ascii=False)
-        sys.stdout.write("\n")
+        write_json(plan_dict(found.plan))
     else:
         sys.stdout.write(estimate_text(found, Style.of(sys.stdout)))
     return OK
+
+
+def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, _: Detail) -> dict[str, Any]:
+    """One row of a batch; raises AnswerError."""
+    from whygpu.render.plain import plan_dict  # noqa: PLC0415
+
+    return plan_dict(knowledge.estimate(node, engine=engine))

@@ -33,12 +33,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the model: a preset, a model in the Hugging Face cache or on the Hub, or the path of a config.json, "
         ".safetensors or .gguf file, of a folder with one, or of a diffusers pipeline's folder",
     )
-    parser.add_argument(
-        "--batch", metavar="IN", help="a .jsonl, .csv or .parquet file with one set of answers a line or row"
-    )
-    parser.add_argument(
-        "--out", metavar="OUT", help="with --batch: where to write one JSON result a line (default standard output)"
-    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument(
         "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"

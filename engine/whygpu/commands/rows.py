@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import io
 import json
+import math
+import sys
+import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from whygpu.answers import apply_settings, node_of
+from whygpu.answers import apply_settings, is_text, node_of
 from whygpu.errors import AnswerError, Place, Problem
+from whygpu.regular import open_regular, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from whygpu.load.document import Node
 
 FORMATS = (".jsonl", ".csv", ".parquet")
+STANDARD_INPUT = "-"
 MAX_ROWS = 100_000
 MAX_LINE_BYTES = 1024 * 1024
+MAX_SPOOLED_BYTES = 2**30
 MAX_COLUMNS = 500
 MAX_ID = 200
 _CHUNK = 1024 * 1024
+_STREAM = "standard input"
+_SPLIT = "split it into several files"
 
 Id = str | int | float
 
@@ -46,57 +56,114 @@ class Row:
         return apply_settings(None, self.settings) if self.data is None else node_of(self.data, self.name)
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file, by its suffix; raises AnswerError where it cannot be read or has too many."""
-    try:
-        if not path.is_file():
-            raise AnswerError([Problem("unreadable", "there is no such file", Place(str(path)))])
-        reader = {".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}[path.suffix.lower()]
-        if path.suffix.lower() != ".parquet":
-            _check_lines(path)
-        return reader(path)
-    except (OSError, ValueError) as error:
-        raise AnswerError([Problem("unreadable", f"cannot be read: {error}", Place(str(path)))]) from error
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What rows come from: a file, or JSON lines of a stream."""
+
+    path: Path | None
+    stream: BinaryIO | None = None
+    lines: int | None = None
+    """About how many rows there are; None where that is not known before."""
+    digest: str = ""
+    """Of the content; empty where it is not known before."""
+
+    @classmethod
+    def of(cls, name: str, *, spool: bool) -> Source:
+        """A file, read through once for its digest, or ``-``; ``spool``: standard input, too, so that it has a digest.
+
+        Raises AnswerError where it cannot be used.
+        """
+        if name == STANDARD_INPUT:
+            stream = io.BytesIO() if sys.stdin is None else sys.stdin.buffer
+            return cls._spooled(stream) if spool else cls(None, stream)
+        path = Path(name)
+        if path.suffix.lower() not in FORMATS:
+            wanted = f"{', '.join(FORMATS)}, or '-' for JSON lines from standard input"
+            raise AnswerError([Problem("bad-option", f"'{name}' is none of {wanted}", Place("--batch"))])
+        try:
+            with open_regular(path) as file:
+                return cls(path, None, *_digest(file, name, counted=path.suffix.lower() != ".parquet"))
+        except FileNotFoundError as error:
+            raise AnswerError([Problem("unreadable", "there is no such file", Place(name))]) from error
+        except (OSError, ValueError) as error:
+            raise AnswerError([unreadable(name, error)]) from error
+
+    @classmethod
+    def _spooled(cls, stream: BinaryIO) -> Source:
+        """All of a stream, in a file that is gone with this process; raises AnswerError where it is too long."""
+        file: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115  it is read later
+        while block := stream.read(_CHUNK):
+            file.write(block)
+            if file.tell() > MAX_SPOOLED_BYTES:
+                message = f"has more than {MAX_SPOOLED_BYTES:,} bytes"
+                raise AnswerError([Problem("too-large", message, Place(_STREAM), _SPLIT)])
+        file.seek(0)
+        lines, digest = _digest(file, _STREAM, counted=True)
+        file.seek(0)
+        return cls(None, file, lines, digest)
+
+    def rows(self) -> Iterator[Row]:
+        """The rows; raises AnswerError where there are too many, or what they come from is not what it is called."""
+        if self.stream is not None:
+            return _json_lines(self.stream, _STREAM)
+        if self.path is None:
+            return iter(())
+        if self.path.suffix.lower() == ".parquet":
+            from whygpu.commands.parquet import parquet_rows  # noqa: PLC0415  pyarrow is slow to import
+
+            return parquet_rows(self.path)
+        return _csv(self.path) if self.path.suffix.lower() == ".csv" else _json_file(self.path)
 
 
-def _too_many(path: Path) -> AnswerError:
-    mend = "split it into several files"
-    return AnswerError([Problem("too-large", f"has more than {MAX_ROWS:,} rows", Place(str(path)), mend)])
+def too_many(name: str) -> AnswerError:
+    """The error of a file with too many rows."""
+    return AnswerError([Problem("too-large", f"has more than {MAX_ROWS:,} rows", Place(name), _SPLIT)])
 
 
-def _check_lines(path: Path) -> None:
-    count = 0
+def _digest(file: BinaryIO, name: str, *, counted: bool) -> tuple[int | None, str]:
+    """How many lines there are, where they are ``counted``, and the SHA-256 of it all."""
+    found, count, last = hashlib.sha256(), 0, b"\n"
+    while block := file.read(_CHUNK):
+        found.update(block)
+        count += block.count(b"\n")
+        last = block
+        if counted and count > MAX_ROWS + 1:
+            raise too_many(name)
+    return (count + (not last.endswith(b"\n"))) if counted else None, found.hexdigest()
+
+
+def _json_file(path: Path) -> Iterator[Row]:
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            count += chunk.count(b"\n")
-            if count > MAX_ROWS + 1:
-                raise _too_many(path)
+        yield from _json_lines(file, str(path))
 
 
-def _json_lines(path: Path) -> Iterator[Row]:
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(MAX_LINE_BYTES + 1):
-            number += 1
-            name = f"{path}:{number}"
-            if len(line) > MAX_LINE_BYTES:
-                while line and not line.endswith(b"\n"):  # the rest of it is passed over
-                    line = file.readline(_CHUNK)
-                yield Row(number, name, problem=f"the line is longer than {MAX_LINE_BYTES:,} bytes")
-            elif line.strip():
-                yield _json_row(line, number, name)
+def _json_lines(file: BinaryIO, source: str) -> Iterator[Row]:
+    """One JSON object a line; raises AnswerError beyond the most rows."""
+    number = 0
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        name = f"{source}:{number}"
+        if number > MAX_ROWS + 1:
+            raise too_many(source)
+        if len(line) > MAX_LINE_BYTES:
+            while line and not line.endswith(b"\n"):  # the rest of it is passed over
+                line = file.readline(_CHUNK)
+            yield Row(number, name, problem=f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+        elif line.strip():
+            yield _json_row(line, number, name)
 
 
 def _json_row(line: bytes, number: int, name: str) -> Row:
     try:
-        data = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"), object_pairs_hook=_unique)
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
     except RecursionError:
         return Row(number, name, problem="it is nested too deeply")
     except ValueError as error:  # bad JSON, bad UTF-8, an endless number, a key twice
         return Row(number, name, problem=f"it is not one JSON object: {str(error)[:200]}")
     if not isinstance(data, dict):
         return Row(number, name, problem="it is not a JSON object of answers")
-    return _with_id(data, number, name)
+    return with_id(data, number, name)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -106,19 +173,48 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _with_id(data: dict[str, Any], number: int, name: str) -> Row:
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def with_id(data: dict[str, Any], number: int, name: str) -> Row:
+    """The row of some data, its id taken out."""
     given = data.pop("id", None)
     if given is None:
         return Row(number, name, data)
-    if isinstance(given, bool) or not isinstance(given, str | int | float) or len(str(given)) > MAX_ID:
-        return Row(number, name, problem=f"'id' must be a text of up to {MAX_ID} characters or a number")
+    good = isinstance(given, str | int | float) and not isinstance(given, bool) and len(str(given)) <= MAX_ID
+    if not good or (isinstance(given, float) and not math.isfinite(given)):
+        problem = f"'id' must be a text of up to {MAX_ID} characters or a finite number"
+        return Row(number, name, problem=problem)
+    if isinstance(given, str) and not is_text(given):
+        return Row(number, name, problem="'id' holds half a character (a lone surrogate), which is no text")
     return Row(given, name, data)
+
+
+class _Lines:
+    """The lines of a CSV file, none longer than the limit; a longer one is an error, and the next one follows."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line: str = self._file.readline(MAX_LINE_BYTES + 1)
+        if not line:
+            raise StopIteration
+        if len(line) <= MAX_LINE_BYTES:
+            return line
+        while line and not line.endswith("\n"):
+            line = self._file.readline(_CHUNK)
+        raise csv.Error(f"the line is longer than {MAX_LINE_BYTES:,} characters")
 
 
 def _csv(path: Path) -> Iterator[Row]:
     """Columns are dotted keys, as with ``--set``; an empty cell is no answer."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        reader = csv.reader(file)
+        reader = csv.reader(_Lines(file))
         try:
             header = [cell.strip() for cell in next(reader, [])]
         except csv.Error as error:
@@ -153,46 +249,3 @@ def _csv_row(header: list[str], cells: list[str], number: int, name: str) -> Row
         name,
         settings=tuple(f"{key}={cell}" for key, cell in given.items()),
     )
-
-
-def _parquet(path: Path) -> Iterator[Row]:
-    try:
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415  slow to import
-    except ImportError as error:
-        raise AnswerError(
-            [Problem("unreadable", "reading Parquet needs pyarrow", Place(str(path)), "pip install pyarrow")]
-        ) from error
-    try:
-        file = parquet.ParquetFile(path)
-        if file.metadata.num_rows > MAX_ROWS:
-            raise _too_many(path)
-        if file.metadata.num_columns > MAX_COLUMNS:
-            raise AnswerError([Problem("too-large", f"has more than {MAX_COLUMNS} columns", Place(str(path)))])
-        number = 0
-        for batch in file.iter_batches(batch_size=256):
-            for data in batch.to_pylist():
-                number += 1
-                yield _with_id(_nested(data), number, f"{path}:{number}")
-    except (ArrowException, OSError) as error:
-        raise AnswerError([Problem("unreadable", f"is not Parquet: {str(error)[:200]}", Place(str(path)))]) from error
-
-
-def _nested(data: dict[str, Any]) -> dict[str, Any]:
-    """Columns with dotted names as mappings; null is no answer."""
-    found: dict[str, Any] = {}
-    for key, value in data.items():
-        if value is None:
-            continue
-        *outer, last = str(key).split(".")
-        inner = found
-        for word in outer:
-            below = inner.setdefault(word, {})
-            inner = below if isinstance(below, dict) else {}
-        inner[last] = _without_nulls(value)
-    return found
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return value

@@ -15,18 +15,20 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-def advice_dict(advice: Advice) -> dict[str, Any]:
-    """The whole answer."""
+def advice_dict(advice: Advice, *, every: bool = True, trace: bool = True) -> dict[str, Any]:
+    """The answer. Without ``every`` other plans than the recommendation and what is out are left away, without
+    ``trace`` the record: what is not asked for is not made.
+    """
     infeasible = advice.infeasible
-    return {
+    best = advice.recommendation
+    found: dict[str, Any] = {
         "schema": SCHEMA,
         "kb": {"version": advice.knowledge_version, "hash": advice.knowledge_hash},
         "engine": advice.engine,
         "status": advice.status,
         "answers": _plain(dict(advice.answers)),
         "assumed": {item.name: {"value": _plain(item.value), "because": item.because} for item in advice.assumed},
-        "recommendation": plan_dict(advice.recommendation) if advice.recommendation else None,
-        "alternatives": [plan_dict(plan) for plan in advice.alternatives],
+        "recommendation": plan_dict(best, variant=not every) if best else None,
         "shortlist": [
             {
                 "role": item.role,
@@ -35,10 +37,6 @@ def advice_dict(advice: Advice) -> dict[str, Any]:
                 "gives_up": item.gives_up,
             }
             for item in advice.shortlist
-        ],
-        "rejected": [
-            {"plan": plan_dict(item.plan), "because": [_plain(reason) for reason in item.because]}
-            for item in advice.rejected
         ],
         "techniques": [_item(item) for item in advice.techniques],
         "advice": [_item(item) for item in advice.advice],
@@ -50,9 +48,17 @@ def advice_dict(advice: Advice) -> dict[str, Any]:
         "comparisons": [_plain(item) for item in advice.comparisons],
         "open": [_plain(item) for item in advice.open],
         "infeasible": None if infeasible is None else _infeasible(infeasible),
-        "profile": None if advice.profile is None else _profile(advice.profile),
-        "trace": trace_dict(advice.trace),
     }
+    if every:
+        found["alternatives"] = [plan_dict(plan) for plan in advice.alternatives]
+        found["rejected"] = [
+            {"plan": plan_dict(item.plan), "because": [_plain(reason) for reason in item.because]}
+            for item in advice.rejected
+        ]
+        found["profile"] = None if advice.profile is None else _profile(advice.profile)
+    if trace:
+        found["trace"] = trace_dict(advice.trace)
+    return found
 
 
 def _infeasible(infeasible: Infeasible) -> dict[str, Any]:
@@ -66,8 +72,11 @@ def _profile(profile: Profile) -> dict[str, Any]:
     return {"phase": profile.phase, "title": profile.title, "points": points}
 
 
-def life_dict(advice: LifeAdvice) -> dict[str, Any]:
-    """Both phases' answers, and what the whole life costs; what is not known is null, with the reason beside it."""
+def life_dict(advice: LifeAdvice, *, every: bool = True, trace: bool = True) -> dict[str, Any]:
+    """Both phases' answers, and what the whole life costs; what is not known is null, with the reason beside it.
+
+    ``every``, ``trace``: as of ``advice_dict``.
+    """
     train, unknown, cost = advice.train, advice.unknown, advice.cost
     run, same = train.recommendation, advice.same
     known = _plain(cost.figures()) if cost else {}
@@ -79,7 +88,7 @@ def life_dict(advice: LifeAdvice) -> dict[str, Any]:
         "engine": train.engine,
         "status": advice.status,
         "answers": _plain(dict(advice.answers)),
-        "phases": [advice_dict(phase) for phase in advice.phases],
+        "phases": [advice_dict(phase, every=every, trace=trace) for phase in advice.phases],
         "life_cost": {
             "service_months": months,
             "train": {
@@ -107,7 +116,7 @@ def life_dict(advice: LifeAdvice) -> dict[str, Any]:
             },
             "advice": [_item(item) for item in advice.advice],
             "warnings": [_item(item) for item in advice.warnings],
-            "trace": trace_dict(advice.trace),
+            **({"trace": trace_dict(advice.trace)} if trace else {}),
         },
     }
 

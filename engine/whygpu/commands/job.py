@@ -1,0 +1,84 @@
+"""How each row of a batch is answered: a record that can be sent to another process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from whygpu.errors import AnswerError, EngineError, InputError, Place, Problem
+from whygpu.load.document import Mapping
+from whygpu.render.output import json_text
+from whygpu.render.problems import problems_data
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whygpu.api import KnowledgeBase
+    from whygpu.chain.engines import EngineName
+    from whygpu.commands.rows import Row
+    from whygpu.load.document import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to do with each row."""
+
+    answer: Callable[[KnowledgeBase, Node, EngineName, Detail], dict[str, Any]]
+    """A function of a module, so that its name can be sent."""
+    key: str
+    """What its result stands under."""
+    engine: EngineName
+    kb: str | None
+    knowledge_hash: str
+    common: Node | None
+    """What the command line lays over every row."""
+    detail: Detail
+
+    def load(self) -> KnowledgeBase:
+        """The knowledge base; raises InputError where it cannot be had, or is another one by now."""
+        import whygpu  # noqa: PLC0415  --help needs no numpy
+
+        knowledge = whygpu.load(self.kb)
+        if knowledge.knowledge.hash != self.knowledge_hash:
+            message = "the knowledge base has changed since the batch began"
+            raise AnswerError([Problem("changed", message, Place(self.kb or "--batch"), "run it again")])
+        return knowledge
+
+    def line(self, row: Row, knowledge: KnowledgeBase) -> str:
+        """The result of one row as a line of JSON: the answer, or what is wrong, whatever that is."""
+        try:
+            node = row.node()
+            if isinstance(self.common, Mapping) and isinstance(node, Mapping):
+                node = _laid_over(node, self.common)
+            return json_text({"id": row.id, self.key: self.answer(knowledge, node, self.engine, self.detail)})
+        except InputError as error:
+            return json_text({"id": row.id, "error": problems_data(error.problems)})
+        except EngineError as error:
+            return failed(row, "engine", str(error))
+        except Exception as error:  # noqa: BLE001  one row must not take the others with it
+            return failed(row, "internal", f"an error of whygpu itself: {type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much of an advice a row gets."""
+
+    only: str | None = None
+    """Of a whole life, this phase."""
+    every: bool = False
+    trace: bool = False
+
+
+def failed(row: Row, code: str, message: str) -> str:
+    """The line of a row that could not be answered."""
+    return json_text({"id": row.id, "error": [{"code": code, "severity": "error", "message": message[:2000]}]})
+
+
+def _laid_over(node: Any, common: Any) -> Any:
+    """The row with the command line's settings over it, mappings merged."""
+    items = dict(node.items)
+    for key, value in common.items.items():
+        below = items.get(key)
+        merge = key != "model" and isinstance(below, Mapping) and isinstance(value, Mapping)
+        items[key] = _laid_over(below, value) if merge else value
+    return Mapping(items, node.keys | common.keys, node.document, node.line, node.column)
