@@ -1,17 +1,27 @@
 """whygpu: which hardware for this work, and why."""
 
-from whygpu.advice import Advice, Plan
-from whygpu.api import KnowledgeBase, load
-from whygpu.errors import (
-    AnswerError,
-    EngineError,
-    EngineUnavailableError,
-    InputError,
-    KnowledgeBaseError,
-    Problem,
-    WhygpuError,
-)
-from whygpu.life import LifeAdvice
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import_module("whygpu.load")  # the package, before the function that is offered under its name takes its place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whygpu.advice import Advice, Plan
+    from whygpu.api import KnowledgeBase
+    from whygpu.errors import (
+        AnswerError,
+        EngineError,
+        EngineUnavailableError,
+        InputError,
+        KnowledgeBaseError,
+        Problem,
+        WhygpuError,
+    )
+    from whygpu.life import LifeAdvice
 
 __version__ = "0.1.0"
 
@@ -29,3 +39,25 @@ __all__ = [
     "WhygpuError",
     "load",
 ]
+
+_ELSEWHERE = {"Advice": "advice", "Plan": "advice", "KnowledgeBase": "api", "LifeAdvice": "life"}
+"""Where a name is defined; all others in ``errors``."""
+
+
+def load(path: str | Path | None = None) -> KnowledgeBase:
+    """Load a knowledge base from a folder, by default the one that comes with whygpu; raises KnowledgeBaseError."""
+    from whygpu import api  # noqa: PLC0415  a command that ends in its help, or is interrupted, needs no numpy
+
+    return api.load(path)
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, and only then."""
+    if name not in __all__:
+        raise AttributeError(f"module 'whygpu' has no attribute '{name}'")
+    return getattr(import_module(f"whygpu.{_ELSEWHERE.get(name, 'errors')}"), name)
+
+
+def __dir__() -> list[str]:
+    """The names that are offered."""
+    return [*__all__, "__version__"]

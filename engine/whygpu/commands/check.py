@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -163,8 +162,9 @@ def _print_json(found: Review, target: Target) -> None:
 
 
 def _dump(data: object) -> None:
-    json.dump(data, sys.stdout, indent=1, ensure_ascii=False)
-    sys.stdout.write("\n")
+    from whygpu.render.output import write_json  # noqa: PLC0415
+
+    write_json(data)
 
 
 def _print_text(found: Review, target: Target) -> None:

@@ -61,6 +61,7 @@ def run_model(options: argparse.Namespace) -> int:
     """Import a model; raises InputError."""
     from whygpu.imports import Target, model_entry  # noqa: PLC0415  --help needs no numpy
     from whygpu.quantity import parse_number  # noqa: PLC0415
+    from whygpu.render.style import Style  # noqa: PLC0415
 
     target = Target.of(options.kb, options.out, "imported-model.yaml")
     parameters = None if options.parameters is None else parse_number(options.parameters, "parameters")
@@ -82,7 +83,7 @@ def run_model(options: argparse.Namespace) -> int:
     )
     _deliver(entries, target)
     for doubt in doubts:
-        print(f"note: {doubt}", file=sys.stderr)
+        print(Style(False).safe(f"note: {doubt}"), file=sys.stderr)
     return OK
 
 

@@ -16,6 +16,7 @@ from whygpu.load.document import MAX_BYTES
 from whygpu.load.fields import DATE
 from whygpu.load.files import read_text
 from whygpu.quantity import parse_number
+from whygpu.spreadsheet import is_formula
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ COLUMNS = ("accelerator", "count", "usd_per_hour", "price_kind", "region", "inst
 REQUIRED = ("accelerator", "usd_per_hour")
 MOST_ROWS = 5_000
 _MOST_TEXT = 200
+_TEXTS = ("region", "instance", "note")
 
 
 def price_entries(
@@ -123,6 +125,9 @@ class _Reader:
         for name, cell in given.items():
             if len(cell) > _MOST_TEXT:
                 self._complain("too-long", f"'{name}' has more than {_MOST_TEXT} characters", line, "shorten it")
+            elif name in _TEXTS and is_formula(cell):
+                fix = "begin it with a letter or digit: a spreadsheet would run it"
+                self._complain("formula", f"'{name}' is '{cell[:40]}', which reads as a formula", line, fix)
         row = PriceRow(
             self._accelerator(given["accelerator"], line),
             self._count(given.get("count", ""), line),

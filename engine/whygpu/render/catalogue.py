@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from whygpu.catalogue import Offering
 from whygpu.quantity import show
+from whygpu.render import output
 from whygpu.render.style import Style
 from whygpu.render.table import table, wrapped
+from whygpu.spreadsheet import neutral
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,7 +54,7 @@ def listing_text(found: Listing, columns: Sequence[str], width: int | None, styl
     if left_out:
         notes.append(f"the terminal is too narrow for {', '.join(columns[shown:])}")
     legend = _legend(found.rows, columns[:shown])
-    return "\n".join([*lines, style.faint("; ".join(notes) + (f"   {legend}" if legend else ""))]) + "\n"
+    return style.safe("\n".join([*lines, style.faint("; ".join(notes) + (f"   {legend}" if legend else ""))]) + "\n")
 
 
 def _heading(name: str, unit: str | None) -> str:
@@ -126,13 +127,13 @@ def listing_data(found: Listing, columns: Sequence[str], sources: Iterable[Sourc
 
 
 def listing_csv(found: Listing, columns: Sequence[str]) -> str:
-    """A listing as CSV: what is not known is empty, what the hardware lacks says ``absent``."""
+    """A listing as CSV: what is not known is empty, what the hardware lacks says ``absent``; no cell is a formula."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([*columns, "sources", "place"])
     for row in found.rows:
         cells = ["absent" if name in row.absent else _csv(row.values[name]) for name in columns]
-        writer.writerow([*cells, " ".join(row.sources), str(row.place)])
+        writer.writerow(map(neutral, [*cells, " ".join(row.sources), str(row.place)]))
     return stream.getvalue()
 
 
@@ -163,7 +164,7 @@ def whole_text(entry: Whole, width: int, style: Style) -> str:
             lines.append(style.faint(f"    {source.where}"))
         if source.note:
             lines += wrapped(source.note, width, "    ")
-    return "\n".join(lines) + "\n"
+    return style.safe("\n".join(lines) + "\n")
 
 
 def _fact_lines(fact: Fact, longest: int, width: int, style: Style) -> list[str]:
@@ -285,4 +286,4 @@ def _sources_data(sources: Iterable[Source]) -> dict[str, Any]:
 
 def json_text(data: dict[str, Any]) -> str:
     """Data as the JSON that the command prints."""
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    return output.json_text(data, indent=1) + "\n"

@@ -20,7 +20,7 @@ def coverage_text(coverage: Coverage, problems: Iterable[Problem], style: Style)
     parts = ["\n".join(_claim(item, style)) for item in coverage.claims]
     parts += ["\n".join(_tension(item, style)) for item in coverage.tensions]
     faults = problems_text(problems, style)
-    return "\n".join([*parts, *([faults] if faults else []), _sums(coverage)]) + "\n"
+    return style.safe("\n".join([*parts, *([faults] if faults else []), _sums(coverage)]) + "\n")
 
 
 def coverage_data(coverage: Coverage, problems: Iterable[Problem]) -> dict[str, Any]:

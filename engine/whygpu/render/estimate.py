@@ -44,7 +44,7 @@ class _Text:
 
     def text(self) -> str:
         sections = [self._verdict(), self._memory(), self._limits(), self._speed(), self._cost(), self._rest()]
-        return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines) + "\n"
+        return self._style.safe("\n\n".join("\n".join(lines) for lines in map(list, sections) if lines) + "\n")
 
     def _wrap(self, text: str, indent: str = "  ", first: str | None = None) -> Iterator[str]:
         yield from textwrap.wrap(

@@ -37,7 +37,7 @@ class LifeRenderer(TextRenderer):
                 self._style.faint("--only train or --only serve explains that phase in full."),
             ],
         ]
-        return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+        return self._style.safe("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
 
     def _phase(self, title: str, advice: Advice) -> Iterator[str]:
         yield self._style.strong(title)

@@ -17,7 +17,7 @@ _WINDOW = 110  # characters of a long line that are shown around the caret
 
 def problems_text(problems: Iterable[Problem], style: Style) -> str:
     """All problems, one after the other."""
-    return "\n".join(_problem(item, style) for item in problems)
+    return style.safe("\n".join(_problem(item, style) for item in problems))
 
 
 def problems_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:

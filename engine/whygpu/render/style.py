@@ -16,6 +16,11 @@ _MARKDOWN = re.compile(
 )
 
 
+# What a terminal obeys rather than shows: control characters (C0 without tab and newline, DEL, C1) and marks that
+# reorder text (Unicode's bidirectional controls), but for the colours below.
+_OBEYED = re.compile(r"(\x1b\[(?:[012]|3[123])m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
 @dataclass(frozen=True, slots=True)
 class Style:
     """Paints text, or leaves it plain."""
@@ -29,6 +34,10 @@ class Style:
 
     def _paint(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+
+    def safe(self, text: str) -> str:
+        """Text for a terminal, without what it would obey: names and messages may come from files of others."""
+        return _OBEYED.sub(lambda match: (match[1] or "") if self.colour else "", text)
 
     def strong(self, text: str) -> str:
         """What matters most."""

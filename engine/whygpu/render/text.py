@@ -71,7 +71,7 @@ class TextRenderer:
             list(self._assumed(advice)),
             list(self._footer(advice)),
         ]
-        return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+        return self._style.safe("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
 
     def about(self, profiles: Iterable[Profile]) -> str:
         """What phases are like."""
@@ -80,7 +80,7 @@ class TextRenderer:
             lines += ["", self._style.strong(plain_markdown(profile.title))]
             for point in profile.points:
                 lines += self._wrap(f"{point.text} [{', '.join(point.sources)}]", "    ", "  - ")
-        return "\n".join([*lines, ""])
+        return self._style.safe("\n".join([*lines, ""]))
 
     def _wrap(self, text: str, indent: str = "  ", first: str | None = None) -> Iterator[str]:
         flat = plain_markdown(" ".join(text.split()))
