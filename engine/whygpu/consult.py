@@ -581,7 +581,10 @@ class _Run:
             for rule_id, mask in self._result.fired_plans.items():
                 effects = self._knowledge.rule_by_id[rule_id].effects
                 against = [item for item in effects if isinstance(item, Verdict) and not item.favourable]
-                if any(item.criterion == criterion and item.strength == "strong" for item in against) and mask[alive].any():
+                if (
+                    any(item.criterion == criterion and item.strength == "strong" for item in against)
+                    and mask[alive].any()
+                ):
                     yield rule_id
 
     def _figure(self, grade: Grade) -> NDArray[np.float64]:

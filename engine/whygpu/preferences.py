@@ -42,7 +42,7 @@ POWER = "power"
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """How many times the money a verdict of one strength is worth: 1.75 is three quarters more, to avoid or to have it."""
+    """How many times the money a verdict of one strength is worth: 1.75 is three quarters more, for or against."""
 
     strength: str
     worth: float
@@ -149,15 +149,15 @@ class Preferences:
 
     def without(self, part: str) -> Preferences:
         """The preferences without one part of ranking.yaml; raises KeyError for what is no part."""
-        gone: dict[str, Any] = {
+        parts: dict[str, dict[str, Any]] = {
             "worths": {"worths": {}},
             "money": {"by_money": False},
             "handling": {"handling": None},
             "speeds": {"speeds": ()},
             "priorities": {"priorities": {}},
             "roles": {"roles": ()},
-        }[part]
-        return replace(self, **gone)
+        }
+        return replace(self, **parts[part])
 
     @property
     def priced_handling(self) -> Handling:

@@ -1,4 +1,4 @@
-"""A command as a process: whatever its streams are and whoever interrupts it, no traceback, and a status that says so."""
+"""A command as a process: no traceback whatever its streams are and whoever interrupts it, and a status that says so."""
 
 from __future__ import annotations
 

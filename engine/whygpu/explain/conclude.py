@@ -23,10 +23,10 @@ from whygpu.advice import (
     Memory,
     OpenQuestion,
     Parallelism,
+    Pick,
     Plan,
     Plans,
     PlanVerdict,
-    Pick,
     Reason,
     Rejection,
     Relaxation,
@@ -163,7 +163,9 @@ class Conclusion:
             return ()
         first = self._groups[0][0]
         best = self._plan(first, 1, ())
-        picks = ((role, best if index == first else self._plan(index, None, ())) for role, index in roles_of(self._c, first))
+        picks = (
+            (role, best if index == first else self._plan(index, None, ())) for role, index in roles_of(self._c, first)
+        )
         return tuple(Pick(role, plan, *gains(plan, best)) for role, plan in picks)
 
     def others(self) -> Plans:
@@ -255,7 +257,9 @@ class Conclusion:
         if ranking is None or not self._c.alive[index] or not math.isfinite(ranking.counted.values[index]):
             return None
         rules = {
-            criterion: tuple(rule for item in self._verdicts(index) if item.criterion == criterion for rule in item.rules)
+            criterion: tuple(
+                rule for item in self._verdicts(index) if item.criterion == criterion for rule in item.rules
+            )
             for criterion in ranking.counted.factors
         }
         factors = (

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from whygpu.advice import Plan
     from whygpu.chain.engines import Mask
     from whygpu.consult import Consultation
-    from whygpu.plans.counting import Counted
     from whygpu.preferences import RoleId
 
 MOST = 6
@@ -101,7 +100,9 @@ class _Candidates:
                 room: Mask = need <= within * field.cards.usable_bytes[field.card]
                 return room
             case "fewest":
-                return self._near(np.array([way.split.cards for way in field.ways], dtype=np.float64)[field.way], within)
+                return self._near(
+                    np.array([way.split.cards for way in field.ways], dtype=np.float64)[field.way], within
+                )
             case "easiest-to-get":
                 providers = self._numbers("plan.providers")
                 with np.errstate(all="ignore"):
@@ -158,8 +159,10 @@ def _money(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
     if abs(one.objective - other.objective) > _SAME * other.objective:
         unit, less = one.objective_unit, one.objective < other.objective
         share = one.objective / other.objective - 1 if other.objective > 0 else 0.0
-        yield less, f"{show(one.objective, unit)} instead of {show(other.objective, unit)}" + (
-            f" ({share:+.0%})" if abs(share) < 10 else ""
+        yield (
+            less,
+            f"{show(one.objective, unit)} instead of {show(other.objective, unit)}"
+            + (f" ({share:+.0%})" if abs(share) < 10 else ""),
         )
 
 

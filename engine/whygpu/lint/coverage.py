@@ -194,7 +194,12 @@ def _doubts(knowledge: Knowledge, runs: Iterable[_Run]) -> Iterator[Problem]:
     for run in runs:
         for claim in (*run.case.sources, *run.case.spares):
             rules = citing.get(claim, set())
-            if not rules or claim in everywhere or claim not in knowledge.claims or knowledge.claims[claim].kind != "advice":
+            if (
+                not rules
+                or claim in everywhere
+                or claim not in knowledge.claims
+                or knowledge.claims[claim].kind != "advice"
+            ):
                 continue
             spares, names = claim in run.case.spares, ", ".join(sorted(rules))
             if not spares and run.standing.isdisjoint(rules):

@@ -217,7 +217,9 @@ class EffectReader:
         expression = self._reading.expression(node, "number")
         if start <= 0 or full <= 0 or start == full:
             message = f"{fields.what} grows from {start:g} to {full:g}; they must be two different numbers above 0"
-            self._add(fields.node.items["to"], "out-of-range", message, "it counts nothing at 'from', all of it from 'to' on")
+            self._add(
+                fields.node.items["to"], "out-of-range", message, "it counts nothing at 'from', all of it from 'to' on"
+            )
             return None
         return None if expression is None else Grade(" ".join(node.text.split()), expression, start, full)
 

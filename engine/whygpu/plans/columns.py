@@ -232,7 +232,9 @@ def _objective(
 
 def money_of(costs: Costs, field: Field, setup: Setup, handling: Handling) -> Money:
     """What the plans count from: their objective, with what handling the machines and the job costs added."""
-    machines: NDArray[np.float64] = field.nodes * handling.usd_per_hour
+    rented = np.array([0.0 if price is None else float(price.machines) for price in costs.prices])
+    bought = np.array(costs.basis != "renting")
+    machines = np.where(bought, field.nodes, np.maximum(rented, field.nodes)).astype(np.float64) * handling.usd_per_hour
     if costs.unit == "W":
         return Money(costs.objective, costs.unit, np.full(len(field), np.nan), machines)
     hourly = costs.hourly + machines

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from whygpu.plans.tally import VerdictTally
     from whygpu.preferences import Preferences, PriorityWorth, SpeedWorth
 
+
 @dataclass(frozen=True, slots=True)
 class Money:
     """What plans cost, in one unit: USD an hour for a service, USD a job, USD a unit of work, or watts."""

@@ -21,13 +21,13 @@ _CANCEL = 0.02
 
 @dataclass(frozen=True, slots=True)
 class VerdictTally:
-    """By criterion, for every plan, what the strongest verdict for it and against it is worth; 1 where there is none."""
+    """By criterion, for every plan, what its strongest verdicts for and against are worth; 1 where there is none."""
 
     favour: Mapping[str, NDArray[np.float64]]
     against: Mapping[str, NDArray[np.float64]]
 
     def factor(self, criterion: str) -> NDArray[np.float64]:
-        """What the criterion multiplies the money by: a verdict against raises it, one for lowers it, opposites cancel."""
+        """What the criterion multiplies money by: verdicts against raise it, those for lower it, opposites cancel."""
         found: NDArray[np.float64] = self.against[criterion] / self.favour[criterion]
         return found
 
