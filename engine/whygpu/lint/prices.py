@@ -71,6 +71,8 @@ def _has_cheaper(offering: Offering, members: Iterable[Offering]) -> bool:
 def stale_prices(knowledge: Knowledge, today: date | None = None) -> Iterator[Finding]:
     """Cards whose price, as plans take it, is older than passes for today's or of no known day: once for each file."""
     catalogue = knowledge.catalogue
+    if "price-fresh-days" not in catalogue.coefficients:
+        return
     now = today or date.today()
     prices = usual_prices(catalogue, now)
     files: dict[str, list[Offering]] = {}

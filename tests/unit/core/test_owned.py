@@ -131,15 +131,16 @@ def test_a_workstation_compares_by_owning(kb: whygpu.KnowledgeBase) -> None:
     assert plan.cost.basis == "buying"
     assert plan.cost.objective == pytest.approx(plan.cost.buying.usd_per_hour)
     assert plan.cost.price_kind == "on-demand"
-    # 1,499.99 USD in a street shop, 0.44 USD of machine per USD of card (kb/facts/purchases.yaml, money.yaml)
-    assert plan.cost.buying.usd_purchase == pytest.approx(1499.99 * 1.44)
-    assert plan.cost.buying.source == ("united-compute-prices",)
+    # 1,207 USD used, and the least that a desktop around it costs (kb/facts/purchases.yaml, money.yaml)
+    assert plan.cost.buying.usd_purchase == pytest.approx(1207 + 600)
+    assert plan.cost.buying.source == ("gpupoet-2026-10",)
 
 
 @pytest.mark.parametrize(("deployment", "rented"), [("on-prem", "mi325x"), ("workstation", "quadro-rtx-8000")])
 def test_a_rent_is_no_price_of_what_is_bought(kb: whygpu.KnowledgeBase, deployment: str, rented: str) -> None:
-    """Both cards are rented out, and kb/facts/purchases.yaml knows no price to buy them."""
-    assert kb.estimate({**SERVE, "accelerators": [rented], "count": 1}, today=TODAY).cost is not None
+    """Both cards are rented out, and kb/facts/purchases.yaml knows no price to buy them: it is estimated."""
+    rent = kb.estimate({**SERVE, "accelerators": [rented], "count": 1}, today=TODAY).cost
+    assert rent is not None
     cards = [rented, "rtx-3090", "l4"]
     advice = advise(kb, **SERVE, deployment=deployment, accelerators=cards, owned=[{"accelerator": "l4", "count": 1}])
     plans = list(every_plan(advice))
@@ -147,9 +148,20 @@ def test_a_rent_is_no_price_of_what_is_bought(kb: whygpu.KnowledgeBase, deployme
     unpriced = [plan for plan in plans if plan.accelerator.id == rented]
     assert unpriced
     for plan in unpriced:
+        assert plan.cost is not None
+        assert plan.cost.estimated
+        assert plan.cost.compared.usd_per_hour != rent.usd_per_hour
+        assert any("price-is-estimated" in verdict.rules for verdict in plan.verdicts)
+
+
+def test_what_cannot_be_estimated_has_no_price(kb: whygpu.KnowledgeBase) -> None:
+    """Of Apple machines too few have a price for the others to be estimated."""
+    plans = list(every_plan(advise(kb, **SERVE, deployment="workstation", accelerators=["apple-m4-max", "rtx-3090"])))
+    unpriced = [plan for plan in plans if plan.accelerator.id == "apple-m4-max"]
+    assert unpriced
+    for plan in unpriced:
         assert plan.cost is None
         assert plan.unpriced is not None
-        assert "no price to buy it is known" in plan.unpriced
         assert any("unknown-price" in verdict.rules for verdict in plan.verdicts)
 
 
