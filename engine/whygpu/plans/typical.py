@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from whygpu.catalogue import Accelerator, Catalogue
 
-LEAST_PRICED = 4
-"""Priced accelerators that a kind needs for a level of its own: fewer say nothing of the others."""
+LEAST_PRICED = 2
+"""Priced accelerators that a kind needs for a level of its own: one alone may be the odd one."""
 _SPREAD = (10, 90)
 """Percentiles of the errors that low and high stand for."""
 _LEAST_FREEDOM = 1e-9
