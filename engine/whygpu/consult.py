@@ -500,6 +500,8 @@ class _Run:
             if mask is not None:
                 self._result.alive = self._result.alive & ~mask
             truth = plans.evaluator.truth(rule.condition)
+            if truth.false is True:
+                continue
             open_ = np.broadcast_to(~(truth.true | truth.false | np.False_), (plans.size,))
             if not open_.any() or (open_.all() and not self._asked(rule)):
                 continue

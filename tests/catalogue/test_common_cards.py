@@ -80,6 +80,8 @@ LISTED = [
     "cuda_cores",
     "software",
 ]
+WHAT_CANNOT_RUN = ("cases/serving-runtimes.yaml", "tables/stacks.yaml")
+"""Files that name hardware of all kinds, common or not."""
 NOT_PUBLISHED = {"tpu": {"fp32_tflops", "int4_tops", "tdp_w", "mig_instances", "pcie_generation", "pcie_lanes"}}
 """What nobody says of machines that are no cards (docs/catalogue.md, limits)."""
 NO_CLOCK = {"apple", "cpu", "tpu"}
@@ -113,7 +115,8 @@ def _texts(data: Any) -> Iterator[str]:
 def _named_in(knowledge: Knowledge) -> Iterator[str]:
     """The ids of all cards that cases, examples, tables or the documents' claims name."""
     catalogue = knowledge.catalogue
-    for path in sorted([*(ROOT / "kb" / "cases").glob("*.yaml"), *(ROOT / "kb" / "tables").glob("*.yaml"), *EXAMPLES]):
+    files = {*(ROOT / "kb" / "cases").glob("*.yaml"), *(ROOT / "kb" / "tables").glob("*.yaml"), *EXAMPLES}
+    for path in sorted(files - {ROOT / "kb" / name for name in WHAT_CANNOT_RUN}):
         for text in _texts(yaml.safe_load(path.read_text(encoding="utf-8"))):
             yield from catalogue.find_accelerators(text)
     claims = " ".join(claim.says for claim in knowledge.claims.values())

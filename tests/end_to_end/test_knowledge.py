@@ -84,7 +84,9 @@ def test_an_a100_is_absent_fp8_and_a_t4_runs_fp16(kb: whygpu.KnowledgeBase) -> N
     advice = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "accelerators": ["A100", "T4"]}, today=TODAY)
     plans = [plan for head in advice.plans for plan in (head, *head.variants)]
     assert plans
-    assert not [plan for plan in plans if plan.accelerator.family == "A100" and plan.format == "fp8"]
+    fp8 = [plan for plan in plans if plan.accelerator.family == "A100" and plan.format == "fp8"]
+    unpacked = "fp8-is-unpacked"  # vLLM runs it as weights of 8 bits and arithmetic of 16
+    assert all(unpacked in {rule for verdict in plan.verdicts for rule in verdict.rules} for plan in fp8)
     assert not [plan for plan in plans if plan.accelerator.family == "T4" and plan.format == "bf16"]
     assert [plan for plan in plans if plan.accelerator.family == "T4" and plan.format == "fp16"]
 

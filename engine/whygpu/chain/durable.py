@@ -436,7 +436,8 @@ class _Plans:
 
     def _can_fire(self, session: list[Test], plan: list[Test]) -> bool:
         """Whether each test of the rule holds for some plan that is left."""
-        return all(self._holds(test)[1] for test in (*session, *plan))
+        known = self._held  # asked of every rule in every stratum
+        return all((known.get(test) or self._holds(test))[1] for tests in (session, plan) for test in tests)
 
     def _holds(self, test: Test) -> tuple[NDArray[np.bool_], bool]:
         """Which of the plans the test holds for, and whether there are any."""
@@ -444,8 +445,12 @@ class _Plans:
         if found is None:
             value = self._environment.evaluator.truth(test.literal.part)
             holds = value.true if test.literal.positive else value.false
-            held = np.full(len(self.rows), holds) if np.ndim(holds) == 0 else holds[self.rows]
-            found = self._held[test] = held, bool(held.any())
+            if isinstance(holds, np.ndarray):
+                held = holds[self.rows]
+                found = held, bool(held.any())
+            else:
+                found = np.full(len(self.rows), holds), bool(holds)
+            self._held[test] = found
         return found
 
     def _alike(self, tests: list[Test]) -> list[NDArray[np.int64]]:

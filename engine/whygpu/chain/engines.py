@@ -48,8 +48,8 @@ class EvaluatorChain:
         """The plan rules that fire, each with the plans it fires for."""
         found: dict[str, Mask] = {}
         for rule in stratum.rules:
-            mask = alive & environment.evaluator.truth(rule.condition).true
-            if mask.any():
+            true = environment.evaluator.truth(rule.condition).true
+            if true is not False and (mask := alive & true).any():
                 found[rule.id] = mask
         return found
 

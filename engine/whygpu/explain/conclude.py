@@ -272,8 +272,10 @@ class Conclusion:
     def _verdicts(self, index: int) -> Iterator[PlanVerdict]:
         found: dict[tuple[str, bool], tuple[int, list[Rule]]] = {}
         for rule_id, mask in self._c.fired_plans.items():
+            if not mask[index]:
+                continue
             rule = self._rules[rule_id]
-            for effect in rule.effects if mask[index] else ():
+            for effect in rule.effects:
                 if isinstance(effect, Verdict):
                     key = (effect.criterion, effect.favourable)
                     level, rules = found.get(key, (0, []))
