@@ -23,6 +23,13 @@ MAX_ITEMS = 500
 LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")
 
 
+_AT_MOST = (
+    ("count", "max_count", ""),
+    ("output_tokens", "context_tokens", ", which counts the prompt too"),
+)
+"""Answers of which the first may not exceed the second, and why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answers:
     """Checked answers. ``values``: typed values by answer key; ``None`` lists mean no restriction."""
@@ -56,6 +63,13 @@ def node_of(value: object, name: str = "answers") -> Node:
         return _node(value, document, 0, "")
     except _UnfitError as error:
         raise AnswerError([Problem("wrong-type", str(error), Place(name))]) from error
+
+
+def in_order(value: object) -> object:
+    """Plain data with its keys in order: in which order questions are answered changes nothing."""
+    if isinstance(value, dict):
+        return {key: in_order(value[key]) for key in sorted(value)}
+    return [in_order(item) for item in value] if isinstance(value, list) else value
 
 
 class _UnfitError(Exception):
@@ -106,12 +120,20 @@ def apply_settings(node: Node | None, settings: Iterable[str]) -> Node:
     document = Document("--set", "")
     root = node if isinstance(node, Mapping) else Mapping({}, {}, document, 0, 0)
     problems: list[Problem] = []
+    done: list[list[str]] = []
     for setting in settings:
         if not is_text(setting):
             problems.append(Problem("bad-setting", "a setting is not UTF-8 text", Place("--set")))
             continue
         key, equals, text = setting.partition("=")
         path = key.strip().split(".")
+        clash = next((other for other in done if _overlap(other, path)), None)
+        if clash is None and len(path) > 1 and isinstance(inner := root.items.get(path[0]), Scalar) and inner.value:
+            clash = path[:1]
+        if clash is not None:
+            message = f"'{key.strip()}' and '{'.'.join(clash)}' are both answered, and only one of them can count"
+            problems.append(Problem("contradiction", message, Place("--set"), "leave one of them out"))
+            continue
         if not equals or not all(path):
             problems.append(
                 Problem(
@@ -122,12 +144,19 @@ def apply_settings(node: Node | None, settings: Iterable[str]) -> Node:
                 )
             )
             continue
+        done.append(path)
         value = _setting_value(text.strip(), f"--set {key.strip()}", problems)
         if value is not None:
             root = _with(root, path, value)
     if problems:
         raise AnswerError(problems)
     return root if settings or node is None else node
+
+
+def _overlap(one: list[str], other: list[str]) -> bool:
+    """Whether one key holds the other inside it ('model' and 'model.parameters')."""
+    shared = min(len(one), len(other))
+    return len(one) != len(other) and one[:shared] == other[:shared]
 
 
 def _setting_value(text: str, name: str, problems: list[Problem]) -> Node | None:
@@ -200,10 +229,11 @@ class _Reader:
                 )
         if isinstance(model, str):
             values["model"] = model
-        given = plain_data(self._node)
+        self._check_together(values, lists)
+        given = in_order(plain_data(self._node))
         return Answers(
-            values=MappingProxyType(values),
-            places=MappingProxyType(places),
+            values=MappingProxyType(dict(sorted(values.items()))),
+            places=MappingProxyType(dict(sorted(places.items()))),
             model=model,
             accelerators=lists.get("accelerators"),
             exclude_accelerators=lists.get("exclude_accelerators", ()),
@@ -214,6 +244,21 @@ class _Reader:
             owned=owned,
             given=MappingProxyType(given if isinstance(given, dict) else {}),
         )
+
+    def _check_together(self, values: dict[str, float | bool | str], lists: dict[str, tuple[str, ...]]) -> None:
+        """Answers that are fine alone and contradict each other."""
+        for less, more, why in _AT_MOST:
+            one, other = values.get(less), values.get(more)
+            if isinstance(one, float) and isinstance(other, float) and one > other:
+                message = f"'{less}' is {one:g}, more than '{more}' ({other:g}){why}"
+                self._add(self._node.items[less], "contradiction", message, "change one of them")
+        excluded = set(lists.get("exclude_accelerators", ()))
+        chosen = self._node.items.get("accelerators") if excluded else None
+        for item in [] if chosen is None else self._texts("accelerators", chosen):
+            ids = self._knowledge.catalogue.find_accelerators(item.text)
+            if ids and excluded.issuperset(ids):
+                message = f"'{item.text[:60]}' is both in 'accelerators' and in 'exclude_accelerators'"
+                self._add(item, "contradiction", message, "take it out of one of them")
 
     def _add(self, node: Node, code: str, message: str, help_text: str | None = None) -> None:
         problem(self._problems, node, code, message, help_text)
@@ -238,7 +283,7 @@ class _Reader:
         return None
 
     def _choice(self, key: str, node: Scalar, spec: NameSpec) -> str | None:
-        text = node.text
+        text = spec.also.get(node.text.lower(), node.text)
         if text in spec.values:
             return text
         folded = {fold(word): word for word in spec.values}

@@ -279,6 +279,8 @@ class Catalogue:
 
     def find_accelerators(self, text: str) -> tuple[str, ...]:
         """The ids that a text selects: an id or name alone, otherwise all that share the alias or family."""
+        if text in self.accelerators:
+            return (text,)
         return self.accelerator_names.get(fold(text), ())
 
 

@@ -130,6 +130,8 @@ class NameSpec:
     unit: str | None = None
     values: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     answer: str | None = None
+    also: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Other words that answers may use for a value."""
     minimum: float | None = None
     maximum: float | None = None
     integer: bool = False

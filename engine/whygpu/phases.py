@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from whygpu.answers import Answers, check
+from whygpu.answers import Answers, check, in_order
 from whygpu.consult import inapplicable
 from whygpu.errors import AnswerError, Problem, did_you_mean
 from whygpu.load.document import Mapping, Node, Scalar, plain_data
@@ -67,7 +67,7 @@ def check_life(node: Node, knowledge: Knowledge) -> LifeAnswers:
     if problems:
         raise AnswerError(list(dict.fromkeys(problems)))  # what is wrong with a shared answer, both have found
     kept = _applying(node, shared, parts, found, knowledge)
-    given = plain_data(node)
+    given = in_order(plain_data(node))
     return LifeAnswers(kept["train"], kept["serve"], MappingProxyType(given if isinstance(given, dict) else {}))
 
 

@@ -52,6 +52,9 @@ def _scale(suffix: str, unit: str | None) -> float | None:
 def parse_pixels(text: str) -> float | None:
     """An image size: "1920x1080" or pixels a side, as the area in pixels; None where it is neither."""
     sides = [side.strip() for side in text.lower().replace("×", "x").split("x")]
+    sides = [
+        whole if rest and not rest.strip("0") else side for side in sides for whole, _, rest in [side.partition(".")]
+    ]
     if not all(side.isdigit() and len(side) <= 6 for side in sides) or len(sides) > 2:
         return None
     return float(int(sides[0]) * int(sides[-1]))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _TOLD = 9
 """The recommendation, and the alternatives that texts tell of."""
+_EVEN, _CENT = 0.01, 0.01
+"""Sums within a hundredth, or a cent, of each other are called the same."""
 _RATES = {
     "train_tokens_per_s": "tokens",
     "tokens_per_s": "tokens",
@@ -72,10 +74,10 @@ def _compared(kind: str, one: Plan, other: Plan, claims: tuple[str, ...]) -> Com
     if saved is not None and saved > 0 and dear_usd is not None and cheap_usd is not None:
         per_hour = float(money.usd_per_hour_saved(dear_usd, cheap_usd, cheap_hours, dear_hours))
     cheaper = None
-    if speed is not None and math.isfinite(price):
+    if speed is not None and math.isfinite(price) and not _same(dear_usd, cheap_usd):
         cheaper = dear.id if bool(money.dearer_is_cheaper(price, speed)) else cheap.id
     text = _text(dear, cheap, price, speed, (dear_usd, cheap_usd, unit))
-    if per_hour is not None and per_hour > 0:
+    if per_hour is not None and per_hour > 0 and not _same(dear_usd, cheap_usd):
         text += f" Each hour sooner costs {show(per_hour, 'USD')}: take {dear.label} if it is worth that."
     month = None
     if kind == "owned-or-rented" and one.method is None:
@@ -107,10 +109,8 @@ def _text(
     dear: Plan, cheap: Plan, price: float, speed: float | None, spent: tuple[float | None, float | None, str]
 ) -> str:
     dear_usd, cheap_usd, unit = spent
-    text = (
-        f"{dear.label} at {show(_hour(dear), 'USD')} an hour against {cheap.label} at {show(_hour(cheap), 'USD')}: "
-        f"an hour costs {show(price)} times as much"
-    )
+    text = f"{dear.label} at {show(_hour(dear), 'USD')} an hour against {cheap.label} at {show(_hour(cheap), 'USD')}: "
+    text += "an hour costs the same" if show(price) == "1" else f"an hour costs {show(price)} times as much"
     if speed is None:
         return f"{text}; how much faster it is, nobody knows."
     text += f" and does {show(speed)} times the work"
@@ -119,9 +119,16 @@ def _text(
         per = "" if job else f" per {unit.removeprefix('USD/')}"
         what = "the job" if job else "the same work"
         text += f", so {what} costs {show(dear_usd, 'USD')} against {show(cheap_usd, 'USD')}{per}"
+    if _same(dear_usd, cheap_usd):
+        return f"{text}: no less by either, so take the one that is done sooner."
     if bool(money.dearer_is_cheaper(price, speed)):
         return f"{text}. The dearer hour makes the cheaper {'job' if job else 'work'}."
     return f"{text}. It would pay from {show(price)} times the work on."
+
+
+def _same(one: float | None, other: float | None) -> bool:
+    """Whether two sums of money are as good as the same."""
+    return one is not None and other is not None and math.isclose(one, other, rel_tol=_EVEN, abs_tol=_CENT)
 
 
 def _priced(plan: Plan) -> bool:

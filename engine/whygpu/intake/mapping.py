@@ -182,6 +182,9 @@ def _complete(values: dict[str, Any], kind: str, reader: Reader, sizes: SizeTabl
     fill("kv_heads", values["heads"])
     if values["kv_heads"] > values["heads"]:
         reader.complain("kv_heads", f"is {values['kv_heads']}, more than the {values['heads']} heads")
+    elif values["kv_heads"] and values["heads"] % values["kv_heads"] and not values["kv_lora_rank"]:
+        message = f"is {values['kv_heads']}, which does not divide the {values['heads']} heads"
+        reader.complain("kv_heads", message, "as many query heads share each key and value head")
     if values["kv_lora_rank"] and not values["qk_rope_head_dim"]:
         reader.complain(
             "qk_rope_head_dim", "is missing", "latent attention caches kv_lora_rank + qk_rope_head_dim numbers a token"

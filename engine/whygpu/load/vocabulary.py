@@ -77,6 +77,7 @@ def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]
         unit=fields.text("unit"),
         values=MappingProxyType(values),
         answer=fields.text("answer"),
+        also=MappingProxyType(dict(_also(fields, values))),
         minimum=fields.number("minimum"),
         maximum=fields.number("maximum"),
         integer=fields.flag("integer"),
@@ -102,6 +103,16 @@ def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]
         else:
             return replace(spec, otherwise=value)
     return spec
+
+
+def _also(fields: Fields, values: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Other words for values; a flag is one where it is written as such."""
+    node = fields.get("also")
+    inner = Fields.of(node, f"also of {fields.what}", fields.problems) if node is not None else None
+    for key in inner.keys() if inner else ():
+        value = inner.choice(key, values, required=True) if inner else None
+        if value is not None:
+            yield key.lower(), value
 
 
 def _values(fields: Fields) -> Iterator[tuple[str, str]]:
