@@ -251,7 +251,8 @@ class _Run:
 
     def _shape(self, model: str | Mapping[str, Any]) -> None:
         place = self._result.answers.places.get("model", Place("answers"))
-        shape, self._result.doubts = shape_of(model, self._knowledge.catalogue, place)
+        task = str(self._result.answers.values.get("task", ""))
+        shape, self._result.doubts = shape_of(model, self._knowledge.catalogue, place, task)
         if self._reshape is not None:
             shape = self._reshape(shape)
         for name, value in model_facts(shape).items():

@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 _WORDS = frozenset({"name", "kind", "task", "id", "config", "safetensors", "gguf", "diffusers", "published_format"})
 
 
-def shape_of(model: str | Mapping[str, Any], catalogue: Catalogue, place: Place) -> tuple[ModelShape, tuple[str, ...]]:
-    """The shape of a preset (by id) or of a described model, and what is doubtful about it.
+def shape_of(
+    model: str | Mapping[str, Any], catalogue: Catalogue, place: Place, task: str = ""
+) -> tuple[ModelShape, tuple[str, ...]]:
+    """The shape of a preset (by id) or of a model described for a task, and what is doubtful about it.
 
     Raises AnswerError with every problem, at ``place``.
     """
     request = model if isinstance(model, str) else _readable(model)
     presets = {key: entry.data for key, entry in catalogue.models.items()}
-    shape, found = intake.read(request, presets, catalogue.coefficients)
+    shape, found = intake.read(request, presets, catalogue.coefficients, task)
     if shape is None:
         errors = [_problem(item, place) for item in found if item.severity == "error"]
         raise AnswerError(errors or [Problem("bad-model", "the model cannot be understood", place)])

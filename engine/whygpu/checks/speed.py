@@ -97,8 +97,8 @@ def estimate(
 
 
 def _uncertain(columns: Columns) -> tuple[str, ...]:
-    """The coefficients whose ranges matter to this work."""
-    names: tuple[str, ...] = _model_of(columns).UNCERTAIN
+    """The coefficients whose ranges the figures' ranges come from."""
+    names: tuple[str, ...] = (*_model_of(columns).UNCERTAIN, *columns.uncertain_of_shape())
     return names if columns.setup.trains else (*names, *speed_serving.uncertain(columns.setup))
 
 

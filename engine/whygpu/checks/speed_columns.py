@@ -21,6 +21,7 @@ from whygpu.checks.setup import CardKind, Device, FloatArray, Setup, Split
 from whygpu.checks.shape import ModelShape
 
 LIKELY = 0
+ASSUMED_OPERATIONS = "operations-per-parameter"
 _LOW, _MIDDLE, _HIGH = range(3)
 
 
@@ -169,6 +170,23 @@ class Columns:
         full = joules * self.device.half_flops_s
         share: FloatArray = np.fmin(self.device.power_w / np.where(full > 0, full, 1e-30), 1.0)
         return share
+
+    def operations_error(self) -> FloatArray:
+        """Rows: operations of a sample against those of the shape; 1 where they are not assumed from its parameters."""
+        if ASSUMED_OPERATIONS not in self.uncertain_of_shape():
+            return np.ones((1, self.device.size))
+        rows = self.less_is_better(ASSUMED_OPERATIONS)
+        error: FloatArray = rows / rows[LIKELY]
+        return error
+
+    def sources_of_operations(self) -> tuple[str, ...]:
+        """Who says how many operations a sample takes."""
+        assumed = [self.coefficients.pick(name, self.base).source for name in self.uncertain_of_shape()]
+        return assumed[0] if assumed else self.shape.source
+
+    def uncertain_of_shape(self) -> tuple[str, ...]:
+        """Coefficients that figures of the shape rest on."""
+        return (ASSUMED_OPERATIONS,) if "flops_per_sample" in self.shape.assumed else ()
 
     def requests(self) -> FloatArray:
         """Requests in flight on one replica."""

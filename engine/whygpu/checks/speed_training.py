@@ -98,7 +98,8 @@ def work(columns: Columns) -> TrainingWork:
         launch = np.maximum(launch, columns.less_is_better("vision-step-s"))  # a step has a forward pass in it
     cards = columns.tensor * columns.pipeline
     unpack = unpacked_bytes(columns) / cards / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share"))
-    compute = np.maximum(flops / (cards * device.flops_s * power * mfu) + unpack, launch) / (1 - bubble)
+    worked = flops * columns.operations_error() / (cards * device.flops_s * power * mfu)
+    compute = np.maximum(worked + unpack, launch) / (1 - bubble)
     trained = float(
         min(shape.trained_parameters, shape.touched_parameters(setup.batch_size))
         if setup.method == "full"
@@ -283,7 +284,7 @@ def _reckon_flops(done: TrainingWork) -> Reckoning:
             "passes / 2 * forward * area * batch",
             (
                 every,
-                Term("forward", shape.flops_per_sample, "operations", shape.source),
+                Term("forward", shape.flops_per_sample, "operations", columns.sources_of_operations()),
                 Term("area", setup.pixel_scale(shape), "share"),
                 Term("batch", setup.batch_size, "samples"),
             ),

@@ -54,7 +54,7 @@ def work(columns: Columns) -> VisionWork:
     mfu = columns.more_is_better("vision-mfu")
     power = columns.power_share()
     weights = read_bytes(columns)
-    compute = flops / (columns.tensor * device.flops_s * power * mfu)
+    compute = flops * columns.operations_error() / (columns.tensor * device.flops_s * power * mfu)
     traffic = columns.less_is_better("traffic-per-activation") * moved_bytes(columns)
     bandwidth = device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
     read = (weights + traffic) / columns.tensor / bandwidth
@@ -102,7 +102,7 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
     columns = done.columns
     shape, setup, device = columns.shape, columns.setup, columns.device
     tensor = Term("tensor", float(columns.tensor[i]), "cards")
-    forward = Term("forward", shape.flops_per_sample or float("nan"), "operations", shape.source)
+    forward = Term("forward", shape.flops_per_sample or float("nan"), "operations", columns.sources_of_operations())
     arithmetic = (
         forward,
         Term("area", setup.pixel_scale(shape), "share", (), "image area against the model's own"),

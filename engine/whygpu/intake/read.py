@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from whygpu.checks.coefficients import Coefficients
+from whygpu.intake.by_task import completed
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.mapping import from_mapping
 from whygpu.intake.preset import from_preset
@@ -26,20 +28,24 @@ FILES = ("safetensors", "gguf")
 PIPELINE = "diffusers"
 
 
-def read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: Coefficients) -> IntakeResult:
+def read(
+    model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: Coefficients, task: str = ""
+) -> IntakeResult:
     """Read a preset, a mapping, a configuration or a file into a shape, as ``_read`` does, within what can be sized."""
-    shape, problems = _read(model, presets, coefficients)
+    shape, problems = _read(model, presets, coefficients, task)
     if shape is None or len(shape.kv_groups) <= MOST_LAYER_KINDS:
         return shape, problems
     message = f"has {len(shape.kv_groups)} kinds of layers by their heads, more than {MOST_LAYER_KINDS}"
     return None, [*problems, IntakeProblem("model", message, "is the file damaged, or made to mislead?")]
 
 
-def _read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: Coefficients) -> IntakeResult:
+def _read(
+    model: object, presets: Mapping[str, Mapping[str, Any]], coefficients: Coefficients, task: str
+) -> IntakeResult:
     """Read a preset's id, a mapping of sizes, {config: a config.json or its path} or a weights file into a shape.
 
     A file is {safetensors: a file, an index or a folder} or {gguf: a file or a folder}; {diffusers: a folder} is a
-    pipeline.
+    pipeline. `task`: what a mapping that does not say it is for.
 
     Problems with severity warning leave the shape usable. Raises nothing on bad input, ValueError where the knowledge
     base lacks the table of typical shapes.
@@ -62,6 +68,9 @@ def _read(model: object, presets: Mapping[str, Mapping[str, Any]], coefficients:
         for key in (*FILES, PIPELINE):
             if key in model:
                 return _from_file(model, key, sizes)
+        model, added = completed(model, task, presets, coefficients)
+        shape, problems = from_mapping(model, sizes)
+        return shape and replace(shape, assumed=(*shape.assumed, *added)), problems
     return from_mapping(model, sizes)
 
 
