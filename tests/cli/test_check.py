@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from tests.load.small import small_texts
 from whygpu.cli import main
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 RULE = """rules:
 - id: try-it
@@ -171,9 +172,17 @@ def test_watch_checks_again_and_ends_with_0(mykb: Path) -> None:
     path = mykb / "rules" / "x.yaml"
     path.write_text(RULE.replace("inference", "inferense"), encoding="utf-8")
     command = [sys.executable, "-u", "-m", "whygpu.cli", "check", str(path), "--watch"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
-    ) as running:
+    with (
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=dict(os.environ),
+            preexec_fn=_minds_interrupts,  # noqa: PLW1509  there are no threads here
+        ) as running,
+        _killed_at_last(running),
+    ):
         assert running.stdout is not None
         assert "2 problems, tests and cases did not run" in _until(running, "watching")
         path.write_text(RULE, encoding="utf-8")
@@ -182,9 +191,23 @@ def test_watch_checks_again_and_ends_with_0(mykb: Path) -> None:
         shutil.rmtree(mykb / "rules")
         time.sleep(0.5)
         running.send_signal(signal.SIGINT)
-        assert running.wait(20) == 0
+        assert running.wait(120) == 0
         assert running.stderr is not None
         assert "Traceback" not in running.stderr.read()
+
+
+def _minds_interrupts() -> None:
+    """As on a terminal: what runs the tests may ignore Ctrl-C, and what it starts inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def _killed_at_last(running: subprocess.Popen[str]) -> Iterator[None]:
+    """A test that fails must not wait for a process that goes on."""
+    try:
+        yield
+    finally:
+        running.kill()
 
 
 def _until(running: subprocess.Popen[str], word: str) -> set[str]:

@@ -14,7 +14,7 @@ from tests.engines.drive import run
 from tests.engines.programs import program
 from tests.engines.small import ADVISE, knowledge, program_of
 
-from whygpu.chain.durable import SESSIONS, DurableEngine
+from whygpu.chain.durable import RETIRED, SESSIONS, DurableEngine
 from whygpu.errors import EngineError
 
 if TYPE_CHECKING:
@@ -108,6 +108,38 @@ def test_a_session_is_given_back_after_an_error() -> None:
     with pytest.raises(RuntimeError), engine.chain():
         raise RuntimeError
     assert not engine.live
+
+
+def test_sessions_that_cannot_begin_do_not_use_up_the_pool() -> None:
+    """64 of them, and every consultation waited for ever. None of them is used again: what is in it is not known."""
+    given = program(1)
+    engine = _Watched(given)
+    wanted = run(given, engine.chain())
+
+    def refused(_: str) -> int:
+        raise EngineError("refused")
+
+    used: set[str] = set()
+    for _ in range(3 * SESSIONS):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(engine, "put", refused)
+            chain = engine.chain()
+            with pytest.raises(EngineError, match="refused"):
+                chain.__enter__()
+        used.add(chain._session)
+    assert len(used) == 3 * SESSIONS
+    assert run(given, engine.chain()) == wanted
+    assert SESSIONS + RETIRED < LIVE_LIMIT
+
+
+def test_too_many_lost_sessions_are_an_error_not_a_crash() -> None:
+    engine = DurableEngine(program(1).knowledge)
+    for _ in range(RETIRED):
+        engine.take()
+        engine.retire()
+    engine.take()
+    with pytest.raises(EngineError, match="could not begin"):
+        engine.retire()
 
 
 def test_a_reused_session_has_forgotten_everything() -> None:

@@ -46,7 +46,8 @@ PATTERN_TESTS = 60  # tests a pattern: plans alike in all of them have a bit eac
 FACT_PROPERTIES = 150  # values a fact, before the last pattern's: with those and five names it stays below 254
 STACK = 60  # tests that hold and wait while another one's are followed: fails beyond 64
 SET_RULES = 4_000  # rules a set: fails beyond 4,096
-SESSIONS = 64  # live sessions: reuse beyond 1,024 crashes
+SESSIONS = 4  # live sessions, each of which keeps memory: the library lets one thread work at a time anyway
+RETIRED = 500  # sessions that never began, and are not used again: reuse beyond 1,024 live ones crashes
 
 _OPERATORS = {"!=": "$neq", "<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
 _names = count(1)
@@ -305,9 +306,10 @@ class DurableEngine:
         except durable_rules_engine.error as error:
             raise EngineError(f"durable-rules refused the rule set: {error}") from error
         weakref.finalize(self, durable_rules_engine.delete_ruleset, self._handle)
-        self._free: queue.SimpleQueue[str] = queue.SimpleQueue()
-        for number in range(SESSIONS):
+        self._free: queue.LifoQueue[str] = queue.LifoQueue()  # the one used last again: others need not grow
+        for number in reversed(range(SESSIONS)):
             self._free.put(f"s{number}")
+        self._fresh = count(SESSIONS)
 
     def chain(self) -> DurableChain:
         """A new consultation."""
@@ -321,6 +323,17 @@ class DurableEngine:
         """Forget all facts of the session."""
         self._library.delete_state(self._handle, session)
         self._free.put(session)
+
+    def retire(self) -> None:
+        """Put a fresh session in the place of one in which nothing fired: to delete that frees what it must not.
+
+        Raises EngineError where as many are lost as may be.
+        """
+        number = next(self._fresh)
+        if number >= SESSIONS + RETIRED:
+            self._free.put(f"s{number}")  # whoever waits is told the same
+            raise EngineError(f"{RETIRED} sessions could not begin: start again, or use --engine evaluator")
+        self._free.put(f"s{number}")
 
     def put(self, fact: str) -> int:
         """Assert one fact, given as JSON; returns the state handle."""
@@ -357,8 +370,12 @@ class DurableChain:
     def __enter__(self) -> Self:
         """Take a session; the boot rule fires in it, since a session in which nothing fired must not be deleted."""
         self._session = self._engine.take()
-        for _ in self._engine.drain(self._put('"k":"boot"')):
-            pass
+        try:
+            if not list(self._engine.drain(self._put('"k":"boot"'))):
+                raise EngineError("durable-rules did not begin a session")
+        except BaseException:
+            self._engine.retire()
+            raise
         return self
 
     def __exit__(

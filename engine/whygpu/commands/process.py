@@ -29,7 +29,8 @@ def guarded(command: Callable[[], int]) -> int:
         _discard(sys.stdout)
         return INTERRUPTED
     except SystemExit:  # of argparse, which has printed its help or what is wrong
-        _flush_or_discard()
+        if not _flush_or_discard():
+            return UNWRITABLE
         raise
     except OSError as error:
         _discard(sys.stdout)
@@ -62,12 +63,16 @@ def _failed(message: str, status: int) -> int:
     return status
 
 
-def _flush_or_discard() -> None:
+def _flush_or_discard() -> bool:
+    """Whether everything could be written."""
+    whole = True
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
             _discard(stream)
+            whole = False
+    return whole
 
 
 def _discard(stream: TextIO) -> None:
