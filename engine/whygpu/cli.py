@@ -69,7 +69,10 @@ def _command(arguments: Sequence[str] | None) -> int:
     ui.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
     ui.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
     ui.add_argument(
-        "--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules"
+        "--engine",
+        choices=("durable", "evaluator"),
+        default="evaluator",
+        help="which engine fires the rules (default evaluator: a crash of durable-rules would end every visit)",
     )
     options = parser.parse_args(arguments)
     match options.command:

@@ -24,10 +24,17 @@ ROOT_VARIABLE = "WHYGPU_UI_KB"
 """The folder of the knowledge base to serve; unset for the one that comes with whygpu."""
 
 ENGINE_VARIABLE = "WHYGPU_UI_ENGINE"
-"""Which engine fires the rules: durable, unless it says evaluator."""
+"""Which engine fires the rules: the evaluator, unless it says durable.
+
+durable-rules is C that nobody maintains: a crash of it would take every visitor's session with it. The evaluator cannot
+crash the process, and gives the same answers (tests/engines, tests/ui/test_engine.py).
+"""
+
+MOST_KEPT = 16
+"""Findings that are kept: one takes up to some 5 MB once its page is drawn."""
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
+@st.cache_resource(show_spinner=False, max_entries=2)
 def load(root: str | None) -> KnowledgeBase:
     """The knowledge base of a folder; raises KnowledgeBaseError with every problem."""
     return whygpu.load(root)
@@ -56,9 +63,9 @@ def find(knowledge_base: KnowledgeBase, answers: Mapping[str, Any]) -> Finding:
     return _find(knowledge_base.knowledge.hash, json.dumps(known), knowledge_base)
 
 
-@st.cache_resource(show_spinner=False, max_entries=64, ttl=3600)  # prices age by the day, so nothing is kept for long
+@st.cache_resource(show_spinner=False, max_entries=MOST_KEPT, ttl=3600)  # no longer: prices age by the day
 def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> Finding:  # noqa: ARG001  the hash is part of the key
-    engine: EngineName = "evaluator" if os.environ.get(ENGINE_VARIABLE) == "evaluator" else "durable"
+    engine: EngineName = "durable" if os.environ.get(ENGINE_VARIABLE) == "durable" else "evaluator"
     given = json.loads(answers)
     try:
         if KEY in given:

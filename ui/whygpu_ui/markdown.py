@@ -6,12 +6,23 @@ import re
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])")
 _CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
+# Streamlit's Markdown makes links of bare addresses, escaped or not (GitHub's extended autolinks, spec section 6.9): an
+# invisible joiner after what each begins with keeps them text.
+_ADDRESS = re.compile(r"://|www\.|@", re.IGNORECASE)
+_JOINER = "\N{WORD JOINER}"
 _SURPRISES = re.compile(r"\\?(\$|~|!\[)")
 
 
 def literal(text: object) -> str:
-    """Text shown as it is: what a user typed, or a file or address said, is never Markdown."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    """Text shown as it is: what a user typed, or a file or address said, is never Markdown, nor a link."""
+    flat = _ADDRESS.sub(_broken, " ".join(str(text).split()))
+    return _SPECIAL.sub(r"\\\1", flat)
+
+
+def _broken(match: re.Match[str]) -> str:
+    """The mark of an address with a joiner in it, or behind a single one."""
+    mark = match[0]
+    return f"{mark[:-1]}{_JOINER}{mark[-1]}" if mark != "@" else f"@{_JOINER}"
 
 
 def rendered(text: str) -> str:

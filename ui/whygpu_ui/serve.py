@@ -38,7 +38,7 @@ _HEADERS = (
 )
 
 
-def serve(kb: str | None, port: int, engine: str = "durable") -> int:
+def serve(kb: str | None, port: int, engine: str = "evaluator") -> int:
     """Serve the wizard on 127.0.0.1 until interrupted; returns the exit status.
 
     Raises KnowledgeBaseError (every problem) or EngineUnavailableError before anything listens. Port 0 takes a free
@@ -53,7 +53,7 @@ def serve(kb: str | None, port: int, engine: str = "durable") -> int:
         os.environ[ROOT_VARIABLE] = str(Path(kb).resolve())
     os.environ[ENGINE_VARIABLE] = engine
     knowledge_base = served()
-    knowledge_base.chain("evaluator" if engine == "evaluator" else "durable")
+    knowledge_base.chain("durable" if engine == "durable" else "evaluator")
     try:
         port = _free(port)
     except (OSError, OverflowError) as error:

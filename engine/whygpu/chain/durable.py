@@ -371,12 +371,15 @@ class DurableChain:
         """Take a session; the boot rule fires in it, since a session in which nothing fired must not be deleted."""
         self._session = self._engine.take()
         try:
-            if not list(self._engine.drain(self._put('"k":"boot"'))):
-                raise EngineError("durable-rules did not begin a session")
+            self._boot()
         except BaseException:
             self._engine.retire()
             raise
         return self
+
+    def _boot(self) -> None:
+        if not list(self._engine.drain(self._put('"k":"boot"'))):
+            raise EngineError("durable-rules did not begin a session")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
