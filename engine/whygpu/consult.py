@@ -579,7 +579,7 @@ class _Run:
         """The rules behind a strong verdict that no plan left escapes, by a criterion that makes a plan useless."""
         alive, strong = self._result.alive, self._knowledge.preferences.worth("strong")
         for criterion in USELESS_BY:
-            if criterion not in found.favour or strong <= 1 or (found.factor(criterion)[alive] < strong).any():
+            if criterion not in found.favour or strong <= 1 or not found.objection(criterion, strong)[alive].all():
                 continue
             for rule_id, mask in self._result.fired_plans.items():
                 effects = self._knowledge.rule_by_id[rule_id].effects

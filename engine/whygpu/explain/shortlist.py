@@ -57,17 +57,19 @@ class _Candidates:
         self._open = consultation.alive & ~consultation.unverified & self._sensible(consultation)
 
     def _sensible(self, consultation: Consultation) -> Mask:
-        """No criterion counts strongly against a plan, unless it does so against the recommendation too."""
+        """No objection is strong, unless the recommendation counts for as much by that criterion; and each counts as
+        something where the recommendation does.
+        """
         strong = consultation.knowledge.preferences.worth("strong")
         found = np.ones(len(self._field), dtype=np.bool_)
         tally = consultation.tally
-        for criterion in tally.favour if tally is not None else ():
-            if tally is not None and strong > 1:
+        for criterion in tally.favour if tally is not None and strong > 1 else ():
+            if tally is not None:
                 factor = tally.factor(criterion)
-                found &= factor < max(strong, float(factor[self._best]) * (1 + _SAME)) * (1 - _SAME / 5)
+                found &= ~(tally.objection(criterion, strong) & (factor > factor[self._best] * (1 + _SAME)))
         values = self._counted.values
-        most = consultation.knowledge.preferences.shortlist_at_most * values[self._best]
-        found &= ~(values > most)
+        if np.isfinite(values[self._best]):
+            found &= values <= consultation.knowledge.preferences.shortlist_at_most * values[self._best]
         found[self._best] = True
         return found
 

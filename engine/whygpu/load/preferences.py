@@ -6,7 +6,9 @@ import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from whygpu.errors import did_you_mean
 from whygpu.knowledge import CRITERIA, STRENGTHS
+from whygpu.load.document import Scalar, Sequence
 from whygpu.load.fields import Fields, problem
 from whygpu.preferences import ROLES, Handling, Money, Preferences, PriorityWorth, Role, SpeedWorth, Worth
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _TIMES = ("token_ms", "ttft_ms", "train_hours")
 """Figures of speed of which less is better."""
+_PAIR = ("criterion", "criterion_power")
+"""Which criterion a priority changes, and how: one is nothing without the other."""
 
 
 def read_preferences(nodes: list[Node], reading: Reading) -> Preferences:
@@ -41,27 +45,45 @@ def read_preferences(nodes: list[Node], reading: Reading) -> Preferences:
         shortlist_at_most=_factor(fields, "shortlist_at_most") or math.inf,
     )
     fields.done()
-    for strength in STRENGTHS:
-        if strength not in preferences.worths:
-            message = f"'ranking' does not say what a {strength} verdict is worth"
-            problem(reading.problems, fields.node, "missing-key", message, "add it to 'worths'")
     return preferences
 
 
+def _named(fields: Fields, section: str, key: str) -> Iterator[Fields]:
+    """The items of a list, each called by what it says under ``key``; two that say the same are a problem."""
+    seen: set[str] = set()
+    for item in fields.mappings(section, f"a {key}", required=True):
+        node = item.node.items.get(key)
+        if isinstance(node, Scalar):
+            item.what = f"{key} '{node.text}'"
+            if node.text in seen:
+                problem(item.problems, node, "duplicate-id", f"{item.what} is there twice", "remove one")
+            seen.add(node.text)
+        yield item
+
+
 def _worths(fields: Fields, reading: Reading) -> Iterator[Worth]:
-    least = 1.0
-    for item in fields.mappings("worths", "a worth", required=True):
+    found: dict[str, tuple[float, Fields]] = {}
+    named: set[str] = set()
+    for item in _named(fields, "worths", "strength"):
         strength = item.choice("strength", STRENGTHS, required=True)
         worth = _factor(item, "worth", required=True)
         because, sources = _why(item, reading)
         item.done()
-        if strength is None or worth is None:
-            continue
+        named.update({strength} if strength is not None else STRENGTHS)  # which one is misspelt nobody knows
+        if strength is not None and worth is not None:
+            found[strength] = (worth, item)
+            yield Worth(strength, worth, because, sources)
+    for strength in STRENGTHS:
+        if strength not in named and isinstance(fields.get("worths"), Sequence):
+            message = f"'ranking' does not say what a {strength} verdict is worth"
+            problem(reading.problems, fields.node, "missing-key", message, "add it to 'worths'")
+    least = 1.0
+    for strength in STRENGTHS:
+        worth, node = found.get(strength, (least, fields))
         if worth < least:
-            message = f"a {strength} verdict is worth {worth:g}, less than the weaker one above it ({least:g})"
-            problem(reading.problems, item.node, "bad-worth", message, "list them from mild to strong, each worth more")
+            message = f"a {strength} verdict is worth {worth:g}, less than a weaker one ({least:g})"
+            problem(reading.problems, node.node, "bad-worth", message, "a stronger verdict is worth no less")
         least = max(least, worth)
-        yield Worth(strength, worth, because, sources)
 
 
 def _factor(item: Fields, key: str, *, required: bool = False) -> float | None:
@@ -118,10 +140,10 @@ def _handling(fields: Fields, reading: Reading) -> Handling | None:
 
 
 def _speeds(fields: Fields, reading: Reading) -> Iterator[SpeedWorth]:
-    for item in fields.mappings("speeds", "the worth of a speed", required=True):
+    limits = [spec.answer for spec in reading.vocabulary.values() if spec.kind == "number" and spec.answer is not None]
+    for item in _named(fields, "speeds", "figure"):
         figure = item.choice("figure", _TIMES, required=True)
-        limits = [spec.answer for spec in reading.vocabulary.values() if spec.answer is not None]
-        limit = item.choice("limit", limits)
+        limit = _limit(item, limits)
         twice = _factor(item, "twice", required=True)
         points = [item.number(key, required=True) for key in ("enough", "usual", "loose")]
         because, sources = _why(item, reading)
@@ -136,9 +158,19 @@ def _speeds(fields: Fields, reading: Reading) -> Iterator[SpeedWorth]:
             problem(reading.problems, item.node, "out-of-range", message)
 
 
+def _limit(item: Fields, limits: list[str]) -> str | None:
+    """The answer that sets a limit on a figure; a problem where no number is answered by that name."""
+    limit = item.text("limit")
+    if limit is None or limit in limits:
+        return limit
+    message = f"'limit' of {item.what} is '{limit}', and no question of that name is answered by a number"
+    problem(item.problems, item.node.items["limit"], "bad-choice", message, did_you_mean(limit, limits))
+    return None
+
+
 def _priorities(fields: Fields, reading: Reading) -> Iterator[PriorityWorth]:
     known = [value for spec in reading.vocabulary.values() if spec.answer == "priority" for value in spec.values]
-    for item in fields.mappings("priorities", "a priority", required=True):
+    for item in _named(fields, "priorities", "priority"):
         priority = item.choice("priority", known, required=True)
         power = item.number("all_factors")
         criterion, squared = item.choice("criterion", CRITERIA), item.number("criterion_power")
@@ -150,17 +182,31 @@ def _priorities(fields: Fields, reading: Reading) -> Iterator[PriorityWorth]:
                 message = f"'{key}' of {item.what} is {value:g}; it must be 0 or more"
                 help_text = "1 changes nothing, and 0 makes it count for nothing"
                 problem(reading.problems, item.node.items[key], "out-of-range", message, help_text)
+        alone = [pair for pair in (_PAIR, _PAIR[::-1]) if pair[0] in item and pair[1] not in item]
+        for key, other in alone:
+            message = f"{item.what} has '{key}' and no '{other}'"
+            problem(reading.problems, item.node.items[key], "missing-key", message, f"add '{other}: ...'")
+        changes = {"all_factors": power, "criterion_power": squared, "half_the_power": watts, "twice_the_speed": None}
+        if not alone and not any(key in item and value != 1 for key, value in changes.items()):
+            message = f"{item.what} changes nothing"
+            problem(reading.problems, item.node, "bad-effect", message, f"give one of {', '.join(changes)}")
         if priority is not None:
             all_factors, own = (1.0 if value is None else value for value in (power, squared))
             yield PriorityWorth(priority, all_factors, criterion, own, speed, watts, because, sources)
 
 
 def _roles(fields: Fields) -> Iterator[Role]:
-    for item in fields.mappings("roles", "a role", required=True):
+    listed = False
+    for item in _named(fields, "roles", "role"):
         role = item.choice("role", ROLES, required=True)
         within = _share(item, "within") if "within" in item else 0.0
         because = " ".join((item.text("because", required=True) or "").split())
         item.done()
         found = next((known for known in ROLES if known == role), None)
+        listed = listed or found in {None, ROLES[0]}
         if found is not None:
             yield Role(found, within, because)
+    if not listed and isinstance(fields.get("roles"), Sequence):
+        message = f"'roles' of 'ranking' does not list '{ROLES[0]}', which every shortlist begins with"
+        help_text = f"add '- {{role: {ROLES[0]}, because: ...}}'"
+        problem(fields.problems, fields.node.items["roles"], "missing-key", message, help_text)

@@ -31,6 +31,12 @@ class VerdictTally:
         found: NDArray[np.float64] = self.against[criterion] / self.favour[criterion]
         return found
 
+    def objection(self, criterion: str, worth: float) -> Mask:
+        """The plans with a verdict of that worth against them that none as strong for them answers."""
+        least = worth * (1 - _CANCEL)
+        found: Mask = (self.against[criterion] >= least) & (self.favour[criterion] < least)
+        return found
+
     def conflict(self, criterion: str) -> Mask:
         """The plans whose strongest verdicts of the criterion cancel each other."""
         favour, against = self.favour[criterion], self.against[criterion]

@@ -1,134 +1,126 @@
-"""How plans compare: the semantics of the design's section 4, one property a test."""
+"""The order of plans, what is tied, and the sentence on why one is behind."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.unit.core.counted import counted, dollars, only, preferences, tallied
 
+import whygpu
+from whygpu.chain.engines import EvaluatorChain
+from whygpu.consult import Consultation, consult
 from whygpu.explain.conclude import smallest_cover
-from whygpu.knowledge import Verdict
-from whygpu.plans.rank import Figure, Priority, bands, rank, standing
+from whygpu.knowledge import Knowledge, Verdict
+from whygpu.lint.robust import repriced
+from whygpu.plans.rank import Ranking, rank
 
-ALL = np.array([True, True, True])
-NONE = np.array([False, False, False])
-
-
-def _only(*plans: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    mask = np.zeros(3, dtype=np.bool_)
-    mask[list(plans)] = True
-    return mask
+PLAIN = preferences()
+ALL, NONE = only(0, 1, 2), only()
+AGAINST = Verdict(False, "reliability", "strong")
 
 
-def _usd(*values: float) -> Figure:
-    return Figure(np.array(values), "USD/hour")
+def ranked(
+    *prices: float, against: tuple[int, ...] = (), unverified: tuple[int, ...] = (), left: tuple[int, ...] = (0, 1, 2)
+) -> Ranking:
+    """Three plans at these hourly prices in order, some of them strongly spoken against."""
+    found = counted(dollars(*prices, handling=0.25), tallied((AGAINST, only(*against))), PLAIN)
+    return rank(only(*left), only(*unverified), found, 0.1)
 
 
-def test_many_rules_that_agree_weigh_no_more_than_one() -> None:
-    one = [(Verdict(True, "cost", "normal"), _only(0))]
-    many = [
-        *one,
-        *one,
-        *one,
-        (Verdict(True, "latency", "normal"), _only(1)),
-        (Verdict(True, "memory", "normal"), _only(1)),
-    ]
-    found = rank(ALL, NONE, standing(many, 3), _usd(1, 1, 1), None)
-    assert found.normal.tolist() == [1, 2, 0]
-    assert found.order == (1, 0, 2)
+def test_plans_come_in_order_of_what_they_count_as() -> None:
+    assert ranked(3, 1, 2).order == (1, 2, 0)
+    assert ranked(3, 1, 2, against=(1,)).order == (2, 0, 1)
 
 
-def test_the_strongest_verdict_of_a_criterion_counts_alone() -> None:
-    verdicts = [(Verdict(True, "cost", "strong"), _only(0)), (Verdict(False, "cost", "normal"), _only(0))]
-    found = standing(verdicts, 3)
-    assert found.net("cost").tolist() == [3, 0, 0]
-    assert not found.conflict("cost").any()
+def test_what_is_out_has_no_rank() -> None:
+    assert ranked(3, 1, 2, left=(0, 2)).order == (2, 0)
 
 
-def test_equal_opposites_cancel_and_are_a_conflict() -> None:
-    verdicts = [(Verdict(True, "cost", "normal"), _only(0, 1)), (Verdict(False, "cost", "normal"), _only(0))]
-    found = standing(verdicts, 3)
-    assert found.net("cost").tolist() == [0, 2, 0]
-    assert found.conflict("cost").tolist() == [True, False, False]
+def test_what_has_no_price_comes_last_by_its_factors() -> None:
+    assert ranked(math.nan, 5, math.nan, against=(0,)).order == (1, 2, 0)
+    assert ranked(math.nan, 5, math.nan, against=(1, 2)).order == (1, 0, 2)
 
 
-def test_a_strong_verdict_outweighs_any_number_of_normal_ones() -> None:
-    criteria = ("memory", "latency", "throughput", "quality", "efficiency", "reliability")
-    verdicts = [(Verdict(True, name, "normal"), _only(0)) for name in criteria]
-    verdicts.append((Verdict(True, "interconnect", "strong"), _only(1)))
-    assert rank(ALL, NONE, standing(verdicts, 3), _usd(1, 5, 1), None).order[0] == 1
+def test_what_is_unverified_comes_after_everything_verified() -> None:
+    assert ranked(1, 2, 3, unverified=(0,)).order == (1, 2, 0)
+    assert ranked(1, 2, math.nan, unverified=(0,)).order == (1, 2, 0)
+    assert ranked(1, 2, 3, unverified=(0, 1, 2)).order == (0, 1, 2)
 
 
-def test_the_objective_decides_beyond_a_tenth_and_mild_verdicts_within_it() -> None:
-    verdicts = [(Verdict(True, "quality", "mild"), _only(1))]
-    assert rank(ALL, NONE, standing(verdicts, 3), _usd(1.0, 1.09, 2.0), None).order == (1, 0, 2)
-    assert rank(ALL, NONE, standing(verdicts, 3), _usd(1.0, 1.2, 2.0), None).order == (0, 1, 2)
-
-
-def test_plans_alike_but_for_mild_verdicts_are_tied() -> None:
-    found = rank(ALL, NONE, standing([(Verdict(True, "quality", "mild"), _only(1))], 3), _usd(1.0, 1.05, 1.3), None)
+def test_plans_within_the_share_are_tied() -> None:
+    found = rank(ALL, NONE, counted(dollars(1, 1.1, 1.11), tallied(), PLAIN), 0.1)
     assert found.tied(0, 1)
+    assert found.tied(1, 0)
     assert not found.tied(0, 2)
+    assert not ranked(1, math.nan, math.nan).tied(0, 1)
 
 
-def test_unverified_plans_come_below_every_verified_one() -> None:
-    strong = [(Verdict(True, "cost", "strong"), _only(0))]
-    assert rank(ALL, _only(0), standing(strong, 3), _usd(1, 2, 3), None).order == (1, 2, 0)
+def test_behind_tells_the_price_at_which_a_plan_would_win() -> None:
+    found = ranked(4, 3, 8, against=(0,))
+    assert found.behind(0, 1) == "counts as $17/hour against $3.25/hour: it would win below $0.56/hour"
+    assert ranked(0.5625 - 1e-9, 3, 8, against=(0,)).order[0] == 0
+    assert ranked(0.5625 + 1e-9, 3, 8, against=(0,)).order[0] == 1
 
 
-def test_a_number_as_priority_compares_first_beyond_a_tenth() -> None:
-    strong = [(Verdict(True, "memory", "strong"), _only(2))]
-    latency = Priority("latency", Figure(np.array([10.0, 10.5, 40.0]), "ms"), True)
-    found = rank(ALL, NONE, standing(strong, 3), _usd(3, 1, 1), latency)
-    assert found.order == (1, 0, 2)
-    assert found.behind(2, 1) == "40 ms against 10.5 ms"
-    throughput = Priority("throughput", Figure(np.array([10.0, 100.0, 99.0]), "tokens/s"), False)
-    assert rank(ALL, NONE, standing(strong, 3), _usd(1, 1, 1), throughput).order == (2, 1, 0)
+def test_behind_tells_where_no_price_is_low_enough() -> None:
+    """Handling alone, four times over, is more than the other counts as."""
+    found = ranked(1, 0.5, 8, against=(0,))
+    assert (
+        found.behind(0, 1)
+        == "counts as $5/hour against $0.75/hour: no price is low enough, what speaks against it weighs more"
+    )
+    assert ranked(0, 0.5, 8, against=(0,)).order[0] == 1
 
 
-def test_what_is_strongly_advised_against_comes_last_whatever_comes_first() -> None:
-    against = [(Verdict(False, "reliability", "strong"), _only(0))]
-    latency = Priority("latency", Figure(np.array([10.0, 20.0, 40.0]), "ms"), True)
-    found = rank(ALL, NONE, standing(against, 3), _usd(1, 1, 1), latency)
-    assert found.order == (1, 2, 0)
-    assert found.behind(0, 1) == "net strong verdicts -1 against 0"
-    made_up_for = [*against, (Verdict(True, "memory", "strong"), _only(0))]
-    assert rank(ALL, NONE, standing(made_up_for, 3), _usd(1, 1, 1), latency).order == (0, 1, 2)
+def test_behind_tells_of_what_has_no_price() -> None:
+    assert ranked(1, math.nan, 2).behind(1, 0) == "no price is known, so it comes after what has one"
 
 
-def test_a_criterion_as_priority_compares_its_verdicts_first() -> None:
-    verdicts = [(Verdict(True, "reliability", "mild"), _only(2)), (Verdict(True, "cost", "strong"), _only(0))]
-    found = rank(ALL, NONE, standing(verdicts, 3), _usd(1, 1, 1), Priority("reliability", None, True))
-    assert found.order[0] == 2
+def test_behind_in_watts_tells_no_price() -> None:
+    watts = replace(dollars(70, 300, 700), unit="W", hours=np.full(3, np.nan))
+    found = rank(ALL, NONE, counted(watts, tallied(), PLAIN), 0.1)
+    assert found.behind(1, 0) == "counts as 300 W against 70 W"
 
 
-def test_unknown_figures_come_last() -> None:
-    assert rank(ALL, NONE, standing([], 3), _usd(float("nan"), 2, 1), None).order == (2, 1, 0)
+SERVICE = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 8}
+JOB = {"phase": "fine-tuning", "method": "lora", "model": "llama-3.1-8b", "dataset_tokens": 1e8}
 
 
-@given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=30))
-def test_bands_order_like_their_figures_and_hold_a_tenth(values: list[float]) -> None:
-    found = bands(np.array(values), np.ones(len(values), dtype=np.bool_))
-    for value, band in zip(values, found, strict=True):
-        leader = min(other for other, its in zip(values, found, strict=True) if its == band)
-        assert value <= leader * 1.1 * (1 + 1e-12)
-        assert all(other >= value for other, its in zip(values, found, strict=True) if its > band)
+@pytest.mark.parametrize("answers", [SERVICE, JOB], ids=["service", "job"])
+def test_at_the_price_told_an_accelerator_does_win(kb: whygpu.KnowledgeBase, answers: dict[str, object]) -> None:
+    """Asked again with the accelerator's offers at just less, and at just more, than what it would win below."""
 
+    def asked(knowledge: Knowledge) -> Consultation:
+        return consult(knowledge, kb.check(answers), EvaluatorChain(), "evaluator")
 
-@given(st.permutations(range(6)))
-def test_the_order_of_plans_does_not_depend_on_the_order_of_verdicts(order: list[int]) -> None:
-    verdicts = [
-        (Verdict(True, "cost", "normal"), _only(0, 1)),
-        (Verdict(False, "cost", "strong"), _only(1)),
-        (Verdict(True, "memory", "mild"), _only(2)),
-        (Verdict(False, "memory", "mild"), _only(0, 2)),
-        (Verdict(True, "latency", "strong"), _only(2)),
-        (Verdict(False, "quality", "normal"), _only(0)),
-    ]
-    first = rank(ALL, NONE, standing(verdicts, 3), _usd(1, 2, 3), None)
-    other = rank(ALL, NONE, standing([verdicts[index] for index in order], 3), _usd(1, 2, 3), None)
-    assert first.order == other.order
+    before = asked(kb.knowledge)
+    assert before.ranking is not None
+    assert before.costs is not None
+    assert before.field_ is not None
+    counted_, best = before.ranking.counted, before.ranking.order[0]
+    tried = 0
+    for index in before.ranking.order[1:]:
+        card = before.field_.card[index]
+        told = counted_.hourly_to_count(index, float(counted_.values[best]))
+        if card == before.field_.card[best] or not told > 0:
+            continue
+        name = before.field_.cards.accelerators[card].id
+        for share, first in ((0.999, index), (1.001, None)):
+            factor = share * told / before.costs.hourly[index]
+            after = asked(repriced(kb.knowledge, factor, {name})).ranking
+            assert after is not None
+            of_card = [row for row in after.order if before.field_.card[row] == card]
+            if first is not None:
+                assert after.order[0] in of_card
+            elif of_card[0] == index:
+                assert after.order[0] not in of_card
+        tried += 1
+        if tried == 3:
+            break
+    assert tried == 3
 
 
 @pytest.mark.parametrize(
