@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Chain, Mask
     from whygpu.chain.strata import Stratum
     from whygpu.checks.shape import ModelShape
-    from whygpu.knowledge import Assumption, DerivedValue, Grade, Knowledge, Question, Rule, Template
+    from whygpu.knowledge import Assumption, DerivedValue, Grade, Knowledge, Question, Rule, Template, Unasked
     from whygpu.language.tree import Expression
 
 # What could turn a name into a link, an image or code where texts are rendered as Markdown
@@ -121,8 +121,8 @@ class Consultation:
     """What intake was not sure of in the model."""
     applicable: list[Question] = field(default_factory=list)
     """Questions that apply, answered or not, in the order they are asked."""
-    irrelevant: list[Question] = field(default_factory=list)
-    """Questions answered though they do not apply."""
+    irrelevant: list[Question | Unasked] = field(default_factory=list)
+    """What was answered though it does not apply."""
 
 
 def consult(
@@ -223,6 +223,10 @@ class _Run:
                 self._assume(question)
             if question.id == "model" and (answered or applies):
                 self._preset()
+        for item in self._knowledge.unasked:
+            if item.id in answers.values and not self._holds(item.when):
+                self._result.irrelevant.append(item)
+                self._session.set(item.name, unknown_of(self._knowledge.vocabulary[item.name]))
 
     def _holds(self, when: Expression) -> bool:
         return bool(self._session.evaluator.truth(when).true)

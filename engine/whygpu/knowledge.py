@@ -388,6 +388,16 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Unasked:
+    """An answer that nobody is asked for, and when it applies where it is given."""
+
+    id: str
+    name: str
+    when: Expression
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """One thing that a profile says, in our own words."""
 
@@ -448,6 +458,7 @@ class Knowledge:
     """What each phase is like, by phase."""
     preferences: Preferences = field(default_factory=Preferences)
     """What verdicts, speed and priorities are worth."""
+    unasked: tuple[Unasked, ...] = ()
 
     @cached_property
     def rule_by_id(self) -> Mapping[str, Rule]:

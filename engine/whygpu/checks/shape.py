@@ -76,7 +76,8 @@ class ModelShape:
     `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
     most (the largest neighbouring tensors, FP32). `trained_parameters` are those a full fine-tuning trains, where
     that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks
-    up in tables, other rows for each sample (recommenders). `assumed` names the fields that were derived or assumed,
+    up in tables, other rows for each sample (recommenders). `positions` are the most tokens that
+    the model is made for at once. `assumed` names the fields that were derived or assumed,
     not given.
     Of a model read from its file, `stored_format` is the format that the file is in, `stored_bits` the bits it takes
     for a weight of each part, scales included, and `file_kind` gguf or safetensors. `published_format` is the format of

@@ -208,6 +208,7 @@ class _Facts:
             "kv_heads": heads if self.latent else grouped or heads,
             "head_dim": self.head_dim - rope if self.latent and self.head_dim > rope else self.head_dim,
             "vocab_size": table.dims[1] if table else self.number("vocab_size"),
+            "positions": self.number("context_length"),
             "experts": experts,
             "experts_per_token": self.number("expert_used_count") if experts else 0,
             "shared_experts": self.number("expert_shared_count") if experts else 0,

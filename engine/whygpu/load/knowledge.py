@@ -26,7 +26,7 @@ from whygpu.load.profiles import read_profiles
 from whygpu.load.rules import read_rules
 from whygpu.load.sources import read_claims, read_documents, read_tensions, unsettled
 from whygpu.load.tables import read_tables
-from whygpu.load.vocabulary import read_names, read_questions, read_values
+from whygpu.load.vocabulary import read_names, read_questions, read_unasked, read_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,6 +41,7 @@ _LISTS = frozenset(
         "tensions",
         "formulas",
         "questions",
+        "unasked",
         "profiles",
         "rules",
         "tables",
@@ -143,6 +144,7 @@ class _Assembly:
         rules = self._with_rows(read_rules(self._lists.get("rules", []), options, reading), rows, tables)
         formulas = read_formulas(self._nodes("formulas"), reading)
         questions = read_questions(self._nodes("questions"), reading)
+        unasked = read_unasked(self._nodes("unasked"), {item.id for item in questions}, reading)
         profiles = read_profiles(self._nodes("profiles"), reading)
         preferences = read_preferences(self._mappings.get("ranking", []), reading)
         if problems:
@@ -166,6 +168,7 @@ class _Assembly:
             tensions=MappingProxyType(tensions),
             vocabulary=MappingProxyType(vocabulary),
             questions=tuple(questions),
+            unasked=tuple(unasked),
             values=MappingProxyType(values),
             rules=tuple(rules),
             catalogue=catalogue,

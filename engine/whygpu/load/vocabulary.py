@@ -7,11 +7,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from whygpu.errors import did_you_mean
 from whygpu.knowledge import (
     Assumption,
     DerivedValue,
     NameSpec,
     Question,
+    Unasked,
 )
 from whygpu.language.tree import Constant, names
 from whygpu.load.conditions import expression_of
@@ -149,6 +151,28 @@ def read_questions(nodes: list[Node], reading: Reading) -> list[Question]:
             sources=reading.cited(fields, required=False),
             place=node.place,
         )
+        fields.done()
+    return list(found.values())
+
+
+def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[Unasked]:
+    """When the answers apply that nobody is asked for."""
+    found: dict[str, Unasked] = {}
+    names = {spec.answer: spec.name for spec in reading.vocabulary.values() if spec.answer}
+    for node in nodes:
+        fields = Fields.of(node, "unasked answer", reading.problems)
+        identifier = fields.identifier() if fields is not None else None
+        if fields is None or identifier is None:
+            continue
+        fields.what = f"unasked answer '{identifier}'"
+        if identifier in found or identifier in asked:
+            problem(reading.problems, node, "duplicate-id", f"{fields.what} is there twice", "remove one")
+        if identifier not in names:
+            near = did_you_mean(identifier, names) or "only answers of the vocabulary can be given"
+            problem(reading.problems, node, "unknown-name", f"there is no answer '{identifier}'", near)
+            continue
+        when = expression_of(reading.all_of(fields.get("when", required=True), fields.what))
+        found[identifier] = Unasked(identifier, names[identifier], when, node.place)
         fields.done()
     return list(found.values())
 

@@ -183,3 +183,63 @@ def test_the_same_hour_is_called_the_same(kb: whygpu.KnowledgeBase) -> None:
     found = fast_or_cheap([faster(plan, 1.0, 1.0, 10.0), faster(plan, 1.0, 2.0, 5.0)])
     assert found is not None
     assert "an hour costs the same and does" in found.text
+
+
+GIVEN: dict[str, Any] = {
+    "kv_format": "fp8",
+    "lora_rank": 8,
+    "lora_targets": "all-linear",
+    "gradient_accumulation": 4,
+    "attention": "eager",
+    "cross_entropy": "chunked",
+    "offload": "optimizer",
+    "sharding": "fsdp",
+    "deadline_hours": 3,
+    "streams": 9,
+    "hours_per_day": 8,
+    "epochs": 7,
+    "training_precision": "fp16",
+    "dataset_samples": 1e6,
+    "latency_ms": 5,
+    "resolution": 512,
+}
+WORKS: list[dict[str, Any]] = [
+    {"phase": "inference", "model": "llama-3.1-8b", "service_months": 12},
+    {"phase": "inference", "model": "yolo11m"},
+    {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "lora", "count": 2, "dataset_tokens": 1e6},
+    {"phase": "fine-tuning", "model": "llama-3.2-1b", "method": "full", "count": 2},
+    {"phase": "training", "model": "resnet-50", "count": 2},
+    {"phase": "batch-inference", "model": "bge-m3"},
+]
+
+
+def figures(advice: whygpu.Advice) -> str:
+    """Everything that plans are, without what was answered."""
+    plans = {
+        key: advice.to_dict()[key] for key in ("recommendation", "alternatives", "rejected", "infeasible", "advice")
+    }
+    return json.dumps(plans)
+
+
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: f"{work['phase']}-{work['model']}")
+@pytest.mark.parametrize("key", GIVEN)
+def test_no_answer_is_silently_without_effect(kb: whygpu.KnowledgeBase, work: dict[str, Any], key: str) -> None:
+    """Each answer changes the plans, or a warning says that it does not apply; and what is ignored changes nothing."""
+    cards = {"accelerators": ["l40s", "h100-sxm"]}
+    without = kb.advise({**work, **cards}, engine="evaluator", today=TODAY)
+    with_it = kb.advise({**work, **cards, key: GIVEN[key]}, engine="evaluator", today=TODAY)
+    ignored = f"ignored-{key}" in {item.id for item in with_it.warnings}
+    assert (figures(without) == figures(with_it)) == ignored
+
+
+def test_a_context_beyond_the_models_own_warns(kb: whygpu.KnowledgeBase) -> None:
+    """aiconfigurator-configs: Llama 3.1 is made for 131,072 positions; litgpt-config: Llama 3 for 8,192."""
+    for model, limit in (("llama-3-8b", 8192), ("llama-3.1-8b", 131072)):
+        for tokens, warned in ((limit, False), (limit + 1, True)):
+            advice = kb.advise({"model": model, "context_tokens": tokens}, engine="evaluator", today=TODAY)
+            said = [item.text for item in advice.warnings if item.id == "longer-than-the-model"]
+            assert bool(said) == warned
+            assert all(f"{limit:,}" in text for text in said)
+    short = kb.advise({"model": "tinyllama-1.1b"}, engine="evaluator", today=TODAY)
+    assert not any(item.id == "longer-than-the-model" for item in short.warnings)
+    assert {item.answer: item.value for item in short.assumed}["context_tokens"] == 2048
