@@ -564,7 +564,9 @@ class _Run:
         result.tally = tally(verdicts, len(result.alive), preferences.worth, self._figure)
         money = money_of(costs, field_, work.setup, preferences.priced_handling)
         priority = self._answered("priority")
-        limits = {key: value for key, value in result.answers.values.items() if isinstance(value, float)}
+        ignored = {item.id for item in result.irrelevant}
+        answered = result.answers.values.items()
+        limits = {key: value for key, value in answered if isinstance(value, float) and key not in ignored}
         counted = count(
             money,
             result.tally,
