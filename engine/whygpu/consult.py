@@ -597,12 +597,12 @@ class _Run:
                     yield rule_id
 
     def _figure(self, grade: Grade) -> NDArray[np.float64]:
-        """What a graded verdict grows with, for every plan; NaN where it is not known."""
+        """What a graded verdict grows with, for every plan: as far as it may have come, since the rule fired."""
         plans = self._result.plans
         found = None if plans is None else plans.evaluator.value(grade.expression)
         if plans is None or not isinstance(found, v.Number):
             return np.array(np.nan)
-        return np.broadcast_to(np.where(found.low == found.high, found.low, np.nan), (plans.size,))
+        return np.broadcast_to(found.high if grade.full > grade.start else found.low, (plans.size,))
 
 
 def _column_of(kind: str, said: dict[float | bool | str, Mask], size: int) -> v.Value:

@@ -33,23 +33,31 @@ class Growth:
         self._work, self._search, self._options, self._targets = work, search, options, targets
 
     def run(self, field: Field) -> Field:
-        """The same plans, grown where that helps; or beside them those grown, where only habit asks for it."""
+        """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
         if self._options.count is not None:
             return field
-        grown = self._grown(field) if self._options.samples is None else self._refilled(field)
+        asked, usual = self._targets.train_hours, self._targets.usual_hours
+        field = self._met(field, replace(self._targets, usual_hours=None))
+        if usual is None or (asked is not None and asked <= usual):
+            return field
+        grown = self._met(field, replace(self._targets, train_hours=usual))
         added = np.flatnonzero(grown.way != field.way)
-        if self._targets.train_hours is not None or self._targets.usual_hours is None or not added.size:
-            return grown
+        if not added.size:
+            return field
         return self._search.timed(
             np.concatenate([field.card, field.card[added]]),
             np.concatenate([field.way, grown.way[added]]),
             np.concatenate([field.fits, field.fits[added]]),
         )
 
-    def _grown(self, field: Field) -> Field:
+    def _met(self, field: Field, targets: Targets) -> Field:
+        """The same plans, spread as the targets ask."""
+        return self._grown(field, targets) if self._options.samples is None else self._refilled(field, targets)
+
+    def _grown(self, field: Field, targets: Targets) -> Field:
         """The same plans on more accelerators."""
         for _ in range(_ROUNDS):
-            late, short = self._lateness(field), shortfall(field, self._targets)
+            late, short = self._lateness(field), shortfall(field, targets)
             changed = self._sooner(field, late)
             for index in np.flatnonzero(field.fits & (late <= 1) & (short > 1)):
                 grown = self._more(field, int(index), float(short[index]))
@@ -60,14 +68,14 @@ class Growth:
             field = self._search.timed(field.card, changed, field.fits)
         return field
 
-    def _refilled(self, field: Field) -> Field:
+    def _refilled(self, field: Field, targets: Targets) -> Field:
         """The filled plans on as many accelerators as it takes: of the spreads tried the smallest in time, or else the
         one nearest to it.
         """
         fewest = least = field.replicas
-        best, late = field.way, np.fmax(shortfall(field, self._targets), 1.0)
+        best, late = field.way, np.fmax(shortfall(field, targets), 1.0)
         for _ in range(_ROUNDS):
-            short = shortfall(field, self._targets)
+            short = shortfall(field, targets)
             changed = np.array(field.way)
             for index in np.flatnonzero(field.fits & (short > 0)):
                 way = field.ways[int(field.way[index])]
@@ -80,7 +88,7 @@ class Growth:
                 break
             options = self._options
             field = filled(self._search, field.card, changed, field.fits, options, moved, options.shardings)
-            replicas_now, overdue = field.replicas, np.fmax(shortfall(field, self._targets), 1.0)
+            replicas_now, overdue = field.replicas, np.fmax(shortfall(field, targets), 1.0)
             need = np.array([way.memory.total for way in field.ways])[field.way]
             holds = need <= field.cards.usable_bytes[field.card]  # copies exchange gradients, which takes more
             better = holds & ((overdue < late) | ((overdue == late) & (replicas_now < least)))
@@ -170,7 +178,7 @@ def shortfall(field: Field, targets: Targets) -> NDArray[np.float64]:
         for name, wanted in (("requests_per_s", targets.requests_per_s), ("frames_per_s", targets.frames_per_s)):
             if wanted is not None and name in figures:
                 short = np.fmax(short, wanted / figures[name])
-        hours = targets.train_hours or targets.usual_hours
+        hours = targets.train_hours
         if hours is not None and "train_hours" in figures:
             short = np.fmax(short, figures["train_hours"] / hours)
     return np.where(np.isfinite(short), short, 0.0)
