@@ -1,0 +1,53 @@
+"""Gates of a release: the three answers the knowledge base exists for, over the whole catalogue, on both engines.
+
+Quantize when the model exceeds VRAM; T4 or L4 for vision at low concurrency; A100 or H100 with NVLink, or their
+successors, for training on several accelerators. Their cases are kb/cases/gates.yaml.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.lint.test_cases import KB
+from tests.lint.test_open_catalogue import choosing
+
+from whygpu.chain.durable import DurableEngine
+from whygpu.consult import consult
+from whygpu.explain.conclude import conclude
+from whygpu.lint.cases import asked_on, check_case, contradictions
+
+if TYPE_CHECKING:
+    from whygpu.chain.engines import EngineName
+
+GATES = {case.id: case for case in KB.knowledge.cases if case.topic == "gates"}
+DECIDING = {
+    "gate-quantize": {"consider-quantized-serving"},
+    "gate-vision": {"t4-or-4090-for-video", "inference-cards-for-light-serving"},
+    "gate-training": {"nvlink-for-multi-gpu-training"},
+}
+"""Each group of gates, and the rules without which it must not pass."""
+
+
+@pytest.mark.parametrize("engine", ["durable", "evaluator"])
+@pytest.mark.parametrize("name", GATES)
+def test_gate(name: str, engine: EngineName) -> None:
+    assert [str(problem) for problem in check_case(KB, GATES[name], engine)] == []
+
+
+def test_gates_choose_from_the_whole_catalogue() -> None:
+    assert all(choosing(tuple(GATES.values())).values())
+    for group in DECIDING:
+        assert sum(name.startswith(group) for name in GATES) >= 9, group
+
+
+@pytest.mark.parametrize("group", DECIDING)
+def test_gates_can_fail(group: str) -> None:
+    """Without the rules that decide them, some gate of the group does not hold."""
+    chain = DurableEngine(KB.knowledge, without=frozenset(DECIDING[group])).chain()
+    for name, case in GATES.items():
+        if name.startswith(group):
+            advice = conclude(consult(KB.knowledge, KB.check(case.answers), chain, "durable", asked_on(case)))
+            if any(contradictions(case, advice)):
+                return
+    pytest.fail(f"every gate of {group} passes without {sorted(DECIDING[group])}")
