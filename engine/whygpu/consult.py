@@ -584,6 +584,9 @@ class _Run:
     def _objections(self, found: VerdictTally) -> Iterator[str]:
         """The rules behind a strong verdict that no plan left escapes, by a criterion that makes a plan useless."""
         alive, strong = self._result.alive, self._knowledge.preferences.worth("strong")
+        ranking = self._result.ranking
+        priced = alive & np.isfinite(ranking.counted.values) if ranking is not None else alive
+        alive = priced if priced.any() else alive  # what nobody prices is no way out
         for criterion in USELESS_BY:
             if criterion not in found.favour or strong <= 1 or not found.objection(criterion, strong)[alive].all():
                 continue

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-import numpy as np
+import pytest
 import yaml
 
 from whygpu.answers import Answers, check, node_of
 from whygpu.api import REGISTRY
-from whygpu.chain.engines import EvaluatorChain
+from whygpu.chain.engines import Chain, EvaluatorChain
 from whygpu.consult import Consultation, consult
 from whygpu.errors import AnswerError, Place
-from whygpu.knowledge import Knowledge
+from whygpu.knowledge import Knowledge, Verdict
+from whygpu.load.document import Node
 from whygpu.load.files import default_root, read_texts
 from whygpu.load.knowledge import load_texts
 from whygpu.phases import check_life, is_life
+from whygpu.plans.counting import Counted
 
 TODAY = date(2026, 11, 22)
 """Prices age: all is asked on one day."""
 WORKLOADS = Path(__file__).resolve().parents[2] / "benchmarks" / "recommendations" / "workloads.yaml"
 PlanKey: TypeAlias = tuple[object, ...]
+SLIGHTLY = 1e-9
+"""Sums in another order differ by so much."""
+
+
+def one_in(some: int, slow: int = 1) -> pytest.MarkDecorator:
+    """The mark of a property over workloads: one in ``some`` of them every time, one in ``slow`` with slow tests."""
+    every = [pytest.param(some, id="sample"), pytest.param(slow, id="many", marks=pytest.mark.slow)]
+    return pytest.mark.parametrize("every", every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +57,45 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What came of a workload: the plans that are left, by what they are, best first, and what they count as."""
+    """What came of a workload: the plans that are left, by what they are."""
 
+    workload: Workload
     consultation: Consultation
     rows: Mapping[PlanKey, int]
     """In order of rank."""
 
-    def value(self, key: PlanKey) -> float:
-        """What a plan counts as."""
+    @property
+    def counted(self) -> Counted:
+        """What the plans count as."""
         assert self.consultation.ranking is not None
-        return float(self.consultation.ranking.counted.values[self.rows[key]])
+        return self.consultation.ranking.counted
+
+    def value(self, plan: PlanKey) -> float:
+        """What a plan counts as; NaN where it has no price."""
+        return float(self.counted.values[self.rows[plan]])
+
+    def factors(self, plan: PlanKey) -> dict[str, float]:
+        """The factors of a plan that are not one, and its money."""
+        row = self.rows[plan]
+        found = {
+            name: round(float(column[row]), 3) for name, column in self.counted.factors.items() if column[row] != 1
+        }
+        return {"money": float(self.counted.money.values[row]), **found}
+
+    def rules(self, plan: PlanKey) -> set[str]:
+        """The rules that speak for or against a plan."""
+        row, found = self.rows[plan], self.consultation
+        by_id = found.knowledge.rule_by_id
+        speaking = (rule for rule, mask in found.fired_plans.items() if mask[row])
+        return {rule for rule in speaking if any(isinstance(effect, Verdict) for effect in by_id[rule].effects)}
+
+    def told(self, other: Asked, plan: PlanKey) -> str:
+        """What differs in one plan here and there, for whoever reads a test that failed."""
+        rules = sorted(self.rules(plan) ^ other.rules(plan))
+        return (
+            f"{self.workload.id}: {plan}: {self.value(plan):g} against {other.value(plan):g}; rules {rules}; "
+            f"{self.factors(plan)} against {other.factors(plan)}"
+        )
 
 
 @cache
@@ -66,8 +107,8 @@ def knowledge() -> Knowledge:
 
 @cache
 def workloads() -> tuple[Workload, ...]:
-    """Every worked case and every labelled workload that asks a fair question; of a whole life each phase."""
-    found = [(case.id, case.answers) for case in knowledge().cases]
+    """Every worked case and every labelled workload; of a whole life each phase."""
+    found: list[tuple[str, Node]] = [(case.id, case.answers) for case in knowledge().cases]
     labelled = yaml.safe_load(WORKLOADS.read_text(encoding="utf-8"))["workloads"]
     found += [(item["id"], node_of(item["answers"])) for item in labelled]
     made: list[Workload] = []
@@ -80,36 +121,64 @@ def workloads() -> tuple[Workload, ...]:
     return tuple(made)
 
 
-def sample(every: int, start: int = 0) -> tuple[Workload, ...]:
-    """One in so many of the workloads."""
-    return workloads()[start::every]
+def named(name: str) -> Workload:
+    """One of the workloads."""
+    return next(workload for workload in workloads() if workload.id == name)
 
 
-def ask(workload: Workload, base: Knowledge | None = None, **options: Any) -> Asked:
-    """Consult about a workload, by the evaluator; raises AnswerError."""
-    found = consult(base or knowledge(), workload.answers, EvaluatorChain(), "evaluator", TODAY, **options)
-    order = () if found.ranking is None else found.ranking.order
+def asked(every: int) -> Iterator[Asked]:
+    """One in so many of the workloads, and what came of it; those that leave no plan tell nothing."""
+    for workload in workloads()[::every]:
+        found = ask(workload)
+        if found is not None and found.rows:
+            yield found
+
+
+def ask(workload: Workload, base: Knowledge | None = None, chain: Chain | None = None, **options: Any) -> Asked | None:
+    """Consult about a workload, by the evaluator; None where the model is none, or no plan is tried."""
+    try:
+        found = consult(base or knowledge(), workload.answers, chain or EvaluatorChain(), "evaluator", TODAY, **options)
+    except AnswerError:
+        return None
+    if found.ranking is None:
+        return None
     rows: dict[PlanKey, int] = {}
-    for index in order:
-        rows.setdefault(key(found, index), index)
-    return Asked(found, rows)
+    for row in found.ranking.order:
+        rows.setdefault(plan_of(found, row), row)
+    return Asked(workload, found, rows)
 
 
-def key(found: Consultation, index: int) -> PlanKey:
-    """What a plan is: accelerator, count, formats, method and layout; not what it costs or how fast it is."""
+def plan_of(found: Consultation, row: int) -> PlanKey:
+    """What a plan is: accelerator, count, formats, method and layout; not what it costs or how fast it is.
+
+    What each accelerator works on at once is whole requests or samples, and part of what a plan is.
+    """
     assert found.field_ is not None
     field = found.field_
-    way, card = field.ways[int(field.way[index])], int(field.card[index])
+    way, card = field.ways[int(field.way[row])], int(field.card[row])
     setup, split = way.setup, way.split
     return (
         field.cards.accelerators[card].id,
-        bool(field.owned[index]),
+        bool(field.owned[row]),
         split.cards,
         setup.format.id,
         setup.kv_format.id if setup.kv_format else None,
         setup.method if setup.trains else None,
         (split.tensor, split.pipeline, split.data, split.sharding),
         setup.gradient_checkpointing if setup.trains else None,
-        setup.batch_size if setup.trains else None,
-        None if setup.trains else setup.requests_per_replica(split.data),
+        setup.batch_size if setup.trains else setup.requests_per_replica(split.data),
     )
+
+
+def swapped(one: Asked, other: Asked) -> str | None:
+    """The first two plans that come in another order, by more than rounding; None where there are none.
+
+    Plans that only one of the two has are passed over, and those without a price.
+    """
+    both = [plan for plan in one.rows if plan in other.rows]
+    both = [plan for plan in both if math.isfinite(one.value(plan)) and math.isfinite(other.value(plan))]
+    place = {plan: number for number, plan in enumerate(other.rows)}
+    for first, second in pairwise(both):
+        if place[first] > place[second] and one.value(second) > one.value(first) * (1 + SLIGHTLY):
+            return f"{other.told(one, first)}\n  now behind {other.told(one, second)}"
+    return None

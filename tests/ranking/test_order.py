@@ -1,0 +1,91 @@
+"""The order itself: values are products, both engines agree on them, and no plan stands before one that is better."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+import numpy as np
+from tests.ranking.asked import SLIGHTLY, Asked, ask, asked, knowledge, one_in
+
+from whygpu.api import KnowledgeBase
+
+
+@one_in(20)
+def test_what_a_plan_counts_as_is_its_money_times_each_factor(every: int) -> None:
+    """Money as it is told: an hour with what handling costs, for the hours of the job and those beside it."""
+    tried = 0
+    for found in asked(every):
+        counted, costs, field = found.counted, found.consultation.costs, found.consultation.field_
+        assert costs is not None
+        assert field is not None
+        handling = knowledge().preferences.priced_handling
+        hours = field.speeds.figures.get("train_hours")
+        for plan, row in found.rows.items():
+            factors = [float(column[row]) for column in counted.factors.values()]
+            money = float(counted.money.values[row])
+            if not math.isfinite(money):
+                continue
+            tried += 1
+            assert math.isclose(found.value(plan), money * math.prod(factors), rel_tol=SLIGHTLY), found.workload.id
+            hourly = float(costs.hourly[row] + counted.money.handling[row])
+            if counted.money.unit == "USD/hour":
+                assert math.isclose(money, hourly, rel_tol=SLIGHTLY)
+            if counted.money.unit == "USD":
+                assert hours is not None
+                assert math.isclose(money, hourly * (float(hours[row]) + handling.hours_per_job), rel_tol=SLIGHTLY)
+    assert tried > 100
+
+
+@one_in(30)
+def test_both_engines_count_alike(every: int) -> None:
+    kb = KnowledgeBase(knowledge())
+    for one in asked(every):
+        other = ask(one.workload, chain=kb.chain("durable"))
+        assert other is not None
+        assert list(one.rows) == list(other.rows), one.workload.id
+        rows = list(one.rows.values())
+        assert np.array_equal(one.counted.values[rows], other.counted.values[rows], equal_nan=True), one.workload.id
+        assert one.consultation.objections == other.consultation.objections
+
+
+LESS = ("token_ms", "ttft_ms", "train_hours")
+MORE = ("tokens_per_s", "requests_per_s", "frames_per_s", "train_tokens_per_s", "samples_per_s")
+
+
+def _figures(found: Asked, row: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """What one wants less of: money, accelerators, memory filled, coupling between accelerators, and time."""
+    field, costs = found.consultation.field_, found.consultation.costs
+    assert field is not None
+    assert costs is not None
+    way = field.ways[int(field.way[row])]
+    speeds = field.speeds.figures
+    times = [float(speeds[name][row]) for name in LESS if name in speeds]
+    rates = [-float(speeds[name][row]) for name in MORE if name in speeds]
+    coupled = float(way.split.tensor * way.split.pipeline)
+    unverified = float(found.consultation.unverified[row])
+    return np.array(
+        [float(costs.objective[row]), way.split.cards, way.memory.high, coupled, unverified, *times, *rates]
+    )
+
+
+@one_in(20)
+def test_no_plan_stands_before_one_of_the_same_card_and_format_that_is_better(every: int) -> None:
+    """Better: no worse in anything, by a hundredth better in something; more shards are worse, for what they couple."""
+    dominated: list[str] = []
+    tried = 0
+    for found in asked(every):
+        alike: dict[tuple[object, ...], list[tuple[object, ...]]] = defaultdict(list)
+        for plan in found.rows:
+            alike[plan[:2] + plan[3:6]].append(plan)
+        for plans in alike.values():
+            for place, higher in enumerate(plans):
+                for lower in plans[place + 1 :]:
+                    one, other = _figures(found, found.rows[higher]), _figures(found, found.rows[lower])
+                    tried += 1
+                    better = (other <= one + SLIGHTLY * abs(one)).all() and (other < one - 0.01 * abs(one)).any()
+                    if better and found.value(lower) > found.value(higher) * (1 + SLIGHTLY):
+                        text = f"{found.factors(higher)} {found.factors(lower)}"
+                        dominated.append(f"{found.workload.id}: {higher} before {lower}: {text}")
+    assert tried > 100
+    assert not dominated, "\n".join(dominated)
