@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from whygpu.checks.reckoning import Range
     from whygpu.consult import Consultation
-    from whygpu.explain.questions import Flip, WhatIf, WhyNot
+    from whygpu.explain.questions import WhatIf, WhyNot
+    from whygpu.explain.tipping import Flip
     from whygpu.knowledge import Profile
     from whygpu.trace import Step, Trace
 
@@ -535,9 +536,9 @@ class Advice:
 
     def flips(self) -> tuple[Flip, ...]:
         """The nearest single changes of an answer, given or assumed, that change the recommendation."""
-        from whygpu.explain import questions  # noqa: PLC0415
+        from whygpu.explain import tipping  # noqa: PLC0415
 
-        return tuple(questions.flips(self.sections.consultation))
+        return tipping.search(self.sections.consultation).found
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form of contract.md."""

@@ -92,6 +92,8 @@ class Consultation:
     answers: Answers
     engine: str
     session: SessionEnvironment
+    today: date = field(default_factory=date.today)
+    """The day that prices are judged by."""
     assumed: list[Taken] = field(default_factory=list)
     fired: list[Rule] = field(default_factory=list)
     """Session rules that fired and stand, in order."""
@@ -139,9 +141,9 @@ def consult(
     ``reshape`` puts another model in the place of the one answered: how far does the answer hang on its size?
     """
     session = SessionEnvironment(knowledge)
-    result = Consultation(knowledge, answers, engine, session)
+    result = Consultation(knowledge, answers, engine, session, today or date.today())
     with chain:
-        _Run(result, chain, today or date.today(), planner, reshape).run()
+        _Run(result, chain, result.today, planner, reshape).run()
     return result
 
 
@@ -561,7 +563,13 @@ class _Run:
             for effect in self._knowledge.rule_by_id[rule_id].effects
             if isinstance(effect, Verdict)
         ]
-        result.tally = tally(verdicts, len(result.alive), preferences.worth, self._figure)
+        plans = result.plans
+        result.tally = tally(
+            verdicts,
+            len(result.alive),
+            preferences.worth,
+            lambda grade: np.array(np.nan) if plans is None else grown(plans, grade),
+        )
         money = money_of(costs, field_, work.setup, preferences.priced_handling)
         priority = self._answered("priority")
         ignored = {item.id for item in result.irrelevant}
@@ -599,13 +607,13 @@ class _Run:
                 ):
                     yield rule_id
 
-    def _figure(self, grade: Grade) -> NDArray[np.float64]:
-        """What a graded verdict grows with, for every plan: as far as it may have come, since the rule fired."""
-        plans = self._result.plans
-        found = None if plans is None else plans.evaluator.value(grade.expression)
-        if plans is None or not isinstance(found, v.Number):
-            return np.array(np.nan)
-        return np.broadcast_to(found.high if grade.full > grade.start else found.low, (plans.size,))
+
+def grown(plans: PlanEnvironment, grade: Grade) -> NDArray[np.float64]:
+    """What a graded verdict grows with, for every plan: as far as it may have come, since the rule fired."""
+    found = plans.evaluator.value(grade.expression)
+    if not isinstance(found, v.Number):
+        return np.array(np.nan)
+    return np.broadcast_to(found.high if grade.full > grade.start else found.low, (plans.size,))
 
 
 def _column_of(kind: str, said: dict[float | bool | str, Mask], size: int) -> v.Value:

@@ -114,6 +114,10 @@ class PriorityWorth:
     because: str
     sources: tuple[str, ...]
 
+    def exponent(self, criterion: str) -> float:
+        """The power to which the worth of the verdicts by one criterion is raised."""
+        return self.all_factors * (self.criterion_power if criterion == self.criterion else 1.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Role:
@@ -135,6 +139,8 @@ class Preferences:
     handling: Handling | None = None
     tied_within: float = 0.0
     """Plans that count as the same within this share are co-recommended."""
+    close_within: float = 0.0
+    """A recommendation whose next plan counts within this share of it is a close call."""
     speeds: tuple[SpeedWorth, ...] = ()
     """In order: the first figure that the plans have is the one that counts."""
     priorities: Mapping[str, PriorityWorth] = field(default_factory=lambda: MappingProxyType({}))

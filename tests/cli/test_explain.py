@@ -158,7 +158,7 @@ def test_both_engines_answer_alike(
 def test_text_shows_verdict_memory_alternatives_reasons_and_assumptions(
     run: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    done = run("explain", "examples/watch-cameras.yaml")
+    done = run("explain", "examples/watch-cameras.yaml", "--all")
     assert done.returncode == 0
     text = done.stdout
     assert text.startswith("Take ")

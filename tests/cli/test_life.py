@@ -57,7 +57,7 @@ def test_one_phase_in_full(run: Run) -> None:
     assert done.returncode == 0, done.stderr
     whole = json.loads(run("explain", EXAMPLE, "--format", "json").stdout)
     assert json.loads(done.stdout) == whole["phases"][1]
-    text = run("explain", EXAMPLE, "--only", "train").stdout
+    text = run("explain", EXAMPLE, "--only", "train", "--why").stdout
     assert "Why: the rules behind" in text
     refused = run("explain", "--set", "phase=inference", "--only", "serve")
     assert refused.returncode == 2

@@ -15,7 +15,8 @@ from whygpu.chain.durable import DurableEngine
 from whygpu.consult import consult
 from whygpu.explain.conclude import conclude
 from whygpu.lint.tests import check_tests
-from whygpu.render.text import TextRenderer
+from whygpu.render.screen import Screen
+from whygpu.render.view import view_of
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
@@ -109,8 +110,7 @@ def test_the_readme_prints_true_output(kb: whygpu.KnowledgeBase) -> None:
     match = re.search(r"<!-- output of kb-explain (\S+) -->\n```text\n(.*?)```", text, re.DOTALL)
     assert match is not None
     node = read_text((ROOT / match.group(1)).read_text(encoding="utf-8"), match.group(1))
-    renderer = TextRenderer(kb.knowledge.claims, kb.knowledge.vocabulary, width=100)
-    printed = renderer.render(kb.advise(node, today=TODAY))
+    printed = Screen(width=100).render(view_of(kb.advise(node, today=TODAY)))
     assert _steady(match.group(2)) == _steady(printed)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from whygpu.render.text import sentence
+from whygpu.render.words import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from whygpu.render.text import sentence
+from whygpu.render.words import sentence
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from whygpu.render.text import sentence
+from whygpu.render.words import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from whygpu.errors import AnswerError
-from whygpu.render.text import sentence
+from whygpu.render.words import sentence
 from whygpu_ui.model_field import MAX_CONFIG_BYTES, read_config
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import yaml
 from whygpu.language.tree import names
 from whygpu.phases import KEY
 from whygpu.quantity import show
-from whygpu.render.text import buying_text, comparison_text, cost_text, sentence
+from whygpu.render.words import buying_text, comparison_text, cost_text, sentence
 from whygpu_ui.answer_tables import alternatives, rejected
 from whygpu_ui.browser import copy_link
 from whygpu_ui.chain import chain

@@ -8,7 +8,7 @@ import streamlit as st
 
 from whygpu.errors import Place, Problem
 from whygpu.render.figures import show_plain
-from whygpu.render.text import sentence
+from whygpu.render.words import sentence
 from whygpu_ui.knowledge import find
 from whygpu_ui.markdown import code, literal, rendered
 from whygpu_ui.model_field import model_field

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MAX_ANSWERS_BYTES = 1024 * 1024
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("text", "json")) -> None:
     """The options that explain and estimate share."""
     parser.add_argument(
         "answers", nargs="?", metavar="ANSWERS.yaml", help="answers as YAML or JSON; '-' reads standard input"
@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the model: a preset, a model in the Hugging Face cache or on the Hub, or the path of a config.json, "
         ".safetensors or .gguf file, of a folder with one, or of a diffusers pipeline's folder",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=formats, default="text")
     parser.add_argument(
         "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
     )

@@ -142,6 +142,22 @@ class Conclusion:
         ranking, unverified = self._c.ranking, self._c.unverified
         return ranking is not None and ranking.tied(one, other) and bool(unverified[one]) == bool(unverified[other])
 
+    def row_of(self, plan_id: str) -> int:
+        """The row of a plan; raises ValueError where there is none of that id."""
+        return self._ids.index(plan_id)
+
+    def identity(self, row: int) -> tuple[str, int, str, str | None]:
+        """What makes a plan the same choice: accelerator, count, format and method."""
+        if self._c.field_ is None:
+            raise ValueError("there are no plans")
+        item = self._c.field_.candidate(row)
+        method = item.setup.method if item.setup.trains else None
+        return item.accelerator.id, item.split.cards, item.setup.format.id, method
+
+    def alike(self, one: int, other: int) -> bool:
+        """Whether two plans are the same choice."""
+        return self.identity(one) == self.identity(other)
+
     def trace(self) -> Trace:
         """The record of all that was decided, in full for the plans shown."""
         shown = [rows[0] for rows in self._groups[:_TRACED]]

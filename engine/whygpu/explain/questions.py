@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from whygpu.answers import check, node_of
-from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult import consult
 from whygpu.errors import AnswerError, Place, Problem, did_you_mean
 from whygpu.explain.conclude import Conclusion, conclude
 from whygpu.explain.conditions import Judge
+from whygpu.explain.rerun import rerun
 from whygpu.load.conditions import expression_of
 from whygpu.trace import Step, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from whygpu.advice import Advice, Plan, Reason
     from whygpu.consult import Consultation
-    from whygpu.knowledge import NameSpec
     from whygpu.trace import StepStatus
-
-WIDEST = 64.0
-"""Numbers are tried up to this many times more and less."""
-_HALVINGS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +41,6 @@ class WhatIf:
     def changed(self) -> bool:
         """Whether accelerator, count, format or method of the recommendation differ, not only its figures."""
         return identity(self.before) != identity(self.advice.recommendation)
-
-
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """A single answer that changes the recommendation: for a number, the nearest that was found to."""
-
-    answer: str
-    before: float | bool | str
-    after: float | bool | str
-    plan: Plan | None
 
 
 def identity(plan: Plan | None) -> tuple[str, int, str, str | None] | None:
@@ -139,59 +121,4 @@ def why_not(consultation: Consultation, text: str) -> tuple[WhyNot, ...]:
 
 def what_if(consultation: Consultation, changes: Mapping[str, Any]) -> WhatIf:
     """The advice with these answers laid over the given ones (None takes one away); raises AnswerError."""
-    given = {**consultation.answers.given, **changes}
-    answers = check(node_of({key: value for key, value in given.items() if value is not None}), consultation.knowledge)
-    answers = replace(answers, life=consultation.answers.life)
-    after = conclude(consult(consultation.knowledge, answers, EvaluatorChain(), consultation.engine))
-    return WhatIf(conclude(consultation).recommendation, after)
-
-
-def flips(consultation: Consultation) -> Iterator[Flip]:
-    """For each answer, given or assumed, the nearest value that changes the recommendation, where one was found."""
-    knowledge = consultation.knowledge
-    assumed = {item.question.id: item.value for item in consultation.assumed}
-    values = {**assumed, **consultation.answers.values}
-    for key, before in values.items():
-        spec = knowledge.name_by_answer[key]
-        if spec.kind in ("choice", "flag"):
-            others: tuple[bool | str, ...] = (not before,) if isinstance(before, bool) else tuple(spec.values)
-            for other in others:
-                after = _changed(consultation, key, other) if other != before else None
-                if after is not None:
-                    yield Flip(key, before, other, after.advice.recommendation)
-        elif isinstance(before, float) and before > 0 and spec.unit != "pixels":  # an area is no answer: its sides are
-            yield from _number_flips(consultation, key, before, spec)
-
-
-def _number_flips(consultation: Consultation, key: str, before: float, spec: NameSpec) -> Iterator[Flip]:
-    for factor in (2.0, 0.5):
-        same, other = before, _bounded(before * factor, spec)
-        found = None
-        while other != same and max(other / before, before / other) <= WIDEST:
-            found = _changed(consultation, key, other)
-            if found is not None:
-                break
-            same, other = other, _bounded(other * factor, spec)
-        if found is None:
-            continue
-        for _ in range(_HALVINGS):  # towards the nearest value that still changes it
-            middle = _bounded(math.sqrt(same * other), spec)
-            if middle in (same, other):
-                break
-            nearer = _changed(consultation, key, middle)
-            same, other, found = (middle, other, found) if nearer is None else (same, middle, nearer)
-        yield Flip(key, before, other, found.advice.recommendation)
-
-
-def _bounded(value: float, spec: NameSpec) -> float:
-    value = min(max(value, spec.minimum or 0.0), spec.maximum or math.inf)
-    return float(round(value)) if spec.integer else value
-
-
-def _changed(consultation: Consultation, key: str, value: float | bool | str) -> WhatIf | None:
-    """The changed consultation, where it can be held and changes the recommendation."""
-    try:
-        found = what_if(consultation, {key: value})
-    except AnswerError:
-        return None
-    return found if found.changed else None
+    return WhatIf(conclude(consultation).recommendation, conclude(rerun(consultation, changes)))

@@ -39,6 +39,7 @@ def read_preferences(nodes: list[Node], reading: Reading) -> Preferences:
         money=_money(fields, reading),
         handling=_handling(fields, reading),
         tied_within=_share(fields, "tied_within"),
+        close_within=_share(fields, "close_within", required=False),
         speeds=tuple(_speeds(fields, reading)),
         priorities=MappingProxyType({item.priority: item for item in _priorities(fields, reading)}),
         roles=tuple(_roles(fields)),
@@ -101,8 +102,8 @@ def _factor(item: Fields, key: str, *, required: bool = False) -> float | None:
     return value
 
 
-def _share(item: Fields, key: str) -> float:
-    value = item.number(key, required=True)
+def _share(item: Fields, key: str, *, required: bool = True) -> float:
+    value = item.number(key, required=required)
     if value is not None and not 0 <= value < 1:
         message = f"'{key}' of {item.what} is {value:g}; it must be from 0 to less than 1"
         problem(item.problems, item.node.items[key], "out-of-range", message, "0.1 is a tenth")

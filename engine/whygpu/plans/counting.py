@@ -76,16 +76,14 @@ def count(
 ) -> Counted:
     """Count every plan. ``limits``: the answers that set one; speed beyond a limit is worth nothing."""
     first = preferences.priorities.get(priority or "")
-    factors = {criterion: tally.factor(criterion) for criterion in tally.favour}
-    if first is not None and first.criterion in factors:
-        factors[first.criterion] = factors[first.criterion] ** first.criterion_power
+    exponent = (lambda _: 1.0) if first is None else first.exponent
+    factors = {criterion: tally.factor(criterion) ** exponent(criterion) for criterion in tally.favour}
+    rest = 1.0 if first is None else first.all_factors
     speed = _speed(speeds, preferences, first, limits)
     if speed is not None:
-        factors[SPEED] = speed.factor
+        factors[SPEED] = speed.factor**rest
     if first is not None and first.half_the_power is not None:
-        factors[POWER] = _power(watts, alive, first.half_the_power)
-    if first is not None and first.all_factors != 1:
-        factors = {criterion: column**first.all_factors for criterion, column in factors.items()}
+        factors[POWER] = _power(watts, alive, first.half_the_power) ** rest
     values = money.values.copy() if preferences.by_money else np.where(np.isfinite(money.values), 1.0, np.nan)
     for column in factors.values():
         values = values * column

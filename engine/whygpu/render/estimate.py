@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whygpu.quantity import GIB, MIB, show
 from whygpu.render.figures import show_plain
 from whygpu.render.style import Style, plain_markdown
-from whygpu.render.text import buying_text, cost_text
+from whygpu.render.words import buying_text, cost_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from whygpu.quantity import show
 from whygpu.render.figures import show_plain
 from whygpu.render.table import table
-from whygpu.render.text import TextRenderer, price_text
+from whygpu.render.text import TextRenderer
+from whygpu.render.words import price_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

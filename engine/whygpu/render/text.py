@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from whygpu.quantity import show
 from whygpu.render.figures import show_plain
 from whygpu.render.style import Style, plain_markdown
+from whygpu.render.words import buying_text, comparison_text, cost_text, price_text, sentence, short_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from whygpu.advice import Advice, Comparison, Cost, Plan, Rejection
+    from whygpu.advice import Advice, Plan, Rejection
     from whygpu.knowledge import Claim, NameSpec, Profile
     from whygpu.trace import Fact, Outcome, Step
 
@@ -73,6 +74,14 @@ class TextRenderer:
         ]
         return self._style.safe("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
 
+    def parts(self, advice: Advice, *, why: bool, assumed: bool) -> str:
+        """The rules behind the recommendation with conditions, claims and arithmetic; all that was assumed."""
+        sections = [
+            [*self._reasons(advice), "", *self._items(advice)] if why else [],
+            list(self._assumed(advice)) if assumed else [],
+        ]
+        return self._style.safe("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
+
     def about(self, profiles: Iterable[Profile]) -> str:
         """What phases are like."""
         lines: list[str] = []
@@ -98,7 +107,7 @@ class TextRenderer:
                 yield self._style.bad("No plan satisfies every constraint.")
             else:
                 yield self._style.bad("Nothing sensible within these limits.")
-                yield from self._wrap(f"The least bad: {_short(least_bad)}, {price_text(least_bad)}.", "  ", "")
+                yield from self._wrap(f"The least bad: {short_text(least_bad)}, {price_text(least_bad)}.", "  ", "")
             yield from self._infeasible(advice)
             return
         tied = list(takewhile(lambda other: other.rank == 1, advice.alternatives))
@@ -189,7 +198,7 @@ class TextRenderer:
         yield self._style.strong("Shortlist")
         width = max(len(item.role) for item in advice.shortlist)
         for item in advice.shortlist:
-            line = f"  {item.role.replace('-', ' ').ljust(width)}  {_short(item.plan)}, {price_text(item.plan)}"
+            line = f"  {item.role.replace('-', ' ').ljust(width)}  {short_text(item.plan)}, {price_text(item.plan)}"
             sides = (("gains ", item.gains), ("gives up ", item.gives_up))
             more = ". ".join(f"{word}{text}" for word, text in sides if text)
             yield from self._wrap(line.strip() + (f": {more}" if more else ""), " " * (width + 4), "  ")
@@ -201,7 +210,7 @@ class TextRenderer:
         for plan in advice.alternatives[:_MOST_ALTERNATIVES]:
             against = [f"{item.criterion} {item.strength}" for item in plan.verdicts if not item.favourable]
             why = "tied" if plan.rank == 1 else "; ".join(filter(None, [plan.behind, ", ".join(against)]))
-            line = f"  {plan.rank:>2}. {_short(plan)}: {price_text(plan)}, {plan.memory.verdict}"
+            line = f"  {plan.rank:>2}. {short_text(plan)}: {price_text(plan)}, {plan.memory.verdict}"
             yield line + self._style.faint(f"  [{why}]" if why else "")
         left = len(advice.alternatives) - _MOST_ALTERNATIVES
         if left > 0:
@@ -221,7 +230,9 @@ class TextRenderer:
             others = [item.plan.accelerator.name for item in group[1:]]
             more = f" Likewise {', '.join(others[:_MOST_REJECTED])}" if others else ""
             rest = f" and {len(others) - _MOST_REJECTED} more" if len(others) > _MOST_REJECTED else ""
-            yield from self._wrap(f"{_short(first.plan)}: {text}{more}{rest}{'.' if more else ''}", "      ", "  - ")
+            yield from self._wrap(
+                f"{short_text(first.plan)}: {text}{more}{rest}{'.' if more else ''}", "      ", "  - "
+            )
 
     # the chain
 
@@ -233,7 +244,7 @@ class TextRenderer:
         session = [step for step in advice.trace.steps if step.plan is None and step.rule is not None]
         if not steps and not session:
             return
-        yield self._style.strong(f"Why: the rules behind {_short(plan)}")
+        yield self._style.strong(f"Why: the rules behind {short_text(plan)}")
         told: set[str] = set()
         for step in steps:
             yield from self._step(advice, step, "  ", told)
@@ -328,97 +339,6 @@ def _speeds(plan: Plan) -> Iterator[tuple[str, str, str]]:
             name == "samples_per_s" and "requests_per_s" in names
         ):
             yield name, label, unit
-
-
-def sentence(plan: Plan) -> str:
-    """The verdict in one sentence."""
-    memory = plan.memory
-    headroom = (
-        "" if not memory.usable_gib else f", {100 * (1 - memory.total_gib / memory.usable_gib):.0f}% of its memory free"
-    )
-    fit = {"fits": f"it fits{headroom}", "tight": "it fits, but tightly", "no": "it does not fit"}[memory.verdict]
-    spread = _spread(plan)
-    return f"Take {plan.label}{spread} in {plan.format.upper()}{_method(plan)}: {fit}, {price_text(plan)}."
-
-
-def _spread(plan: Plan) -> str:
-    parallel = plan.parallelism
-    parts: list[str] = []
-    if parallel.data > 1 and plan.method is None:
-        parts.append(f"{parallel.data} replicas")
-    if parallel.tensor > 1:
-        parts.append(f"tensor parallel {parallel.tensor}")
-    if parallel.pipeline > 1:
-        parts.append(f"{parallel.pipeline} stages")
-    if parallel.sharding != "none":
-        parts.append(parallel.sharding.upper())
-    if plan.nodes > 1:
-        parts.append(f"{plan.nodes} machines")
-    if plan.batch_size is not None:
-        parts.append(f"{plan.batch_size} {'sample' if plan.batch_size == 1 else 'samples'} each a step")
-    return f" ({', '.join(parts)})" if parts else ""
-
-
-def _method(plan: Plan) -> str:
-    return {"full": ", all weights trained", "lora": " with LoRA", "qlora": " with QLoRA"}.get(plan.method or "", "")
-
-
-def price_text(plan: Plan) -> str:
-    """USD an hour by what the plan compares by, or that there is no price."""
-    cost = plan.cost
-    if cost is None:
-        return "no price known"
-    what = {"buying": " to own", "owned": " of power"}.get(cost.basis, "")
-    if cost.estimated:
-        what += ", estimated"
-    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{what}"
-
-
-def cost_text(cost: Cost) -> str:
-    """What a plan is rented for, or draws where it is owned: by the hour, the month, the job, and where it says so."""
-    total = f"; {show(cost.usd_total, 'USD')} for the job" if cost.usd_total is not None else ""
-    dated = f"read {cost.as_of}" if cost.as_of else "undated"
-    where = ", ".join(filter(None, (cost.price_kind, cost.provider, cost.region, dated)))
-    if cost.basis == "owned":
-        where = "owned already: electricity only" + (
-            f", its price of {cost.as_of}" if cost.as_of else ", at your price"
-        )
-    if cost.machines is not None and cost.machine_accelerators is not None and cost.machine_accelerators > 1:
-        machines = "a machine" if cost.machines == 1 else f"{cost.machines} machines"
-        where += f"; {machines} of {cost.machine_accelerators}"
-    text = f"{show(cost.usd_per_hour, 'USD')} an hour, {show(cost.usd_per_month, 'USD')} a month{total} ({where})"
-    if cost.spot is not None and cost.spot.usd_per_hour < cost.usd_per_hour:
-        text += f"; on spot capacity {show(cost.spot.usd_per_hour, 'USD')} an hour ({cost.spot.provider})"
-    return text
-
-
-def comparison_text(item: Comparison) -> str:
-    """Two plans by money and time, and who says that this is how to compare them."""
-    title = item.kind.replace("-", " ").capitalize()
-    return f"{title}: {item.text} [{', '.join(item.claims)}]"
-
-
-def buying_text(cost: Cost) -> str:
-    """What buying costs, and when it pays; empty where that is not known."""
-    found = cost.buying
-    if found is None:
-        return ""
-    dated = f" of {found.as_of}" if found.as_of else ", undated"
-    said = "nobody says the price: estimated" if cost.estimated else f"{found.kind} price{dated}"
-    text = (
-        f"buying: {show(found.usd_purchase, 'USD')} ({said}), {show(found.usd_per_month, 'USD')} a "
-        f"month over {show(found.months)} months, power included"
-    )
-    if cost.price_kind == "purchase":
-        return text + "; nobody rents it out"
-    rent = f"renting at {show(cost.usd_per_hour, 'USD')} an hour"
-    if found.break_even_months is None:
-        return f"{text}; never pays against {rent}"
-    return f"{text}; pays after {show(found.break_even_months, 'months')} of use against {rent}"
-
-
-def _short(plan: Plan) -> str:
-    return f"{plan.label} {plan.format.upper()}{_method(plan)}"
 
 
 def _range(plan: Plan, name: str, unit: str) -> str:

@@ -1,0 +1,150 @@
+"""``kb-explain``: the recommendation on one screen, and the questions that may be asked about it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from whygpu.commands import batch, inputs
+
+if TYPE_CHECKING:
+    from whygpu.advice import Advice
+    from whygpu.api import KnowledgeBase
+    from whygpu.chain.engines import EngineName
+    from whygpu.commands.job import Detail
+    from whygpu.life import LifeAdvice
+    from whygpu.load.document import Node
+
+OK, INFEASIBLE = 0, 3
+FORMATS = ("text", "json", "markdown", "html", "mermaid", "dot")
+_QUESTIONS = ("why", "assumed", "why_not", "what_if", "flip", "how")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    inputs.add_options(parser, FORMATS)
+    parser.add_argument("--only", choices=("train", "serve"), help="of a whole life ('phases'), this phase in full")
+    batch.add_options(parser)
+    ask = parser.add_argument_group("questions about the answer, printed in its place")
+    ask.add_argument("--why", action="store_true", help="the whole chain of rules: conditions, claims, arithmetic")
+    ask.add_argument(
+        "--all", action="store_true", help="everything at length; with --batch: every plan, and what is out"
+    )
+    ask.add_argument("--assumed", action="store_true", help="everything that was assumed, and why")
+    ask.add_argument(
+        "--why-not",
+        action="append",
+        default=[],
+        metavar="PLAN|CARD",
+        help="why not this plan or card, for example 'RTX 4090' or '2x L40S int8'; may be repeated",
+    )
+    ask.add_argument(
+        "--what-if",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="what changes with this answer; may be repeated",
+    )
+    ask.add_argument(
+        "--flip", action="store_true", help="for each answer the nearest change that changes the recommendation"
+    )
+    ask.add_argument("--how", metavar="NAME", help="how a figure, a name, a rule or a plan came about")
+    ask.add_argument("--depth", type=int, default=3, metavar="N", help="with --how: steps back (default 3)")
+    parser.add_argument("--record", metavar="FILE", help="write a decision record, which 'whygpu replay' checks again")
+    parser.add_argument(
+        "--date", type=_day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
+    )
+    parser.add_argument("--trace", action="store_true", help="with --batch: each fact and step behind the plans")
+    parser.add_argument("--about", action="store_true", help="say what this phase is like, at the end")
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a day as 2026-11-21") from error
+
+
+def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Answer, and print what was asked for."""
+    if inputs.nothing_given(options):
+        parser.print_help()
+        return OK
+    import whygpu  # noqa: PLC0415  --help needs no numpy
+    from whygpu.render.output import write_json  # noqa: PLC0415
+
+    knowledge = whygpu.load(options.kb)
+    if options.batch is not None:
+        from whygpu.commands.job import Detail  # noqa: PLC0415
+
+        return batch.run(options, knowledge, "advice", answer, Detail(options.only, options.all, options.trace))
+    _refuse_idle(options)
+    node = inputs.read_answers(options, knowledge)
+    found = knowledge.advise({} if node is None else node, engine=options.engine, today=options.date)
+    advice = _of_phase(found, options.only)
+    if options.format == "json" and not _asked(options):
+        write_json(advice.to_dict())
+    else:
+        _print(options, knowledge, advice)
+    return INFEASIBLE if advice.status == "infeasible" else OK
+
+
+def _asked(options: argparse.Namespace) -> bool:
+    return any(getattr(options, name) for name in _QUESTIONS)
+
+
+def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
+    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.render.life import LifeRenderer  # noqa: PLC0415
+    from whygpu.render.screen import Screen  # noqa: PLC0415
+    from whygpu.render.style import Style  # noqa: PLC0415
+    from whygpu.render.view import view_of  # noqa: PLC0415
+
+    style = Style.of(sys.stdout)
+    long = LifeRenderer(knowledge.knowledge.claims, knowledge.knowledge.vocabulary, style)
+    phases = advice.phases if isinstance(advice, LifeAdvice) else (advice,)
+    if isinstance(advice, LifeAdvice):
+        sys.stdout.write(long.render_life(advice))
+    elif options.all:
+        sys.stdout.write(long.render(advice))
+    elif options.why or options.assumed:
+        sys.stdout.write(long.parts(advice, why=options.why, assumed=options.assumed))
+    else:
+        sys.stdout.write(Screen(style).render(view_of(advice)))
+    if options.about:
+        sys.stdout.write(long.about(phase.profile for phase in phases if phase.profile is not None))
+
+
+def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
+    """One row of a batch; raises AnswerError."""
+    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.render.plain import advice_dict, life_dict  # noqa: PLC0415
+
+    advice = _of_phase(knowledge.advise(node, engine=engine), detail.only)
+    if isinstance(advice, LifeAdvice):
+        return life_dict(advice, every=detail.every, trace=detail.trace)
+    return advice_dict(advice, every=detail.every, trace=detail.trace)
+
+
+def _refuse_idle(options: argparse.Namespace) -> None:
+    """Raise AnswerError where an option of a batch is given without one."""
+    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+
+    message = "it is about a batch; one answer has everything in '--format json'"
+    if options.trace:
+        raise AnswerError([Problem("idle-option", message, Place("--trace"), "leave it out")])
+
+
+def _of_phase(advice: Advice | LifeAdvice, only: str | None) -> Advice | LifeAdvice:
+    """The whole advice, or that on one phase of a life; raises AnswerError where the answers are about no life."""
+    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+    from whygpu.life import LifeAdvice  # noqa: PLC0415
+
+    if only is None:
+        return advice
+    if isinstance(advice, LifeAdvice):
+        return advice.train if only == "train" else advice.serve
+    message = "the answers are about one phase, and --only picks one of a whole life"
+    raise AnswerError([Problem("idle-option", message, Place("--only"), "leave it out, or answer 'phases'")])

@@ -1,0 +1,130 @@
+"""What each rule decides: take one away, and see whether another plan comes first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.consult import grown
+from whygpu.explain.conclude import Conclusion
+from whygpu.knowledge import Verdict
+from whygpu.plans.tally import tally, worth_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from whygpu.consult import Consultation
+    from whygpu.knowledge import Grade, Rule
+
+_SAYS_NOTHING = 0.005
+"""A worth this near to 1 says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """One rule's verdict on one plan by one criterion: what it is worth there, and what would be first without it."""
+
+    rule: Rule
+    row: int
+    """The plan that it speaks of, as a row of the consultation."""
+    criterion: str
+    favourable: bool
+    worth: float
+    """Times the money: at least 1, whichever side it is on."""
+    instead: int | None
+    """The plan that would be first without the rule, where that is another choice; None where it changes nothing."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether the recommendation would be another one without it."""
+        return self.instead is not None
+
+
+class Deciding:
+    """Weighs the rules of one consultation."""
+
+    def __init__(self, conclusion: Conclusion) -> None:
+        """``conclusion`` must have a recommendation."""
+        self._c = conclusion.consultation
+        self._conclusion = conclusion
+        self._best = conclusion.heads[0]
+        self._preferences = self._c.knowledge.preferences
+        self._without: dict[tuple[str, str], int | None] = {}
+
+    def weights(self, others: Sequence[int] = ()) -> tuple[Weight, ...]:
+        """Every verdict on the recommendation, and those on ``others`` that keep them from being it.
+
+        What decides comes first, then what is worth more.
+        """
+        found = [item for item in self._of(self._best) if item.worth > 1 + _SAYS_NOTHING]
+        found += [item for row in others for item in self._of(row) if item.instead == row and not item.favourable]
+        return tuple(sorted(found, key=lambda item: (not item.decides, -item.worth, item.rule.id)))
+
+    def of(self, row: int) -> tuple[Weight, ...]:
+        """Every verdict on one plan."""
+        return tuple(self._of(row))
+
+    def _of(self, row: int) -> Iterator[Weight]:
+        for rule_id, mask in self._c.fired_plans.items():
+            if not mask[row]:
+                continue
+            rule = self._c.knowledge.rule_by_id[rule_id]
+            for effect in rule.effects:
+                if isinstance(effect, Verdict):
+                    worth = self._worth(effect, row)
+                    instead = self._instead(rule_id, effect.criterion)
+                    yield Weight(rule, row, effect.criterion, effect.favourable, worth, instead)
+
+    def _exponent(self, criterion: str) -> float:
+        first = self._preferences.priorities.get(str(_answered(self._c, "priority")))
+        return 1.0 if first is None else first.exponent(criterion)
+
+    def _worth(self, verdict: Verdict, row: int) -> float:
+        worth = worth_of(verdict, self._preferences.worth(verdict.strength), self._figure(verdict.grade))
+        alone = float(np.broadcast_to(worth, self._c.alive.shape)[row])
+        return float(alone ** self._exponent(verdict.criterion))
+
+    def _figure(self, grade: Grade | None) -> NDArray[np.float64] | None:
+        return None if grade is None or self._c.plans is None else grown(self._c.plans, grade)
+
+    def _instead(self, rule_id: str, criterion: str) -> int | None:
+        """The plan that is first where the rule's verdicts by the criterion do not count; None where that is the same
+        choice.
+        """
+        key = (rule_id, criterion)
+        if key not in self._without:
+            self._without[key] = self._first_without(rule_id, criterion)
+        return self._without[key]
+
+    def _first_without(self, rule_id: str, criterion: str) -> int | None:
+        ranking = self._c.ranking
+        if ranking is None or self._c.plans is None:
+            return None
+        plans = self._c.plans
+        verdicts = [
+            (effect, mask)
+            for other, mask in self._c.fired_plans.items()
+            if other != rule_id
+            for effect in self._c.knowledge.rule_by_id[other].effects
+            if isinstance(effect, Verdict) and effect.criterion == criterion
+        ]
+        counted = ranking.counted
+        left = tally(verdicts, plans.size, self._preferences.worth, lambda grade: grown(plans, grade))
+        factor = left.factor(criterion) ** self._exponent(criterion) if verdicts else np.ones(plans.size)
+        values = counted.values / counted.factors[criterion] * factor
+        rows = np.array(ranking.order, dtype=np.int64)
+        keys = (np.where(np.isfinite(values[rows]), values[rows], math.inf), self._c.unverified[rows])
+        first = int(rows[np.lexsort(keys)[0]])
+        return None if self._conclusion.alike(first, self._best) else first
+
+
+def _answered(consultation: Consultation, key: str) -> object:
+    value = consultation.answers.values.get(key)
+    if value is None:
+        value = next((item.value for item in consultation.assumed if item.question.id == key), None)
+    return value

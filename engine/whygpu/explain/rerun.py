@@ -1,0 +1,49 @@
+"""The same consultation with other answers: what what-if, flips and repairs rest on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from whygpu.answers import check, node_of
+from whygpu.chain.engines import EvaluatorChain
+from whygpu.consult import consult
+from whygpu.errors import AnswerError
+from whygpu.explain.conclude import Conclusion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whygpu.consult import Consultation
+
+ENGINE = "evaluator"
+"""What runs again: both engines agree, and it is the faster one for a single consultation."""
+Identity = tuple[str, int, str, str | None]
+
+
+def rerun(consultation: Consultation, changes: Mapping[str, Any]) -> Consultation:
+    """The consultation with these answers laid over the given ones (None takes one away), on the same day.
+
+    Raises AnswerError where an answer cannot be used.
+    """
+    given = {**consultation.answers.given, **changes}
+    kept = {key: value for key, value in given.items() if value is not None}
+    answers = check(node_of(kept, "what-if"), consultation.knowledge)
+    answers = replace(answers, life=consultation.answers.life)
+    return consult(consultation.knowledge, answers, EvaluatorChain(), ENGINE, consultation.today)
+
+
+def choice(consultation: Consultation) -> Identity | None:
+    """What is recommended, without its figures; None where nothing is."""
+    conclusion = Conclusion(consultation)
+    heads = conclusion.heads
+    return conclusion.identity(heads[0]) if heads else None
+
+
+def changed(consultation: Consultation, changes: Mapping[str, Any], before: Identity | None) -> Consultation | None:
+    """The changed consultation, where it can be held and recommends something else than ``before``."""
+    try:
+        after = rerun(consultation, changes)
+    except AnswerError:
+        return None
+    return after if choice(after) != before else None

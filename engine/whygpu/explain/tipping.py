@@ -1,0 +1,204 @@
+"""Tipping points: the nearest change of a price or an answer that changes the recommendation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whygpu.explain.conclude import Conclusion
+from whygpu.explain.meters import needs
+from whygpu.explain.rerun import ENGINE, changed, choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.advice import Plan
+    from whygpu.consult import Consultation
+    from whygpu.explain.meters import Need
+    from whygpu.explain.rerun import Identity
+    from whygpu.knowledge import NameSpec
+
+LADDER = (2.0, 8.0, 64.0)
+"""Numbers are tried this many times more and less; between the last that changes nothing and the first that does the
+search goes on by halving.
+"""
+_HALVINGS = 6
+_MOST_CHOICES = 12
+_HAIR = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A single answer that changes the recommendation: for a number, the nearest that was found to."""
+
+    answer: str
+    before: float | bool | str
+    after: float | bool | str
+    plan: Plan | None
+    unchanged: float | None = None
+    """Of a number: the value nearest to it, on the side of ``before``, that changes nothing."""
+    engine: str = ENGINE
+
+    @property
+    def near(self) -> float:
+        """How many times more or less the number is, at least 1; a choice is as far as a number four times as large."""
+        if isinstance(self.before, bool) or not isinstance(self.before, float) or not isinstance(self.after, float):
+            return 4.0
+        return max(self.after / self.before, self.before / self.after) if self.before > 0 < self.after else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class PriceFlip:
+    """The hourly price of one plan, all others' as they are, from which another is recommended."""
+
+    plan: Plan
+    """Whose price changes."""
+    before: float
+    after: float
+    """USD an hour: below it (or above, where it is more than before) ``winner`` comes first."""
+    winner: Plan
+    engine: str
+
+    @property
+    def near(self) -> float:
+        """How many times more or less the price is, at least 1."""
+        return max(self.after / self.before, self.before / self.after) if self.before > 0 < self.after else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """Every tipping point that was found, the nearest first, and the answers that change nothing as far as tried."""
+
+    found: tuple[Flip, ...]
+    idle: tuple[str, ...]
+
+
+def price_flips(consultation: Consultation, most: int = 8) -> tuple[PriceFlip, ...]:
+    """By division: the price above which the next plan wins, and those below which others do; the nearest first.
+
+    Empty where plans compare by something else than money.
+    """
+    conclusion, ranking = Conclusion(consultation), consultation.ranking
+    heads = conclusion.heads
+    if ranking is None or len(heads) < 2 or not math.isfinite(ranking.counted.values[heads[0]]):
+        return ()
+    counted, best = ranking.counted, heads[0]
+    verified = [
+        row
+        for row in heads[1 : most + 1]
+        if bool(consultation.unverified[row]) == bool(consultation.unverified[best])
+        and math.isfinite(counted.values[row])
+    ]
+    found: list[PriceFlip] = []
+    for number, row in enumerate(verified):
+        pairs = [(row, float(counted.values[best]), row)]
+        if number == 0:
+            pairs.append((best, float(counted.values[row]), row))
+        for whose, value, winner in pairs:
+            price = counted.hourly_to_count(whose, value)
+            plan = conclusion.at(whose)
+            before = plan.cost.compared.usd_per_hour if plan.cost is not None else math.nan
+            if math.isfinite(price) and price > 0 and before > 0:
+                found.append(PriceFlip(plan, before, price, conclusion.at(winner), consultation.engine))
+    return tuple(sorted(found, key=lambda item: item.near))
+
+
+def limit_flips(consultation: Consultation) -> tuple[Flip, ...]:
+    """For each limit that was answered: the recommendation just misses it where it is as tight as this."""
+    conclusion = Conclusion(consultation)
+    if not conclusion.heads:
+        return ()
+    before = choice(consultation)
+    found = (
+        _limit_flip(consultation, need, before) for need in needs(consultation, conclusion.at(conclusion.heads[0]))
+    )
+    return tuple(sorted((item for item in found if item is not None), key=lambda item: item.near))
+
+
+def _limit_flip(consultation: Consultation, need: Need, before: Identity | None) -> Flip | None:
+    spec = consultation.knowledge.vocabulary[need.limit_name]
+    key = spec.answer
+    value = consultation.answers.values.get(key or "")
+    if key is None or not isinstance(value, float) or spec.unit == "pixels":
+        return None
+    tighter = need.got.likely * (1 - _HAIR if need.at_most else 1 + _HAIR)
+    other = _bounded(float(f"{tighter:.4g}"), spec)
+    after = changed(consultation, {key: other}, before)
+    if after is None:
+        return None
+    return Flip(
+        key,
+        value,
+        other,
+        _recommended(after),
+        float(f"{need.got.likely * (1 + _HAIR if need.at_most else 1 - _HAIR):.4g}"),
+    )
+
+
+def search(consultation: Consultation) -> Flips:
+    """For each answer, given or assumed, the nearest value that changes the recommendation, where one was found."""
+    knowledge = consultation.knowledge
+    assumed = {item.question.id: item.value for item in consultation.assumed}
+    before = choice(consultation)
+    found: list[Flip] = []
+    idle: list[str] = []
+    for key, value in {**assumed, **consultation.answers.values}.items():
+        spec = knowledge.name_by_answer[key]
+        known = len(found)
+        if spec.kind in ("choice", "flag"):
+            found += _choice_flips(consultation, key, value, spec, before)
+        elif isinstance(value, float) and value > 0 and spec.unit != "pixels":  # an area is no answer: its sides are
+            found += _number_flips(consultation, key, value, spec, before)
+        else:
+            continue
+        if len(found) == known:
+            idle.append(key)
+    return Flips(tuple(sorted(found, key=lambda item: item.near)), tuple(idle))
+
+
+def _choice_flips(
+    consultation: Consultation, key: str, value: float | bool | str, spec: NameSpec, before: Identity | None
+) -> Iterator[Flip]:
+    others: tuple[bool | str, ...] = (not value,) if isinstance(value, bool) else tuple(spec.values)
+    if len(others) > _MOST_CHOICES and consultation.options is not None:  # of all formats, those that are considered
+        others = tuple(other for other in others if other in consultation.options.formats)
+    for other in others:
+        after = changed(consultation, {key: other}, before) if other != value else None
+        if after is not None:
+            yield Flip(key, value, other, _recommended(after))
+
+
+def _number_flips(
+    consultation: Consultation, key: str, value: float, spec: NameSpec, before: Identity | None
+) -> Iterator[Flip]:
+    for up in (True, False):
+        same, other = value, value
+        found: Consultation | None = None
+        for factor in LADDER:
+            other = _bounded(value * factor if up else value / factor, spec)
+            if other == same:
+                continue
+            found = changed(consultation, {key: other}, before)
+            if found is not None:
+                break
+            same = other
+        if found is None:
+            continue
+        for _ in range(_HALVINGS):  # towards the nearest value that still changes it
+            middle = _bounded(float(f"{math.sqrt(same * other):.3g}"), spec)
+            if middle in (same, other) or not min(same, other) < middle < max(same, other):
+                break
+            nearer = changed(consultation, {key: middle}, before)
+            same, other, found = (middle, other, found) if nearer is None else (same, middle, nearer)
+        yield Flip(key, value, other, _recommended(found), same)
+
+
+def _bounded(value: float, spec: NameSpec) -> float:
+    value = min(max(value, spec.minimum or 0.0), spec.maximum or math.inf)
+    return float(round(value)) if spec.integer else value
+
+
+def _recommended(consultation: Consultation) -> Plan | None:
+    conclusion = Conclusion(consultation)
+    return conclusion.best()

@@ -1,0 +1,259 @@
+"""A view on one screen: at most 40 lines at 100 columns, nothing wider than the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whygpu.render.style import Style, plain_markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from whygpu.render.view.model import Evidence, MeterRow, ReasonRow, Sentence, ShortRow, View
+
+LINES = 40
+NARROWEST, WIDEST = 60, 120
+_GAP = "  "
+_LABEL = 10
+_TITLE = 28
+"""Columns that the title of a rule has at least."""
+"""Columns of the words in front: BECAUSE, FLIPS IF."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many rows of each list are told."""
+
+    but: int
+    meters: int
+    shortlist: int
+    reasons: int
+    flips: int
+    assumed: int
+    clauses: bool
+
+
+_ROOMS = (
+    Room(3, 6, 6, 10, 4, 6, clauses=True),
+    Room(2, 5, 6, 8, 3, 4, clauses=True),
+    Room(2, 4, 5, 7, 3, 4, clauses=True),
+    Room(2, 4, 4, 6, 2, 3, clauses=False),
+    Room(1, 3, 4, 6, 1, 3, clauses=False),
+    Room(1, 2, 3, 6, 1, 2, clauses=False),
+)
+"""From the most that is told to the least: the first that fits is taken."""
+
+
+def terminal_width() -> int:
+    """Columns of the terminal, within what can be read."""
+    return min(max(shutil.get_terminal_size((100, 24)).columns, NARROWEST), WIDEST)
+
+
+class Screen:
+    """Draws a view as text."""
+
+    def __init__(self, style: Style | None = None, width: int | None = None, lines: int = LINES) -> None:
+        """``width`` in characters, the terminal's by default; ``lines``: the most there may be at 100 columns."""
+        self._style, self._width = style or Style(False), width or terminal_width()
+        self._most = lines
+
+    def render(self, view: View) -> str:
+        """The one screen."""
+        return self._style.safe("\n".join(self.lines(view)) + "\n")
+
+    def lines(self, view: View, *, footer: bool = True) -> list[str]:
+        """As many rows as fit; of a narrow terminal the last room, however long."""
+        lines: list[str] = []
+        for room in _ROOMS:
+            lines = list(self._draw(view, room, footer=footer))
+            if len(lines) <= self._most:
+                break
+        return lines
+
+    def _draw(self, view: View, room: Room, *, footer: bool) -> Iterator[str]:
+        yield from self.wrap(view.request.text, "")
+        yield ""
+        yield from self._headline(view)
+        for sentence in view.because[:1]:
+            yield from self._sentence("BECAUSE", sentence)
+        for number, sentence in enumerate(view.but[: room.but]):
+            yield from self._sentence("BUT" if not number else "", sentence)
+        for item in view.items:
+            if item.kind == "warning" and item.evidence.rule is None and room.but > 1:
+                yield from self._labelled("NOTE", item.text)
+        if view.trouble is not None:
+            yield from self._trouble(view, room)
+        yield from self._meters(view.meters[: room.meters])
+        yield from self._shortlist(view.shortlist[: room.shortlist], room)
+        yield from self._reasons(view, room)
+        yield from self._rest(view, room)
+        if footer:
+            yield ""
+            yield from (self._style.faint(line) for line in self.wrap(view.footer, ""))
+
+    # the verdict
+
+    def _headline(self, view: View) -> Iterator[str]:
+        head = view.headline
+        sure = {"sure": self._style.good, None: self._style.bad}.get(head.confidence, self._style.doubtful)
+        first = self.wrap(head.text, "")
+        if head.confidence is None:
+            yield from (self._style.bad(line) for line in first)
+            if head.why:
+                yield from self.wrap(head.why, "")
+            return
+        price = f"{head.price}   "
+        if len(first) == 1 and len(first[0]) + len(_GAP) + len(price) + len(head.confidence) <= self._width:
+            yield f"{self._style.strong(first[0])}{_GAP}{price}{sure(head.confidence.upper())}"
+        else:
+            yield from (self._style.strong(line) for line in first)
+            yield f"     {price}{sure(head.confidence.upper())}"
+        if head.why:
+            yield from (sure(line) for line in self.wrap(head.why[:1].upper() + head.why[1:] + ".", "     "))
+
+    def _sentence(self, label: str, sentence: Sentence) -> Iterator[str]:
+        yield from self._labelled(label, sentence.text + cited(sentence.evidence))
+
+    def _labelled(self, label: str, text: str) -> Iterator[str]:
+        lines = self.wrap(text, " " * _LABEL)
+        if lines:
+            yield self._style.strong(label.ljust(_LABEL)) + lines[0][_LABEL:]
+            yield from lines[1:]
+
+    def _trouble(self, view: View, room: Room) -> Iterator[str]:
+        if view.trouble is None:
+            return
+        for number, sentence in enumerate(view.trouble.conflict[: 2 * room.but]):
+            yield from self._sentence("BECAUSE" if not number else "", sentence)
+        if view.trouble.repairs:
+            yield ""
+            yield self._style.strong("ANY OF THESE BRINGS A PLAN BACK")
+        for repair in view.trouble.repairs:
+            yield from self.wrap(f"{repair.change}: {repair.plan}, {repair.price}", "    ", "  - ")
+        if not view.trouble.repairs:
+            yield from self.wrap(
+                "No single change of the answers brings a plan back: the work itself is too large.", "  "
+            )
+        for item in view.ruled_out[: room.shortlist]:
+            yield from self.wrap(f"{item.count} out: {item.text}{cited(item.evidence)}", "    ", "  ")
+
+    # the tables
+
+    def _meters(self, rows: Sequence[MeterRow]) -> Iterator[str]:
+        if not rows:
+            return
+        cells = [
+            (row.label, row.needs, f"{row.gets} ({row.range})" if row.range else row.gets, row.margin, "")
+            for row in rows
+        ]
+        marks = {"met": "", "at risk": "AT RISK", "missed": "MISSED", "no limit": ""}
+        cells = [(*cell[:4], marks[row.status]) for cell, row in zip(cells, rows, strict=True)]
+        yield ""
+        yield from self._table(("", "needs", "gets", "margin", ""), cells)
+
+    def _shortlist(self, rows: Sequence[ShortRow], room: Room) -> Iterator[str]:
+        if len(rows) < 2:
+            return
+        cells = [(">" if row.recommended else " ", row.role, row.plan, row.price, row.speed, row.fit) for row in rows]
+        clauses = [row.clause if room.clauses else "" for row in rows]
+        yield ""
+        yield from self._table(("", "shortlist", "", "price", "speed", "fit"), cells, clauses)
+
+    def _table(
+        self, headings: Sequence[str], cells: Sequence[Sequence[str]], last: Sequence[str] | None = None
+    ) -> Iterator[str]:
+        """Columns as wide as what is in them; ``last`` is cut to the room that is left."""
+        widths = [max(len(row[column]) for row in (headings, *cells)) for column in range(len(headings))]
+        while sum(widths) + len(_GAP) * (len(widths) - 1) > self._width:
+            widths[widths.index(max(widths))] -= 1
+        for number, row in enumerate((headings, *cells)):
+            line = _GAP.join(cut(text, width).ljust(width) for text, width in zip(row, widths, strict=True))
+            if last is not None and number:
+                room = self._width - len(line) - len(_GAP)
+                line += _GAP + cut(last[number - 1], room) if room > 12 else ""
+            line = line.rstrip()
+            yield self._style.faint(line) if not number else self._style.strong(line) if line.startswith(">") else line
+
+    # why
+
+    def _reasons(self, view: View, room: Room) -> Iterator[str]:
+        if not view.reasons:
+            return
+        yield ""
+        yield self._style.strong("WHY") + self._style.faint("  what each rule is worth, times the money (* decides)")
+        for row in view.reasons[: room.reasons]:
+            yield self._reason(row)
+        left = len(view.reasons) - room.reasons
+        if left > 0:
+            yield self._style.faint(f"  and {left} more: --why")
+
+    def _reason(self, row: ReasonRow) -> str:
+        mark = "+" if row.favourable else "-"
+        start = f"{mark} {row.worth.rjust(5)} {'*' if row.decides else ' '} "
+        about = f"against {row.about}: " if row.about else ""
+        claims = row.evidence.claims
+        more = f" +{len(claims) - 1}" if len(claims) > 1 else ""
+        place = (row.evidence.place or "").rpartition("/")[2]
+        room = self._width - len(start)
+        who = " ".join(filter(None, (row.evidence.rule, place, *claims[:1]))) + more
+        for shorter in (
+            " ".join(filter(None, (row.evidence.rule, place, *claims[:1]))),
+            f"{row.evidence.rule} {place}",
+        ):
+            if len(who) > room - _TITLE:
+                who = shorter
+        who = cut(who, room - _TITLE)
+        title = cut(plain_markdown(about + row.title), room - len(who) - len(_GAP))
+        paint = self._style.good if row.favourable else self._style.doubtful
+        return f"{paint(start)}{title.ljust(room - len(who) - len(_GAP))}{_GAP}{self._style.faint(who)}"
+
+    def _rest(self, view: View, room: Room) -> Iterator[str]:
+        if view.flips:
+            yield ""
+        for number, row in enumerate(view.flips[: room.flips]):
+            yield from self._labelled("FLIPS IF" if not number else "", f"{row.change}: {row.then}")
+        for item in view.disagreements[:1] if room.but > 1 else ():
+            yield from self._labelled("DISPUTED", item.text + cited(item.favour) + cited(item.against))
+        if view.assumed:
+            shown = view.assumed[: room.assumed]
+            left = len(view.assumed) - len(shown)
+            text = "; ".join(f"{row.answer} = {row.value}" for row in shown)
+            yield from self._labelled("ASSUMED", text + (f" (+{left} more: --assumed)" if left else " (--assumed)"))
+        if view.ruled_out and view.trouble is None:
+            parts = [f"{item.count} by {item.evidence.rule}" for item in view.ruled_out[:3]]
+            total = sum(item.count for item in view.ruled_out)
+            yield from self._labelled("OUT", f"{total} accelerators: {', '.join(parts)} (--why-not CARD)")
+
+    def wrap(self, text: str, indent: str, first: str | None = None) -> list[str]:
+        """A text in lines no wider than the terminal."""
+        flat = plain_markdown(" ".join(text.split()))
+        return textwrap.wrap(
+            flat,
+            self._width,
+            initial_indent=indent if first is None else first,
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
+
+
+def cited(evidence: Evidence) -> str:
+    """Who says it, in brackets; nothing where nobody is named."""
+    parts = [*([evidence.rule] if evidence.rule else []), *evidence.claims[:2]]
+    more = f" +{len(evidence.claims) - 2}" if len(evidence.claims) > 2 else ""
+    return f" [{', '.join(parts)}{more}]" if parts else ""
+
+
+def cut(text: str, width: int) -> str:
+    """A text of at most so many characters, with an ellipsis where it was longer."""
+    return text if len(text) <= width else text[: max(width - 1, 0)].rstrip() + "…"
+
+
+def as_lines(blocks: Iterable[Iterable[str]]) -> Iterator[str]:
+    """The lines of several blocks, an empty line between them."""
+    for number, block in enumerate(blocks):
+        if number:
+            yield ""
+        yield from block

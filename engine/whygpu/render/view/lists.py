@@ -1,0 +1,190 @@
+"""The lists of a view: shortlist, reasons, tipping points, assumptions, what is ruled out, advice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.chain.strata import used_names
+from whygpu.quantity import show
+from whygpu.render.figures import show_plain
+from whygpu.render.view.model import (
+    AssumedRow,
+    Disagreement,
+    Evidence,
+    FlipRow,
+    ItemRow,
+    ReasonRow,
+    RuledOut,
+    ShortRow,
+)
+from whygpu.render.words import price_text, short_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from whygpu.advice import Advice, Item, Plan, Rejection
+    from whygpu.consult import Consultation
+    from whygpu.explain.conclude import Conclusion
+    from whygpu.explain.deciding import Weight
+    from whygpu.explain.tipping import Flip, PriceFlip
+    from whygpu.knowledge import Rule
+    from whygpu.render.view.words import Words
+
+_SPEEDS = (
+    ("token_ms", "{} a token", "ms"),
+    ("train_hours", "{}", "hours"),
+    ("frames_per_s", "{}", "frames/s"),
+    ("ttft_ms", "{}", "ms"),
+    ("samples_per_s", "{}", "samples/s"),
+)
+_GENERAL = ("workload.phase", "workload.criticality", "workload.task", "workload.trains", "workload.deployment")
+"""Names that are read by what is said of nearly every work of a kind."""
+
+
+def shortlist(advice: Advice) -> tuple[ShortRow, ...]:
+    """The best plan for each role."""
+    return tuple(
+        ShortRow(
+            number == 0,
+            pick.role.replace("-", " "),
+            short_text(pick.plan),
+            price_text(pick.plan).replace(" an hour", "/h"),
+            speed_text(pick.plan),
+            pick.plan.memory.verdict,
+            _clause(pick.gains, pick.gives_up),
+            pick.plan.id,
+        )
+        for number, pick in enumerate(advice.shortlist)
+    )
+
+
+def speed_text(plan: Plan) -> str:
+    """The one figure of speed that tells plans of this work apart."""
+    for name, phrase, unit in _SPEEDS:
+        band = plan.speed.get(name)
+        if band is not None:
+            return phrase.format(show(band.likely, unit))
+    return ""
+
+
+def _clause(gains: str, gives_up: str) -> str:
+    """What the rules say of it against the recommendation; price, speed and fit have columns."""
+    parts = (part.strip() for text in (gains, gives_up) for part in text.split(";"))
+    return "; ".join(part for part in parts if " by " in part)
+
+
+def reasons(conclusion: Conclusion, weights: Sequence[Weight], words: Words) -> tuple[ReasonRow, ...]:
+    """The rules behind the order, what decides first."""
+    best = conclusion.heads[0]
+    return tuple(
+        ReasonRow(
+            item.favourable,
+            item.rule.title,
+            words.text(item),
+            item.criterion,
+            f"{item.worth:.2f}".rstrip("0").rstrip(".") + "x",
+            item.decides,
+            None if item.instead is None else short_text(conclusion.at(item.instead)),
+            None if item.row == best else short_text(conclusion.at(item.row)),
+            words.evidence(item),
+        )
+        for item in weights
+    )
+
+
+def flips(prices: Iterable[PriceFlip], answers: Iterable[Flip], words: Words) -> tuple[FlipRow, ...]:
+    """Tipping points in words, the nearest first."""
+    rows = [*map(_price_row, prices), *(_answer_row(item, words) for item in answers)]
+    return tuple(sorted(rows, key=lambda row: row.near))
+
+
+def _price_row(item: PriceFlip) -> FlipRow:
+    word = "above" if item.after > item.before else "below"
+    change = f"{item.plan.label} {word} {show(item.after, 'USD')} an hour (now {show(item.before, 'USD')})"
+    return FlipRow(change, "it wins" if item.winner.id == item.plan.id else short_text(item.winner), item.near)
+
+
+def _answer_row(item: Flip, words: Words) -> FlipRow:
+    after, before = words.value(item.answer, item.after), words.value(item.answer, item.before)
+    then = "nothing is left" if item.plan is None else f"{short_text(item.plan)}, {price_text(item.plan)}"
+    return FlipRow(f"{item.answer} {after} (now {before})", then, item.near)
+
+
+def assumed(advice: Advice, decisive: Iterable[Rule]) -> tuple[AssumedRow, ...]:
+    """What was assumed; first what rules that decide read, then what other rules that fired do."""
+    consultation = advice.sections.consultation
+    knowledge = consultation.knowledge
+    first = used_names((rule.condition for rule in decisive), knowledge.values)
+    fired = [*consultation.fired, *(knowledge.rule_by_id[name] for name in consultation.fired_plans)]
+    second = used_names((rule.condition for rule in fired), knowledge.values)
+    rows = []
+    for item in advice.assumed:
+        spec = knowledge.vocabulary.get(item.name)
+        value = show_plain(item.value, spec.unit if spec else None, item.name)
+        order = 0 if item.name in first else 1 if item.name in second else 2
+        rows.append((order, AssumedRow(item.answer, value, item.because, order < 2)))
+    return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0]))
+
+
+def ruled_out(advice: Advice, words: Words) -> tuple[RuledOut, ...]:
+    """What is out, by the rule that says so, the one that rejects most first."""
+    groups: dict[str, list[Rejection]] = {}
+    for item in advice.rejected:
+        if item.because:
+            groups.setdefault(item.because[0].rule, []).append(item)
+    rules = advice.sections.consultation.knowledge.rule_by_id
+    found = [
+        RuledOut(
+            len(items),
+            items[0].because[0].text,
+            tuple(item.plan.accelerator.name for item in items),
+            words.of_rule(rules[rule]),
+        )
+        for rule, items in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda item: -item.count))
+
+
+def disagreements(advice: Advice, words: Words, plans: Iterable[Plan]) -> tuple[Disagreement, ...]:
+    """Where rules cancel each other on a plan that is shown."""
+    rules = advice.sections.consultation.knowledge.rule_by_id
+    shown = {plan.id: plan for plan in plans}
+    found = []
+    for item in advice.conflicts:
+        plan = shown.get(item.plan)
+        if plan is None or not item.favour or not item.against:
+            continue
+        one, other = rules[item.favour[0]], rules[item.against[0]]
+        text = (
+            f"On {item.criterion} of {short_text(plan)} the sources disagree. For: {words.because(one, plan.index)} "
+            f"Against: {words.because(other, plan.index)} Both weigh the same, so neither counts."
+        )
+        found.append(Disagreement(text, words.of_rule(one), words.of_rule(other)))
+    return tuple(found)
+
+
+def items(advice: Advice, words: Words) -> tuple[ItemRow, ...]:
+    """Warnings, techniques and advice; what nearly every such work is told comes last."""
+    consultation = advice.sections.consultation
+    rows = [_item(consultation, item, "warning", words) for item in advice.warnings]
+    rows += [_item(consultation, item, "technique", words) for item in advice.techniques]
+    rows += [_item(consultation, item, "advice", words) for item in advice.advice]
+    return tuple(sorted(rows, key=lambda row: row.general))
+
+
+def _item(consultation: Consultation, item: Item, kind: str, words: Words) -> ItemRow:
+    known = [consultation.knowledge.rule_by_id[name] for name in item.rules]
+    evidence = Evidence(known[0].id, words.place(known[0]), item.claims) if known else Evidence()
+    names = {name for rule in known for name in used_names([rule.condition], {})}
+    general = kind == "advice" and bool(known) and names <= set(_GENERAL)
+    return ItemRow(item.text, kind, general, evidence)  # type: ignore[arg-type]  # one of the three kinds above
+
+
+def named_claims(view_parts: Iterable[Evidence]) -> Iterator[str]:
+    """Every claim that is named, each once."""
+    seen: set[str] = set()
+    for evidence in view_parts:
+        for claim in evidence.claims:
+            if claim not in seen:
+                seen.add(claim)
+                yield claim

@@ -1,0 +1,73 @@
+"""The meters: what is needed against what the recommendation gives, and figures that nobody set a limit on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.explain.meters import Need, needs
+from whygpu.quantity import show
+from whygpu.render.view.model import MeterRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.advice import Plan
+    from whygpu.checks.reckoning import Range
+    from whygpu.consult import Consultation
+
+_LABELS = {
+    "plan.total_gib": "memory",
+    "plan.ttft_ms": "first answer",
+    "plan.token_ms": "each token",
+    "plan.requests_per_s": "requests",
+    "plan.frames_per_s": "frames",
+    "plan.train_hours": "time to finish",
+    "plan.usd_compared_per_hour": "hourly budget",
+    "plan.usd_total": "budget",
+    "plan.usd_purchase": "purchase",
+    "plan.watts": "power",
+}
+_FREE = (
+    ("ttft_ms", "first answer", "ms"),
+    ("token_ms", "each token", "ms"),
+    ("tokens_per_s", "output", "tokens/s"),
+    ("frames_per_s", "frames", "frames/s"),
+    ("train_hours", "time to finish", "hours"),
+)
+_MOST = 6
+
+
+def meter_rows(consultation: Consultation, plan: Plan) -> tuple[MeterRow, ...]:
+    """The limits, the one nearest to being missed first, then what has none."""
+    found = needs(consultation, plan)
+    limited = {item.name for item in found}
+    rows = [_limited(item, plan) for item in found]
+    return tuple([*rows, *_free(plan, limited)][:_MOST])
+
+
+def label_of(need: Need) -> str:
+    """What a limit is on."""
+    return _LABELS.get(need.name, need.name.partition(".")[2].replace("_", " "))
+
+
+def span(band: Range) -> str:
+    """Both ends of a figure; nothing where they are the same."""
+    return "" if band.low == band.high else f"{show(band.low)} to {show(band.high)}"
+
+
+def _limited(need: Need, plan: Plan) -> MeterRow:
+    share = need.margin
+    margin = f"{abs(share):.0%} {'over' if share < 0 else 'to spare'}"
+    limit, got = show(need.limit, need.unit), show(need.got.likely, need.unit)
+    if need.of_hardware:  # what is needed is the plan's figure, and the accelerator has the limit
+        each = " each" if plan.count > 1 else ""
+        return MeterRow(label_of(need) + each, got, f"{limit} usable", span(need.got), margin, share, need.status)
+    word = "at most" if need.at_most else "at least"
+    return MeterRow(label_of(need), f"{word} {limit}", got, span(need.got), margin, share, need.status)
+
+
+def _free(plan: Plan, limited: set[str]) -> Iterator[MeterRow]:
+    for name, label, unit in _FREE:
+        band = plan.speed.get(name)
+        if band is not None and f"plan.{name}" not in limited:
+            yield MeterRow(label, "no limit", show(band.likely, unit), span(band), "", None, "no limit")

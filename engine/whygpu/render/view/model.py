@@ -1,0 +1,179 @@
+"""What a reader is told of an advice, as typed rows: every renderer draws these, and none writes a sentence of its own.
+
+Texts are plain Markdown as rules write them; a renderer takes the marks away or draws them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Confidence = Literal["sure", "close call", "rough estimate"]
+Status = Literal["met", "at risk", "missed", "no limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Who says something: the rule, where it stands, and the claims it cites."""
+
+    rule: str | None = None
+    place: str | None = None
+    claims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence and who says it."""
+
+    text: str
+    evidence: Evidence = Evidence()
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The verdict: what to take, its price, and how sure that is."""
+
+    text: str
+    """ "TAKE 1x L4 in INT8", or that nothing satisfies the constraints."""
+    price: str
+    confidence: Confidence | None
+    """None where there is no recommendation."""
+    why: str
+    """What makes it a close call or a rough estimate; empty where it is sure."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeterRow:
+    """What is needed against what the plan gives."""
+
+    label: str
+    needs: str
+    gets: str
+    range: str
+    margin: str
+    share: float | None
+    """How far from the limit, as a share of it; None where there is no limit."""
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class ShortRow:
+    """A plan of the shortlist."""
+
+    recommended: bool
+    role: str
+    plan: str
+    price: str
+    speed: str
+    fit: str
+    clause: str
+    """What one gains and gives up by it, in a clause."""
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonRow:
+    """A rule that speaks for the recommendation or against it (or, ``about`` another plan, against that one)."""
+
+    favourable: bool
+    title: str
+    text: str
+    criterion: str
+    worth: str
+    """Times the money, for example "1.75x"."""
+    decides: bool
+    """Whether another plan would come first without it."""
+    instead: str | None
+    """That plan."""
+    about: str | None
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class FlipRow:
+    """A change, and what is recommended then."""
+
+    change: str
+    then: str
+    near: float
+    """How many times more or less the number is; what changes nothing is not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedRow:
+    """An answer that was assumed."""
+
+    answer: str
+    value: str
+    because: str
+    weighs: bool
+    """Whether rules that fired, or the sizing, rest on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuledOut:
+    """Accelerators that one rule keeps out: how many, the nearest one's reason, and some names."""
+
+    count: int
+    text: str
+    names: tuple[str, ...]
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A complete change of the answers that brings a plan back, and what that plan costs."""
+
+    change: str
+    plan: str
+    price: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why nothing is recommended, and what would help."""
+
+    conflict: tuple[Sentence, ...]
+    """The rules in conflict, each with what the nearest plan needs against what is allowed."""
+    repairs: tuple[Repair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Sources that say opposite things of a plan shown, and what was made of it."""
+
+    text: str
+    favour: Evidence
+    against: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """A piece of advice, a technique or a warning; ``general`` where nearly every such work gets it."""
+
+    text: str
+    kind: Literal["warning", "technique", "advice"]
+    general: bool
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An advice, ready to be drawn."""
+
+    request: Sentence
+    headline: Headline
+    because: tuple[Sentence, ...]
+    but: tuple[Sentence, ...]
+    meters: tuple[MeterRow, ...]
+    shortlist: tuple[ShortRow, ...]
+    reasons: tuple[ReasonRow, ...]
+    flips: tuple[FlipRow, ...]
+    assumed: tuple[AssumedRow, ...]
+    ruled_out: tuple[RuledOut, ...]
+    trouble: Trouble | None
+    disagreements: tuple[Disagreement, ...]
+    items: tuple[ItemRow, ...]
+    footer: str
+    claims: dict[str, str]
+    """What every claim named above says, and in which document, by its id."""

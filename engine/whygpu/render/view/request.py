@@ -1,0 +1,102 @@
+"""What was asked, in one sentence: the answers in the words of the vocabulary, what was assumed marked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whygpu.render.figures import show_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from whygpu.consult import Consultation
+
+_VERBS = {
+    "inference": "Serve",
+    "batch-inference": "Work through a data set with",
+    "training": "Train",
+    "fine-tuning": "Fine-tune",
+}
+_PHRASES = {
+    "concurrency": "{} at once",
+    "context_tokens": "{} tokens of context",
+    "output_tokens": "{} of them output",
+    "requests_per_second": "{}",
+    "streams": "{}",
+    "frames_per_second": "{} each",
+    "resolution": "{}",
+    "latency_ms": "first answer within {}",
+    "token_latency_ms": "a token every {}",
+    "method": "{}",
+    "sequence_tokens": "{}-token samples",
+    "batch_size": "batches of {}",
+    "dataset_tokens": "{} tokens",
+    "dataset_samples": "{}",
+    "deadline_hours": "within {}",
+    "budget_per_hour": "at most {}",
+    "budget_total": "at most {} in all",
+    "power_watts": "at most {}",
+    "criticality": "{}",
+    "deployment": "{}",
+    "priority": "{} first",
+    "quantization": "quantization {}",
+    "format": "in {}",
+    "service_months": "for {}",
+    "count": "on {}",
+    "providers": "from {}",
+    "provider_classes": "from {} providers",
+    "regions": "in {}",
+    "accelerators": "on {}",
+    "exclude_accelerators": "not on {}",
+    "runtime": "with {}",
+}
+"""How an answer is said; what has no phrase is said by its key. In this order."""
+_MATTER = ("concurrency", "context_tokens", "criticality", "deployment")
+"""What is said even where it was assumed."""
+_UNSAID = ("phase", "task", "model")
+
+
+def request(consultation: Consultation) -> str:
+    """The request in one sentence; what was assumed has a question mark."""
+    given: Mapping[str, Any] = consultation.answers.given
+    work = consultation.work
+    phase = consultation.answers.values.get("phase") or _assumed(consultation).get("phase", "inference")
+    name = "the model" if work is None else work.shape.name or work.shape.id or "the model"
+    parts = list(_parts(consultation, given))
+    marked = " (?: assumed)" if any(part.endswith("?") for part in parts) else ""
+    return f"{_VERBS.get(str(phase), 'Run')} {name}" + (f": {', '.join(parts)}" if parts else "") + f".{marked}"
+
+
+def _parts(consultation: Consultation, given: Mapping[str, Any]) -> Iterator[str]:
+    assumed = _assumed(consultation)
+    ignored = {item.id for item in consultation.irrelevant}
+    keys = dict.fromkeys((*_PHRASES, *given))
+    for key in keys:
+        if key in _UNSAID or key in ignored:
+            continue
+        if key in given:
+            yield _phrase(consultation, key, given[key])
+        elif key in assumed and key in _MATTER and not (key == "concurrency" and "streams" in given):
+            yield _phrase(consultation, key, assumed[key]) + "?"
+
+
+def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
+    spec = consultation.knowledge.name_by_answer.get(key)
+    value = consultation.answers.values.get(key, raw)
+    if isinstance(value, list | tuple):
+        text = " or ".join(str(item) for item in value)
+        if key == "owned":
+            text = ", ".join(f"{item.get('count', 1)}x {item.get('accelerator')}" for item in value)
+    elif spec is None or isinstance(value, dict):
+        text = str(value)
+    elif spec.unit == "pixels":
+        text = str(raw)
+    else:
+        text = show_plain(
+            float(value) if isinstance(value, int) and not isinstance(value, bool) else value, spec.unit, spec.name
+        )
+    return _PHRASES[key].format(text) if key in _PHRASES else f"{key.replace('_', ' ')} {text}"
+
+
+def _assumed(consultation: Consultation) -> Mapping[str, Any]:
+    return {item.question.id: item.value for item in consultation.assumed}

@@ -1,0 +1,187 @@
+"""The verdict: what to take, how sure that is, what decides it, and what speaks against it."""
+
+from __future__ import annotations
+
+import math
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from whygpu.explain.meters import Need, needs
+from whygpu.preferences import POWER, SPEED
+from whygpu.quantity import show
+from whygpu.render.view.meters import label_of
+from whygpu.render.view.model import Confidence, Headline, Sentence
+from whygpu.render.words import method_text, price_text, short_text, spread_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from whygpu.advice import Advice, Plan
+    from whygpu.explain.deciding import Weight
+    from whygpu.render.view.words import Words
+
+_SAME = 0.02
+"""Factors within this share of each other are alike."""
+
+
+def headline(advice: Advice) -> Headline:
+    """What to take, or that there is nothing to take."""
+    plan = advice.recommendation
+    if plan is None:
+        least_bad = None if advice.infeasible is None else advice.infeasible.least_bad
+        if least_bad is None:
+            return Headline("No plan satisfies every constraint.", "", None, "")
+        return Headline(
+            "Nothing sensible within these limits.",
+            "",
+            None,
+            f"The least bad: {short_text(least_bad)}, {price_text(least_bad)}.",
+        )
+    confidence, why = _confidence(advice, plan)
+    text = f"{plan.label}{spread_text(plan)} in {plan.format.upper()}{method_text(plan)}"
+    return Headline(f"TAKE {text}", price(plan), confidence, why)
+
+
+def price(plan: Plan) -> str:
+    """An hour, and the month or the job."""
+    cost = plan.cost
+    if cost is None:
+        return "no price known"
+    part = cost.compared
+    text = price_text(plan)
+    if part.usd_total is not None:
+        return f"{text}, {show(part.usd_total, 'USD')} for the job"
+    return f"{text}, {show(part.usd_per_month, 'USD')} a month"
+
+
+def _confidence(advice: Advice, plan: Plan) -> tuple[Confidence, str]:
+    consultation = advice.sections.consultation
+    rough = list(_rough(plan, needs(consultation, plan)))
+    close = list(_close(advice, plan))
+    if rough:
+        return "rough estimate", "; ".join([*rough, *close])
+    return ("close call", "; ".join(close)) if close else ("sure", "")
+
+
+def _rough(plan: Plan, found: Sequence[Need]) -> Iterator[str]:
+    if plan.unverified:
+        yield "a limit could not be checked, for want of a figure"
+    for need in found:
+        if need.status == "at risk":
+            ends = f"{show(need.got.low)} to {show(need.got.high, need.unit)}"
+            yield f"{label_of(need)} may be {ends}, and the limit is {show(need.limit, need.unit)}"
+    if plan.cost is None:
+        yield "no price is known"
+    elif plan.cost.estimated:
+        yield "its price is estimated"
+
+
+def _close(advice: Advice, plan: Plan) -> Iterator[str]:
+    within = advice.sections.consultation.knowledge.preferences.close_within
+    tied = [other.label for other in takewhile(lambda other: other.rank == 1, advice.alternatives)]
+    if tied:
+        yield f"as good: {', '.join(tied[:3])}"
+        return
+    if not advice.alternatives:
+        return
+    other = advice.alternatives[0]
+    if plan.counted is None or other.counted is None or other.unverified != plan.unverified:
+        return
+    share = other.counted.value / plan.counted.value - 1
+    if share <= within:
+        yield f"{short_text(other)} counts only {share:.0%} more"
+
+
+def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
+    """What decides it against the next plan, with both figures."""
+    plan = advice.recommendation
+    if plan is None:
+        return ()
+    if not advice.alternatives:
+        return (Sentence("No other accelerator is left: every other one is ruled out."),)
+    other = advice.alternatives[0]
+    if plan.counted is None or other.counted is None:
+        return (Sentence(f"No price is known of {short_text(other)}, the next best."),)
+    found = sorted(_contributions(plan, other), key=lambda item: -item[1])
+    criterion, share = found[0] if found else ("money", 0.0)
+    mine, theirs = (show(one.value, one.unit) for one in (plan.counted, other.counted))
+    counts = f"all reasons together it counts as {mine}, the next best as {theirs}"
+    if criterion == "money" or share <= 0:
+        one, two = _money(plan), _money(other)
+        return (Sentence(f"It costs {one} against {two} for {short_text(other)}, the next best{_alike(found)}."),)
+    if criterion == SPEED:
+        return (Sentence(f"It is faster than {short_text(other)}, the next best: {_speed(plan, other)}; {counts}."),)
+    if criterion == POWER:
+        return (Sentence(f"It draws less power than {short_text(other)}, the next best; {counts}."),)
+    weight = words.strongest(plan.index, criterion, favourable=True) or words.strongest(
+        other.index, criterion, favourable=False
+    )
+    if weight is None:
+        return (Sentence(f"It is better by {criterion} than {short_text(other)}, the next best; {counts}."),)
+    said = words.text(weight)
+    who = "" if weight.favourable else f"Against {short_text(other)}, the next best: "
+    after = f" It counts as {mine}, {'that' if who else short_text(other)} as {theirs}."
+    return (Sentence(f"{who}{said}{after}", words.evidence(weight)),)
+
+
+def _alike(found: Sequence[tuple[str, float]]) -> str:
+    """What else tells the two apart, where it is little or nothing."""
+    rest = [criterion for criterion, share in found if criterion != "money" and abs(share) > _SAME]
+    return "; nothing else tells them apart" if not rest else ""
+
+
+def _contributions(plan: Plan, other: Plan) -> Iterator[tuple[str, float]]:
+    """How far each criterion, and money, put the other behind, as logarithms: they sum to the distance."""
+    if plan.counted is None or other.counted is None:
+        return
+    mine, theirs = (
+        {item.criterion: item.worth for item in one.counted.factors} for one in (plan, other) if one.counted
+    )
+    total = math.log(other.counted.value / plan.counted.value) if plan.counted.value > 0 < other.counted.value else 0.0
+    for criterion in dict.fromkeys((*mine, *theirs)):
+        share = math.log(theirs.get(criterion, 1.0) / mine.get(criterion, 1.0))
+        total -= share
+        yield criterion, share
+    yield "money", total
+
+
+def _money(plan: Plan) -> str:
+    cost = plan.cost
+    if cost is None:
+        return "an unknown price"
+    if cost.compared.usd_total is not None:
+        return f"{show(cost.compared.usd_total, 'USD')} for the job"
+    return price_text(plan)
+
+
+def _speed(plan: Plan, other: Plan) -> str:
+    for name, unit in (("token_ms", "ms a token"), ("ttft_ms", "ms to the first answer"), ("train_hours", "hours")):
+        one, two = plan.speed.get(name), other.speed.get(name)
+        if one is not None and two is not None:
+            return f"{show(one.likely)} against {show(two.likely)} {unit}"
+    return "by its figures"
+
+
+def but(advice: Advice, weights: Sequence[Weight], words: Words) -> tuple[Sentence, ...]:
+    """What speaks against it: the weightiest rule, and a warning where nothing but its price speaks for it."""
+    plan = advice.recommendation
+    if plan is None:
+        return ()
+    found: list[Sentence] = []
+    against = [item for item in weights if item.row == plan.index and not item.favourable]
+    for item in sorted(against, key=lambda item: -item.worth)[:1]:
+        found.append(Sentence(words.text(item), words.evidence(item)))
+    if not any(item.row == plan.index and item.favourable for item in weights) and advice.alternatives:
+        found.append(Sentence("Nothing but its price speaks for it: look at the shortlist before you decide."))
+    if not found:
+        found += _given_up(advice)
+    return tuple(found)
+
+
+def _given_up(advice: Advice) -> Iterator[Sentence]:
+    """What another plan of the shortlist has more of, where no rule speaks against the recommendation."""
+    for pick in advice.shortlist:
+        if pick.role in ("fastest", "room-to-grow", "easiest-to-get") and pick.gains:
+            gain = pick.gains.partition(";")[0]
+            yield Sentence(f"{short_text(pick.plan)} would give more: {gain}.")
+            return

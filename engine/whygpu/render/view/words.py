@@ -1,0 +1,75 @@
+"""Rules, changes and plans of one consultation in words, with who says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whygpu.consult import fill_template
+from whygpu.render.figures import show_plain
+from whygpu.render.view.model import Evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from whygpu.consult import Consultation
+    from whygpu.explain.deciding import Weight
+    from whygpu.knowledge import Rule
+
+
+class Words:
+    """What the rules of one consultation say of its plans."""
+
+    def __init__(self, consultation: Consultation, weights: Sequence[Weight] = ()) -> None:
+        """``weights``: the verdicts that the reasons are made of."""
+        self._c, self._weights = consultation, weights
+
+    def text(self, weight: Weight) -> str:
+        """What the rule says of the plan."""
+        return self.because(weight.rule, weight.row)
+
+    def because(self, rule: Rule, row: int | None) -> str:
+        """What a rule says, of a plan where it is judged per plan."""
+        if row is not None and self._c.plans is not None:
+            return fill_template(rule.because, self._c.plans, self._c.knowledge, row)
+        return fill_template(rule.because, self._c.session, self._c.knowledge)
+
+    def strongest(self, row: int, criterion: str, *, favourable: bool) -> Weight | None:
+        """The verdict by a criterion that is worth most on a plan; None where there is none."""
+        found = [
+            item
+            for item in self._weights
+            if (item.row, item.criterion, item.favourable) == (row, criterion, favourable)
+        ]
+        return max(found, key=lambda item: item.worth, default=None)
+
+    def place(self, rule: Rule) -> str:
+        """The file and line of a rule."""
+        return f"{rule.place.file}:{rule.place.line}"
+
+    def evidence(self, weight: Weight) -> Evidence:
+        """Who says it."""
+        return self.of_rule(weight.rule)
+
+    def of_rule(self, rule: Rule) -> Evidence:
+        """A rule, its place and its claims."""
+        return Evidence(rule.id, self.place(rule), rule.sources)
+
+    def change(self, changes: Mapping[str, Any]) -> str:
+        """Changed answers: "budget_per_hour $1.20/hour instead of $0.50/hour, and without providers"."""
+        return " and ".join(self._change(key, value) for key, value in changes.items())
+
+    def _change(self, key: str, value: Any) -> str:
+        now = self.value(key, self._c.answers.values.get(key))
+        if value is None:
+            return f"without {key}" + (f" ({now})" if key in self._c.answers.values else "")
+        after = self.value(key, value)
+        return f"{key} {after}" + (f" instead of {now}" if key in self._c.answers.values else "")
+
+    def value(self, key: str, value: Any) -> str:
+        """An answer's value with its unit."""
+        spec = self._c.knowledge.name_by_answer.get(key)
+        if spec is None or value is None:
+            return "" if value is None else str(value)
+        return show_plain(
+            float(value) if isinstance(value, int) and not isinstance(value, bool) else value, spec.unit, spec.name
+        )

@@ -1,0 +1,104 @@
+"""Plans, prices and comparisons in words: every text that names one says it in these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.quantity import show
+
+if TYPE_CHECKING:
+    from whygpu.advice import Comparison, Cost, Plan
+
+
+def sentence(plan: Plan) -> str:
+    """The verdict in one sentence."""
+    memory = plan.memory
+    headroom = (
+        "" if not memory.usable_gib else f", {100 * (1 - memory.total_gib / memory.usable_gib):.0f}% of its memory free"
+    )
+    fit = {"fits": f"it fits{headroom}", "tight": "it fits, but tightly", "no": "it does not fit"}[memory.verdict]
+    spread = spread_text(plan)
+    return f"Take {plan.label}{spread} in {plan.format.upper()}{method_text(plan)}: {fit}, {price_text(plan)}."
+
+
+def spread_text(plan: Plan) -> str:
+    """How a plan is spread, in brackets; nothing where it is not."""
+    parallel = plan.parallelism
+    parts: list[str] = []
+    if parallel.data > 1 and plan.method is None:
+        parts.append(f"{parallel.data} replicas")
+    if parallel.tensor > 1:
+        parts.append(f"tensor parallel {parallel.tensor}")
+    if parallel.pipeline > 1:
+        parts.append(f"{parallel.pipeline} stages")
+    if parallel.sharding != "none":
+        parts.append(parallel.sharding.upper())
+    if plan.nodes > 1:
+        parts.append(f"{plan.nodes} machines")
+    if plan.batch_size is not None:
+        parts.append(f"{plan.batch_size} {'sample' if plan.batch_size == 1 else 'samples'} each a step")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def method_text(plan: Plan) -> str:
+    """By which method it trains; nothing where it does not."""
+    return {"full": ", all weights trained", "lora": " with LoRA", "qlora": " with QLoRA"}.get(plan.method or "", "")
+
+
+def price_text(plan: Plan) -> str:
+    """USD an hour by what the plan compares by, or that there is no price."""
+    cost = plan.cost
+    if cost is None:
+        return "no price known"
+    what = {"buying": " to own", "owned": " of power"}.get(cost.basis, "")
+    if cost.estimated:
+        what += ", estimated"
+    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{what}"
+
+
+def cost_text(cost: Cost) -> str:
+    """What a plan is rented for, or draws where it is owned: by the hour, the month, the job, and where it says so."""
+    total = f"; {show(cost.usd_total, 'USD')} for the job" if cost.usd_total is not None else ""
+    dated = f"read {cost.as_of}" if cost.as_of else "undated"
+    where = ", ".join(filter(None, (cost.price_kind, cost.provider, cost.region, dated)))
+    if cost.basis == "owned":
+        where = "owned already: electricity only" + (
+            f", its price of {cost.as_of}" if cost.as_of else ", at your price"
+        )
+    if cost.machines is not None and cost.machine_accelerators is not None and cost.machine_accelerators > 1:
+        machines = "a machine" if cost.machines == 1 else f"{cost.machines} machines"
+        where += f"; {machines} of {cost.machine_accelerators}"
+    text = f"{show(cost.usd_per_hour, 'USD')} an hour, {show(cost.usd_per_month, 'USD')} a month{total} ({where})"
+    if cost.spot is not None and cost.spot.usd_per_hour < cost.usd_per_hour:
+        text += f"; on spot capacity {show(cost.spot.usd_per_hour, 'USD')} an hour ({cost.spot.provider})"
+    return text
+
+
+def comparison_text(item: Comparison) -> str:
+    """Two plans by money and time, and who says that this is how to compare them."""
+    title = item.kind.replace("-", " ").capitalize()
+    return f"{title}: {item.text} [{', '.join(item.claims)}]"
+
+
+def buying_text(cost: Cost) -> str:
+    """What buying costs, and when it pays; empty where that is not known."""
+    found = cost.buying
+    if found is None:
+        return ""
+    dated = f" of {found.as_of}" if found.as_of else ", undated"
+    said = "nobody says the price: estimated" if cost.estimated else f"{found.kind} price{dated}"
+    text = (
+        f"buying: {show(found.usd_purchase, 'USD')} ({said}), {show(found.usd_per_month, 'USD')} a "
+        f"month over {show(found.months)} months, power included"
+    )
+    if cost.price_kind == "purchase":
+        return text + "; nobody rents it out"
+    rent = f"renting at {show(cost.usd_per_hour, 'USD')} an hour"
+    if found.break_even_months is None:
+        return f"{text}; never pays against {rent}"
+    return f"{text}; pays after {show(found.break_even_months, 'months')} of use against {rent}"
+
+
+def short_text(plan: Plan) -> str:
+    """A plan in a few words: "2x L40S INT8"."""
+    return f"{plan.label} {plan.format.upper()}{method_text(plan)}"
