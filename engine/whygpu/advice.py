@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
     from whygpu.checks.reckoning import Range
     from whygpu.consult import Consultation
-    from whygpu.explain.questions import WhatIf, WhyNot
+    from whygpu.explain.questions import WhatIf
     from whygpu.explain.tipping import Flip
+    from whygpu.explain.why_not import WhyNot
     from whygpu.knowledge import Profile
     from whygpu.trace import Step, Trace
 
@@ -524,9 +525,9 @@ class Advice:
 
     def why_not(self, plan: str) -> tuple[WhyNot, ...]:
         """Why a plan (by id) or an accelerator (id, name or family) is not the recommendation; raises AnswerError."""
-        from whygpu.explain import questions  # noqa: PLC0415
+        from whygpu.explain import why_not  # noqa: PLC0415
 
-        return questions.why_not(self.sections.consultation, plan)
+        return why_not.why_not(self.sections.consultation, plan)
 
     def what_if(self, **answers: Any) -> WhatIf:
         """The advice with these answers laid over the given ones (None takes one away); raises AnswerError."""

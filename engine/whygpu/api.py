@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,10 @@ class KnowledgeBase:
         if not isinstance(answers, Scalar | Sequence | Mapping):
             answers = node_of(dict(answers))
         return check(answers, self.knowledge)
+
+    def check_as(self, answers: ReadOnly[str, object], life: str) -> Answers:
+        """Answers about one phase of a life ("train", "serve"), or one that is alone; raises AnswerError."""
+        return replace(self.check(answers), life=life)
 
     def consult(
         self,

@@ -11,6 +11,7 @@ from whygpu.commands import check as check_command
 from whygpu.commands import estimate as estimate_command
 from whygpu.commands import explain as explain_command
 from whygpu.commands import importers
+from whygpu.commands import replay as replay_command
 from whygpu.commands.process import guarded
 from whygpu.errors import EngineError, InputError
 
@@ -61,6 +62,8 @@ def _command(arguments: Sequence[str] | None) -> int:
     importers.add_prices_options(
         commands.add_parser("import-prices", help="prices of a CSV, or of a published list, as offerings")
     )
+    replay = commands.add_parser("replay", help="whether a recorded decision still holds, and what changed")
+    replay_command.add_options(replay)
     ui = commands.add_parser("ui", help="the wizard in a browser")
     ui.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
     ui.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
@@ -78,6 +81,8 @@ def _command(arguments: Sequence[str] | None) -> int:
             return _run(lambda: estimate_command.run(options, estimate), options.format)
         case "check":
             return _run(lambda: check_command.run(options), options.format)
+        case "replay":
+            return _run(lambda: replay_command.run(options), options.format)
         case "catalogue":
             return _run(lambda: catalogue_command.run(options), options.format)
         case "import-model":

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 from whygpu.commands import batch, inputs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from whygpu.advice import Advice
     from whygpu.api import KnowledgeBase
     from whygpu.chain.engines import EngineName
     from whygpu.commands.job import Detail
+    from whygpu.errors import AnswerError
     from whygpu.life import LifeAdvice
     from whygpu.load.document import Node
+    from whygpu.render.view.model import Section
 
 OK, INFEASIBLE = 0, 3
 FORMATS = ("text", "json", "markdown", "html", "mermaid", "dot")
@@ -54,13 +58,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ask.add_argument("--depth", type=int, default=3, metavar="N", help="with --how: steps back (default 3)")
     parser.add_argument("--record", metavar="FILE", help="write a decision record, which 'whygpu replay' checks again")
     parser.add_argument(
-        "--date", type=_day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
+        "--date", type=day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
     )
     parser.add_argument("--trace", action="store_true", help="with --batch: each fact and step behind the plans")
     parser.add_argument("--about", action="store_true", help="say what this phase is like, at the end")
 
 
-def _day(text: str) -> date:
+def day(text: str) -> date:
+    """A day as an option gives it."""
     try:
         return date.fromisoformat(text)
     except ValueError as error:
@@ -84,6 +89,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     node = inputs.read_answers(options, knowledge)
     found = knowledge.advise({} if node is None else node, engine=options.engine, today=options.date)
     advice = _of_phase(found, options.only)
+    if options.record is not None:
+        _record(options, advice)
     if options.format == "json" and not _asked(options):
         write_json(advice.to_dict())
     else:
@@ -91,11 +98,62 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return INFEASIBLE if advice.status == "infeasible" else OK
 
 
+def _record(options: argparse.Namespace, advice: Advice | LifeAdvice) -> None:
+    """Write the decision record; raises AnswerError."""
+    from whygpu.commands.replay import write  # noqa: PLC0415
+    from whygpu.explain.decision import record  # noqa: PLC0415
+    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.render.view import view_of  # noqa: PLC0415
+
+    if isinstance(advice, LifeAdvice):
+        raise _idle("a record is of one decision, and a whole life has two", "--record", "add --only train or serve")
+    write(options.record, record(advice, view_of(advice)))
+
+
 def _asked(options: argparse.Namespace) -> bool:
     return any(getattr(options, name) for name in _QUESTIONS)
 
 
 def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
+    from whygpu.life import LifeAdvice  # noqa: PLC0415
+
+    if isinstance(advice, LifeAdvice) and (_asked(options) or options.format in ("mermaid", "dot")):
+        raise _idle("a whole life has two answers; this is about one of them", "--only", "add --only train or serve")
+    if options.format == "text":
+        _print_text(options, knowledge, advice)
+    elif options.format == "json" and not isinstance(advice, LifeAdvice):
+        from whygpu.render.output import write_json  # noqa: PLC0415
+        from whygpu.render.plain import sections_dict  # noqa: PLC0415
+
+        write_json(sections_dict(sections_of(options, advice), advice.engine))
+    else:
+        sys.stdout.write(_document(options, advice))
+
+
+def _document(options: argparse.Namespace, advice: Advice | LifeAdvice) -> str:
+    """The advice as Markdown, HTML, or a graph of its proof."""
+    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.render.view import view_of  # noqa: PLC0415
+
+    if isinstance(advice, LifeAdvice):
+        views, sections = [view_of(phase) for phase in advice.phases], []
+    else:
+        views, sections = [view_of(advice)], list(sections_of(options, advice))
+        if options.format in ("mermaid", "dot"):
+            from whygpu.render import graph  # noqa: PLC0415
+
+            draw = graph.mermaid if options.format == "mermaid" else graph.dot
+            return draw(graph.proof_graph(advice, views[0]))
+    if options.format == "html":
+        from whygpu.render.html import page  # noqa: PLC0415
+
+        return page(views, sections)
+    from whygpu.render.markdown import document  # noqa: PLC0415
+
+    return document(views, sections)
+
+
+def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
     from whygpu.life import LifeAdvice  # noqa: PLC0415
     from whygpu.render.life import LifeRenderer  # noqa: PLC0415
     from whygpu.render.screen import Screen  # noqa: PLC0415
@@ -109,12 +167,47 @@ def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice
         sys.stdout.write(long.render_life(advice))
     elif options.all:
         sys.stdout.write(long.render(advice))
-    elif options.why or options.assumed:
-        sys.stdout.write(long.parts(advice, why=options.why, assumed=options.assumed))
+    elif _asked(options):
+        if options.why:
+            sys.stdout.write(long.why(advice))
+        sys.stdout.write(Screen(style).sections(sections_of(options, advice)) if _sectioned(options) else "")
     else:
         sys.stdout.write(Screen(style).render(view_of(advice)))
     if options.about:
         sys.stdout.write(long.about(phase.profile for phase in phases if phase.profile is not None))
+
+
+def _sectioned(options: argparse.Namespace) -> bool:
+    return any(getattr(options, name) for name in _QUESTIONS if name != "why")
+
+
+def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section]:
+    """The answers to what was asked about the advice, in the order of the options; raises AnswerError."""
+    from whygpu.explain.proof import prove  # noqa: PLC0415
+    from whygpu.explain.tipping import price_flips, search  # noqa: PLC0415
+    from whygpu.render.view import questions  # noqa: PLC0415
+
+    if options.assumed:
+        yield questions.assumed_section(advice)
+    for asked in options.why_not:
+        yield from questions.why_not_sections(advice, asked, advice.why_not(asked))
+    if options.what_if:
+        changes = settings(options.what_if)
+        yield questions.what_if_section(advice, advice.what_if(**changes).advice, changes)
+    if options.flip:
+        consultation = advice.sections.consultation
+        yield questions.flip_section(advice, price_flips(consultation), search(consultation))
+    if options.how is not None:
+        yield questions.how_section(advice, options.how, prove(advice, options.how, options.depth))
+
+
+def settings(texts: Iterable[str]) -> dict[str, Any]:
+    """``key=value`` as plain data, as ``--set`` reads it; raises AnswerError."""
+    from whygpu.answers import apply_settings  # noqa: PLC0415
+    from whygpu.load.document import plain_data  # noqa: PLC0415
+
+    found = plain_data(apply_settings(None, texts))
+    return found if isinstance(found, dict) else {}
 
 
 def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
@@ -130,21 +223,22 @@ def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Det
 
 def _refuse_idle(options: argparse.Namespace) -> None:
     """Raise AnswerError where an option of a batch is given without one."""
+    if options.trace:
+        raise _idle("it is about a batch; one answer has everything in '--format json'", "--trace", "leave it out")
+
+
+def _idle(message: str, option: str, mend: str) -> AnswerError:
     from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
 
-    message = "it is about a batch; one answer has everything in '--format json'"
-    if options.trace:
-        raise AnswerError([Problem("idle-option", message, Place("--trace"), "leave it out")])
+    return AnswerError([Problem("idle-option", message, Place(option), mend)])
 
 
 def _of_phase(advice: Advice | LifeAdvice, only: str | None) -> Advice | LifeAdvice:
     """The whole advice, or that on one phase of a life; raises AnswerError where the answers are about no life."""
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
     from whygpu.life import LifeAdvice  # noqa: PLC0415
 
     if only is None:
         return advice
     if isinstance(advice, LifeAdvice):
         return advice.train if only == "train" else advice.serve
-    message = "the answers are about one phase, and --only picks one of a whole life"
-    raise AnswerError([Problem("idle-option", message, Place("--only"), "leave it out, or answer 'phases'")])
+    raise _idle("the answers are about one phase, and --only picks one of a whole life", "--only", "leave it out")

@@ -129,22 +129,46 @@ class Conclusion:
     @property
     def first(self) -> list[int]:
         """Those of them that share the first rank."""
-        return [index for index in self.heads if self._equal(index, self.heads[0])]
+        return [index for index in self.heads if self.equal(index, self.heads[0])]
 
     def status(self) -> Status:
         """Whether there is a recommendation, and whether it has equals."""
         heads = [rows[0] for rows in self._groups[:2]]
         if not heads:
             return "infeasible"
-        return "tied" if len(heads) > 1 and self._equal(*heads) else "recommended"
+        return "tied" if len(heads) > 1 and self.equal(*heads) else "recommended"
 
-    def _equal(self, one: int, other: int) -> bool:
+    def equal(self, one: int, other: int) -> bool:
+        """Whether two plans count as the same, or nearly."""
         ranking, unverified = self._c.ranking, self._c.unverified
         return ranking is not None and ranking.tied(one, other) and bool(unverified[one]) == bool(unverified[other])
 
-    def row_of(self, plan_id: str) -> int:
-        """The row of a plan; raises ValueError where there is none of that id."""
-        return self._ids.index(plan_id)
+    def find(self, plan_id: str) -> int | None:
+        """The row of a plan by its id; None where there is none."""
+        return self._ids.index(plan_id) if plan_id in self._ids else None
+
+    def row_like(self, identity: tuple[str, int, str, str | None]) -> int | None:
+        """The first plan that is this choice; None where there is none."""
+        rows = range(0 if self._c.field_ is None else len(self._c.field_))
+        return next((row for row in rows if self.identity(row) == identity), None)
+
+    def distance(self, row: int) -> tuple[int, float]:
+        """How far a plan is from being recommended: by rank where it is left, else by the rules that reject it and
+        what it needs.
+        """
+        place = self._places.get(row)
+        if place is not None:
+            return 0, float(place)
+        if self._c.field_ is None:
+            raise ValueError("there are no plans")
+        against = sum(1 for mask in self._rejecting().values() if mask[row])
+        return against, self._c.field_.ways[int(self._c.field_.way[row])].memory.total
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """The plans that are left, each with its place."""
+        ranking = self._c.ranking
+        return {} if ranking is None else {row: place for place, row in enumerate(ranking.order)}
 
     def identity(self, row: int) -> tuple[str, int, str, str | None]:
         """What makes a plan the same choice: accelerator, count, format and method."""
@@ -191,7 +215,7 @@ class Conclusion:
 
     def _head(self, position: int, rows: list[int]) -> Plan:
         variants = tuple(self._plan(row, None, ()) for row in rows[1:])
-        if self._equal(rows[0], self._groups[0][0]):
+        if self.equal(rows[0], self._groups[0][0]):
             return self._plan(rows[0], 1, variants)
         return replace(self._plan(rows[0], position, variants), behind=self.behind(rows[0]))
 
@@ -305,7 +329,7 @@ class Conclusion:
     def rejected(self) -> tuple[Rejection, ...]:
         """Accelerators that have no plan left, each with the plan that the fewest rules reject."""
         rows = self._nearest_rejected
-        return tuple(Rejection(self._plan(index, None, ()), tuple(self._reasons(index))) for index in rows)
+        return tuple(Rejection(self._plan(index, None, ()), tuple(self.reasons(index))) for index in rows)
 
     @cached_property
     def _nearest_rejected(self) -> list[int]:
@@ -327,7 +351,8 @@ class Conclusion:
         """The rules that reject plans, and which."""
         return {rule: mask for rule, mask in self._c.fired_plans.items() if self._rules[rule].rejects}
 
-    def _reasons(self, index: int) -> Iterator[Reason]:
+    def reasons(self, index: int) -> Iterator[Reason]:
+        """Why a plan is out: every rule that rejects it, with both numbers."""
         if self._c.plans is None:
             return
         judge = Judge(self._c.plans, self._knowledge.vocabulary, index)
@@ -367,7 +392,7 @@ class Conclusion:
             nearest[rules] = min(nearest.get(rules, (miss, math.inf, index)), (miss, float(cost[index]), index))
         # first those of which it can be said by how much
         for rules, (_, _, index) in sorted(nearest.items(), key=lambda item: item[1][0] == 0):
-            text = " ".join(reason.text for reason in self._reasons(index))
+            text = " ".join(reason.text for reason in self.reasons(index))
             yield Relaxation(" and ".join(rules), text, self._ids[index])
 
     def _miss(self, rules: Iterable[str], index: int) -> float:

@@ -84,6 +84,19 @@ def _limits(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[s
             yield {spec.answer: rounded(wanted, spec, up=up)}
 
 
+def is_limit(consultation: Consultation, rule: Rule, changes: Mapping[str, Any]) -> bool:
+    """Whether the changes only move limits that the rule itself compares figures of a plan with: that it then lets the
+    plan pass needs no trial.
+    """
+    compared = {
+        condition.tree.right.name
+        for condition in conditions_of(rule.when)
+        if isinstance(condition.tree, t.Compare) and isinstance(condition.tree.right, t.Name)
+    }
+    names = consultation.knowledge.name_by_answer
+    return all(value is not None and key in names and names[key].name in compared for key, value in changes.items())
+
+
 def rounded(value: float, spec: NameSpec, *, up: bool) -> float:
     """Three significant digits, to the side on which the limit is kept."""
     if value <= 0 or not math.isfinite(value):
@@ -140,5 +153,7 @@ def _nearest(consultation: Consultation) -> list[tuple[tuple[Rule, ...], int]]:
     rules = consultation.knowledge.rule_by_id
     found = infeasible.relaxations if infeasible is not None else ()
     return [
-        (tuple(rules[name] for name in item.constraint.split(" and ")), conclusion.row_of(item.plan)) for item in found
+        (tuple(rules[name] for name in item.constraint.split(" and ")), row)
+        for item in found
+        if (row := conclusion.find(item.plan)) is not None
     ]

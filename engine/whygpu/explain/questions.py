@@ -15,19 +15,9 @@ from whygpu.trace import Step, content_id
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.advice import Advice, Plan, Reason
+    from whygpu.advice import Advice, Plan
     from whygpu.consult import Consultation
     from whygpu.trace import StepStatus
-
-
-@dataclass(frozen=True, slots=True)
-class WhyNot:
-    """Why a plan is not the recommendation: the rules that reject it, or the first comparison that it loses."""
-
-    plan: Plan
-    rejected: tuple[Reason, ...]
-    behind: str | None
-    """With both figures; None where it is rejected, recommended or as good as the recommendation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,28 +85,6 @@ def unfired(consultation: Consultation) -> tuple[Step, ...]:
             )
         )
     return tuple(found)
-
-
-def why_not(consultation: Consultation, text: str) -> tuple[WhyNot, ...]:
-    """Why the plan of that id, or the best plan of each card that the text names, is not the recommendation."""
-    conclusion = Conclusion(consultation)
-    advice = conclude(consultation)
-    for plan in advice.plans:
-        for inner in (plan, *plan.variants):
-            if inner.id == text:
-                return (WhyNot(inner, (), conclusion.behind(inner.index)),)
-    cards = consultation.knowledge.catalogue.find_accelerators(text)
-    found = [WhyNot(plan, (), plan.behind) for plan in advice.plans if plan.accelerator.id in cards]
-    found += [
-        WhyNot(item.plan, item.because, None)
-        for item in advice.rejected
-        if item.plan.accelerator.id in cards or item.plan.id == text
-    ]
-    if found:
-        return tuple(found)
-    known = [name for card in consultation.knowledge.catalogue.accelerators.values() for name in (card.id, card.name)]
-    message = f"no plan was made for '{text[:80]}'" if cards else f"there is no plan or accelerator '{text[:80]}'"
-    raise AnswerError([Problem("unknown-plan", message, Place("why-not"), did_you_mean(text, known))])
 
 
 def what_if(consultation: Consultation, changes: Mapping[str, Any]) -> WhatIf:

@@ -10,27 +10,38 @@ from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult import consult
 from whygpu.errors import AnswerError
 from whygpu.explain.conclude import Conclusion
+from whygpu.plans.owned import plans_with_owned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from whygpu.answers import Answers
     from whygpu.consult import Consultation
+    from whygpu.plans.enumerate import Planner
 
 ENGINE = "evaluator"
 """What runs again: both engines agree, and it is the faster one for a single consultation."""
 Identity = tuple[str, int, str, str | None]
 
 
-def rerun(consultation: Consultation, changes: Mapping[str, Any]) -> Consultation:
+def rerun(
+    consultation: Consultation,
+    changes: Mapping[str, Any],
+    planner: Planner | None = None,
+    answers: Answers | None = None,
+) -> Consultation:
     """The consultation with these answers laid over the given ones (None takes one away), on the same day.
 
+    ``planner``: what finds the plans, where it is another one than usual; ``answers``: all of them, checked already.
     Raises AnswerError where an answer cannot be used.
     """
-    given = {**consultation.answers.given, **changes}
-    kept = {key: value for key, value in given.items() if value is not None}
-    answers = check(node_of(kept, "what-if"), consultation.knowledge)
-    answers = replace(answers, life=consultation.answers.life)
-    return consult(consultation.knowledge, answers, EvaluatorChain(), ENGINE, consultation.today)
+    if answers is None:
+        given = {**consultation.answers.given, **changes}
+        kept = {key: value for key, value in given.items() if value is not None}
+        answers = check(node_of(kept, "what-if"), consultation.knowledge)
+        answers = replace(answers, life=consultation.answers.life)
+    found = planner or plans_with_owned
+    return consult(consultation.knowledge, answers, EvaluatorChain(), ENGINE, consultation.today, found)
 
 
 def choice(consultation: Consultation) -> Identity | None:

@@ -26,6 +26,8 @@ search goes on by halving.
 _HALVINGS = 6
 _MOST_CHOICES = 12
 _HAIR = 1e-3
+_THE_WORK = ("phase", "task", "model")
+"""What the work is: another one is no change of this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,8 @@ def search(consultation: Consultation) -> Flips:
     found: list[Flip] = []
     idle: list[str] = []
     for key, value in {**assumed, **consultation.answers.values}.items():
+        if key in _THE_WORK:
+            continue
         spec = knowledge.name_by_answer[key]
         known = len(found)
         if spec.kind in ("choice", "flag"):

@@ -7,9 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from whygpu.advice import Advice, Infeasible, Item, Plan
     from whygpu.knowledge import Profile
     from whygpu.life import LifeAdvice
+    from whygpu.render.view.model import Section
     from whygpu.trace import Fact, Step, Trace
 
 SCHEMA = 1
@@ -59,6 +62,11 @@ def advice_dict(advice: Advice, *, every: bool = True, trace: bool = True) -> di
     if trace:
         found["trace"] = trace_dict(advice.trace)
     return found
+
+
+def sections_dict(sections: Iterable[Section], engine: str) -> dict[str, Any]:
+    """Answers to questions about an advice: the sections that every renderer draws."""
+    return {"schema": SCHEMA, "engine": engine, "sections": [_plain(section) for section in sections]}
 
 
 def _infeasible(infeasible: Infeasible) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from whygpu.render.style import Style, plain_markdown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from whygpu.render.view.model import Evidence, MeterRow, ReasonRow, Sentence, ShortRow, View
+    from whygpu.render.view.model import Evidence, MeterRow, ReasonRow, Section, Sentence, ShortRow, View
 
 LINES = 40
 NARROWEST, WIDEST = 60, 120
@@ -167,7 +167,7 @@ class Screen:
     ) -> Iterator[str]:
         """Columns as wide as what is in them; ``last`` is cut to the room that is left."""
         widths = [max(len(row[column]) for row in (headings, *cells)) for column in range(len(headings))]
-        while sum(widths) + len(_GAP) * (len(widths) - 1) > self._width:
+        while sum(widths) + len(_GAP) * (len(widths) - 1) > self._width and max(widths) > 1:
             widths[widths.index(max(widths))] -= 1
         for number, row in enumerate((headings, *cells)):
             line = _GAP.join(cut(text, width).ljust(width) for text, width in zip(row, widths, strict=True))
@@ -227,6 +227,23 @@ class Screen:
             total = sum(item.count for item in view.ruled_out)
             yield from self._labelled("OUT", f"{total} accelerators: {', '.join(parts)} (--why-not CARD)")
 
+    def section(self, section: Section) -> Iterator[str]:
+        """An answer to a question: its title, its lines, its table."""
+        yield from (self._style.strong(line) for line in self.wrap(section.title, ""))
+        for line in section.lines:
+            indent = "  " * (line.level + 1)
+            mark = f"{line.mark} " if line.mark else ""
+            paint = {"+": self._style.good, "-": self._style.doubtful}.get(line.mark, str)
+            text = line.text + cited(line.evidence, place=True)
+            lines = self.wrap(text, indent + " " * len(mark), indent + mark)
+            yield from (paint(item) if not number else item for number, item in enumerate(lines))
+        if section.grid is not None:
+            yield from self._table(section.grid.headings, section.grid.rows)
+
+    def sections(self, sections: Iterable[Section]) -> str:
+        """Several of them."""
+        return self._style.safe("\n".join(as_lines(self.section(item) for item in sections)) + "\n")
+
     def wrap(self, text: str, indent: str, first: str | None = None) -> list[str]:
         """A text in lines no wider than the terminal."""
         flat = plain_markdown(" ".join(text.split()))
@@ -239,9 +256,10 @@ class Screen:
         )
 
 
-def cited(evidence: Evidence) -> str:
+def cited(evidence: Evidence, *, place: bool = False) -> str:
     """Who says it, in brackets; nothing where nobody is named."""
-    parts = [*([evidence.rule] if evidence.rule else []), *evidence.claims[:2]]
+    where = (evidence.rule, evidence.place if place else None)
+    parts = [*filter(None, where), *evidence.claims[:2]]
     more = f" +{len(evidence.claims) - 2}" if len(evidence.claims) > 2 else ""
     return f" [{', '.join(parts)}{more}]" if parts else ""
 

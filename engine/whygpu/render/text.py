@@ -74,12 +74,9 @@ class TextRenderer:
         ]
         return self._style.safe("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
 
-    def parts(self, advice: Advice, *, why: bool, assumed: bool) -> str:
-        """The rules behind the recommendation with conditions, claims and arithmetic; all that was assumed."""
-        sections = [
-            [*self._reasons(advice), "", *self._items(advice)] if why else [],
-            list(self._assumed(advice)) if assumed else [],
-        ]
+    def why(self, advice: Advice) -> str:
+        """The rules behind the recommendation with conditions, claims and arithmetic; techniques and advice."""
+        sections = [list(self._reasons(advice)), list(self._items(advice))]
         return self._style.safe("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
 
     def about(self, profiles: Iterable[Profile]) -> str:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from whygpu.knowledge import Rule
 
 _CONFLICTS = 3
+_PRICES = 4
+"""Prices that are told, of those that change the recommendation."""
 _RIVALS = 3
 """Plans after the recommendation that are looked at for a rule that alone keeps them from being it."""
 
@@ -49,7 +51,7 @@ def view_of(advice: Advice, *, flips: bool = False) -> View:
         () if plan is None else meter_rows(consultation, plan),
         lists.shortlist(advice),
         lists.reasons(conclusion, weights, words) if heads else (),
-        lists.flips(price_flips(consultation), answers, words),
+        lists.flips(price_flips(consultation)[:_PRICES], answers, words),
         lists.assumed(advice, (item.rule for item in weights if item.decides)),
         lists.ruled_out(advice, words),
         None if heads else _trouble(advice, words),

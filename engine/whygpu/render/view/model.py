@@ -158,6 +158,33 @@ class ItemRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a section; ``level``: how deep it is under the one before; ``mark``: for, against or neither."""
+
+    text: str
+    level: int = 0
+    mark: Literal["", "+", "-"] = ""
+    evidence: Evidence = Evidence()
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table: headings and rows of as many cells."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """An answer to a question about the advice."""
+
+    title: str
+    lines: tuple[Line, ...]
+    grid: Grid | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """An advice, ready to be drawn."""
 

@@ -1,0 +1,153 @@
+"""What differs between two consultations: recommendation, roles, figures, and rules that fire or fall silent, each with
+its cause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from whygpu.explain.conclude import Conclusion
+from whygpu.explain.conditions import Judge, conditions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.advice import Advice, Plan
+    from whygpu.knowledge import Rule
+    from whygpu.trace import Outcome
+
+_SAME = 0.005
+"""Figures within this share of each other are the same."""
+FIGURES = (
+    ("memory.total_gib", "memory", "GiB"),
+    ("ttft_ms", "first answer", "ms"),
+    ("token_ms", "each token", "ms"),
+    ("tokens_per_s", "output", "tokens/s"),
+    ("requests_per_s", "requests", "requests/s"),
+    ("frames_per_s", "frames", "frames/s"),
+    ("train_hours", "time to finish", "hours"),
+    ("usd_per_hour", "price", "USD/hour"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureChange:
+    """A figure of the recommendation before and after; None where there is none."""
+
+    name: str
+    before: float | None
+    after: float | None
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """A rule that now fires or fell silent, and the first condition that is judged otherwise."""
+
+    rule: Rule
+    status: Literal["fires", "silent"]
+    about: Literal["work", "plan"]
+    before: Outcome | None
+    after: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class RoleChange:
+    """A role of the shortlist that another plan has, or none."""
+
+    role: str
+    before: Plan | None
+    after: Plan | None
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """All of it."""
+
+    before: Plan | None
+    after: Plan | None
+    roles: tuple[RoleChange, ...]
+    figures: tuple[FigureChange, ...]
+    rules: tuple[RuleChange, ...]
+
+
+def differences(old: Advice, new: Advice) -> Differences:
+    """What ``new`` says otherwise than ``old``."""
+    return Differences(
+        old.recommendation,
+        new.recommendation,
+        tuple(_roles(old, new)),
+        tuple(_figures(old.recommendation, new.recommendation)),
+        tuple(_rules(old, new)),
+    )
+
+
+def _roles(old: Advice, new: Advice) -> Iterator[RoleChange]:
+    before, after = ({pick.role: pick.plan for pick in advice.shortlist} for advice in (old, new))
+    for role in dict.fromkeys((*before, *after)):
+        one, other = before.get(role), after.get(role)
+        if (one and one.id) != (other and other.id):
+            yield RoleChange(role, one, other)
+
+
+def figure(plan: Plan | None, name: str) -> float | None:
+    """One figure of a plan; None where it has none."""
+    if plan is None:
+        return None
+    if name == "memory.total_gib":
+        return plan.memory.total_gib
+    if name == "usd_per_hour":
+        return None if plan.cost is None else plan.cost.compared.usd_per_hour
+    band = plan.speed.get(name)
+    return None if band is None else band.likely
+
+
+def _figures(old: Plan | None, new: Plan | None) -> Iterator[FigureChange]:
+    for name, label, unit in FIGURES:
+        one, other = figure(old, name), figure(new, name)
+        if one is None and other is None:
+            continue
+        if one is None or other is None or abs(one - other) > _SAME * max(abs(one), abs(other)):
+            yield FigureChange(label, one, other, unit)
+
+
+def _rules(old: Advice, new: Advice) -> Iterator[RuleChange]:
+    """Rules about the work, and those about the recommendation of each."""
+    one, other = (Conclusion(advice.sections.consultation) for advice in (old, new))
+    abouts: tuple[Literal["work", "plan"], ...] = ("work", "plan")
+    for about in abouts:
+        before, after = (_fired(item, about) for item in (one, other))
+        for rule in one.consultation.knowledge.rules:
+            if (rule.id in before) != (rule.id in after):
+                causes = _cause(one, other, rule, about)
+                yield RuleChange(rule, "fires" if rule.id in after else "silent", about, *causes)
+
+
+def _fired(conclusion: Conclusion, about: str) -> set[str]:
+    consultation = conclusion.consultation
+    if about == "work":
+        return {rule.id for rule in consultation.fired}
+    heads = conclusion.heads
+    return {rule for rule, mask in consultation.fired_plans.items() if heads and mask[heads[0]]}
+
+
+def _cause(one: Conclusion, other: Conclusion, rule: Rule, about: str) -> tuple[Outcome | None, Outcome | None]:
+    """The first condition that is judged otherwise, before and after."""
+    judges = [_judge(item, about) for item in (one, other)]
+    if judges[0] is None or judges[1] is None:
+        return None, None
+    for condition in (*conditions_of(rule.when), *conditions_of(rule.unless)):
+        before, after = (judge.outcome(condition) for judge in judges if judge is not None)
+        if before.result != after.result:
+            return before, after
+    return None, None
+
+
+def _judge(conclusion: Conclusion, about: str) -> Judge | None:
+    consultation = conclusion.consultation
+    vocabulary = consultation.knowledge.vocabulary
+    if about == "work":
+        return Judge(consultation.session, vocabulary)
+    heads = conclusion.heads
+    return Judge(consultation.plans, vocabulary, heads[0]) if heads and consultation.plans is not None else None

@@ -1,0 +1,69 @@
+"""Plans that somebody asks about beside those that are found anyway: a card that the answers leave out, another count
+or format.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.plans.enumerate import enumerate_plans
+from whygpu.plans.explicit import explicit_plans
+from whygpu.plans.field import Field, Speeds
+from whygpu.plans.owned import plans_with_owned
+
+if TYPE_CHECKING:
+    from whygpu.chain.engines import Mask
+    from whygpu.plans.field import Options, Targets
+    from whygpu.plans.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Cards (rows of the catalogue), how many of each and in which format; None where nothing is said of it. A planner:
+    the plans that there are anyway come first, in the same order.
+    """
+
+    cards: tuple[int, ...]
+    count: int | None = None
+    format: str | None = None
+
+    def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> Field:
+        """The usual plans, and those that are asked for."""
+        base = plans_with_owned(work, allowed, options, targets)
+        only = np.zeros(len(allowed), dtype=np.bool_)
+        only[list(self.cards)] = True
+        wanted = replace(options, owned=(), count=self.count)
+        if self.format is not None:
+            wanted = replace(wanted, formats=(self.format,))
+        extra = enumerate_plans(work, only, wanted, targets)
+        rest = only.copy()
+        rest[extra.card] = False
+        if rest.any():
+            setup = work.setup
+            if self.format is not None:
+                setup = replace(setup, format=work.knowledge.catalogue.formats[self.format])
+            named = replace(wanted, count=self.count or 1)
+            extra = joined(extra, explicit_plans(replace(work, setup=setup), rest, named, targets))
+        return joined(base, extra)
+
+
+def joined(one: Field, other: Field) -> Field:
+    """The plans of both fields; those of the second come after."""
+    size = len(one)
+    figures: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
+    for name in dict.fromkeys((*one.speeds.figures, *other.speeds.figures)):
+        parts = [field.speeds.figures.get(name, np.full(len(field), np.nan)) for field in (one, other)]
+        figures[name] = np.concatenate(parts)
+    origin = (*one.speeds.origin, *((estimate, rows + size) for estimate, rows in other.speeds.origin))
+    return Field(
+        one.cards,
+        (*one.ways, *other.ways),
+        np.concatenate([one.card, other.card]),
+        np.concatenate([one.way, other.way + len(one.ways)]),
+        np.concatenate([one.fits, other.fits]),
+        np.concatenate([one.owned, other.owned]),
+        Speeds(figures, origin),
+    )

@@ -1,0 +1,235 @@
+"""Answers to why not, what if, what flips it and how, as sections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whygpu.explain.changes import Differences, FigureChange, RuleChange, differences
+from whygpu.explain.proof import Proof, arithmetic
+from whygpu.quantity import show
+from whygpu.render.figures import show_plain
+from whygpu.render.style import plain_markdown
+from whygpu.render.view import lists
+from whygpu.render.view.model import Evidence, Grid, Line, Section
+from whygpu.render.view.words import Words
+from whygpu.render.words import price_text, short_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from whygpu.advice import Advice, Reason
+    from whygpu.explain.tipping import Flips, PriceFlip
+    from whygpu.explain.why_not import Side, WhyNot
+    from whygpu.trace import Fact, Outcome
+
+_FEW = 8
+
+
+def why_not_sections(advice: Advice, asked: str, found: Sequence[WhyNot]) -> Iterator[Section]:
+    """Why each plan is not the recommendation; of many cards the nearest, and how many more there are."""
+    words = Words(advice.sections.consultation)
+    for item in found[:_FEW]:
+        yield _why_not(advice, item, words)
+    if len(found) > _FEW:
+        names = ", ".join(item.plan.accelerator.name for item in found[_FEW:])
+        yield Section(f"'{asked}' also names", (Line(names),))
+
+
+def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
+    plan, best = item.plan, advice.recommendation
+    lines: list[Line] = []
+    if item.left_out:
+        keys = " and ".join(item.left_out)
+        lines.append(Line(f"The answers leave it out ({keys}); it is judged here as if they did not."))
+    rules = advice.sections.consultation.knowledge.rule_by_id
+    for number, reason in enumerate(item.rejected):
+        mark = "-" if not number else ""
+        lines.append(Line(reason.text, 0 if not number else 1, mark, words.of_rule(rules[reason.rule])))  # type: ignore[arg-type]  # one of the marks
+        if number:
+            continue
+        lines += _gap(reason)
+        if item.fix:
+            lines.append(Line(f"What would lift it: {words.change(item.fix)}.", 1))
+        if item.instead is not None:
+            instead = f"{short_text(item.instead)}, {price_text(item.instead)}"
+            lines.append(Line(f"What it does not reject on this card: {instead}.", 1))
+    if item.rejected:
+        return Section(f"Why not {short_text(plan)}: it is ruled out", tuple(lines))
+    if best is not None and plan.id == best.id and not item.left_out:
+        return Section(f"{short_text(plan)} is the recommendation", tuple(lines))
+    if item.behind is None:
+        lines.append(Line("It is as good as the recommendation: it counts as the same, or nearly."))
+        return Section(
+            f"{short_text(plan)} is as good",
+            tuple(lines),
+            _sides(item.factors, None if best is None else short_text(best)),
+        )
+    lines.append(Line(item.behind[:1].upper() + item.behind[1:] + "."))
+    return Section(
+        f"Why not {short_text(plan)}, {price_text(plan)}",
+        tuple(lines),
+        _sides(item.factors, None if best is None else short_text(best)),
+    )
+
+
+def _gap(reason: Reason) -> Iterator[Line]:
+    """By how much a plan misses what a rule asks for."""
+    if isinstance(reason.left, float) and isinstance(reason.right, float) and reason.gap is not None:
+        sides = f"{show(reason.left, reason.unit)} against {show(reason.right, reason.unit)}"
+        word = "too much" if reason.gap > 0 else "too little"
+        yield Line(f"The gap: {sides}, {show(abs(reason.gap), reason.unit)} {word}.", 1)
+
+
+def _sides(sides: Sequence[Side], best: str | None) -> Grid | None:
+    """The factors that differ, side by side."""
+    apart = [side for side in sides if abs(side.worth / side.best - 1) > 0.005]
+    if not apart or best is None:
+        return None
+    rows = (
+        (
+            side.criterion,
+            f"{side.worth:.2f}x",
+            f"{side.best:.2f}x",
+            ", ".join(dict.fromkeys((*side.rules, *side.best_rules))),
+        )
+        for side in apart
+    )
+    return Grid(("times the money", "this", best, "rules"), tuple(rows))
+
+
+def what_if_section(before: Advice, after: Advice, changes: Mapping[str, Any]) -> Section:
+    """What other answers change."""
+    words = Words(before.sections.consultation)
+    found = differences(before, after)
+    lines = list(_outcome(found))
+    lines += [
+        Line(f"{item.role.replace('-', ' ')}: {_named(item.after)} instead of {_named(item.before)}", 1)
+        for item in found.roles
+        if item.role != "recommended"
+    ]
+    lines += [_rule(item, words) for item in found.rules]
+    if not lines:
+        lines = [Line("Nothing changes: no figure, no rule and no plan rests on it.")]
+    rows = tuple((item.name, _figure(item.before, item), _figure(item.after, item)) for item in found.figures)
+    grid = Grid(("", "before", "after"), rows) if rows else None
+    return Section(f"What if {words.change(changes)}", tuple(lines), grid)
+
+
+def _outcome(found: Differences) -> Iterator[Line]:
+    before, after = found.before, found.after
+    if after is None:
+        yield Line("No plan satisfies every constraint then." if before is not None else "Still no plan is left.")
+    elif before is None:
+        yield Line(f"Then {short_text(after)} is recommended, {price_text(after)}.")
+    elif short_text(before) == short_text(after):
+        yield Line(f"The recommendation stays {short_text(after)}, {price_text(after)}.")
+    else:
+        one, other = (f"{short_text(plan)}, {price_text(plan)}" for plan in (after, before))
+        yield Line(f"{one}, is recommended instead of {other}.")
+
+
+def _named(plan: Any) -> str:
+    return "none" if plan is None else short_text(plan)
+
+
+def _figure(value: float | None, item: FigureChange) -> str:
+    return "none" if value is None else show(value, item.unit)
+
+
+def _rule(item: RuleChange, words: Words) -> Line:
+    cause = ""
+    if item.after is not None and item.before is not None:
+        sides = f"{_side(item.before)} before, {_side(item.after)} now"
+        cause = f", since {item.after.text} is now {item.after.result} ({sides})"
+    verb = "Now holds" if item.status == "fires" else "No longer holds"
+    about = " for the recommendation" if item.about == "plan" else ""
+    return Line(
+        f"{verb}{about}: {item.rule.title}{cause}", 1, "+" if item.status == "fires" else "-", words.of_rule(item.rule)
+    )
+
+
+def _side(outcome: Outcome) -> str:
+    return show_plain(outcome.left, outcome.unit)
+
+
+def flip_section(advice: Advice, prices: Sequence[PriceFlip], found: Flips) -> Section:
+    """Every tipping point, the nearest first, and what cannot change it."""
+    words = Words(advice.sections.consultation)
+    rows = tuple((row.change, row.then) for row in lists.flips(prices, found.found, words))
+    lines = []
+    if found.idle:
+        lines.append(Line(f"No value that was tried changes it: {', '.join(found.idle)}."))
+    if not rows:
+        lines.append(Line("Nothing that was tried changes the recommendation."))
+    return Section(
+        "What changes the recommendation, the nearest first", tuple(lines), Grid(("if", "then"), rows) if rows else None
+    )
+
+
+def how_section(advice: Advice, name: str, proof: Proof) -> Section:
+    """A proof as a tree."""
+    return Section(f"How {name} came about", tuple(_proof(advice, proof, 0)))
+
+
+def _proof(advice: Advice, proof: Proof, level: int) -> Iterator[Line]:
+    step, fact = proof.step, proof.fact
+    known = "" if fact is None else _fact(fact)
+    if step is None:
+        origin = {"answer": "answered", "assumed": "assumed", "catalogue": "from the catalogue"}
+        said = "" if fact is None else origin.get(fact.origin, "")
+        where = "" if fact is None or fact.origin == "check" else f" ({fact.where})"
+        yield Line(
+            known + (f": {said}{where}" if said else ""),
+            level,
+            "",
+            Evidence(None, None, () if fact is None else fact.sources),
+        )
+        return
+    evidence = Evidence(step.rule, None if step.place is None else step.place.rpartition(":")[0], step.claims)
+    if step.rule is not None:
+        text = f"{step.title}. {plain_markdown(step.text)}".strip()
+        yield Line(f"{known}, because: {text}" if known else text, level, "", evidence)
+        for outcome in step.conditions:
+            yield Line(f"if {outcome.text}: {outcome.result}", level + 1)
+    else:
+        worked = arithmetic(step)
+        label = known or step.title
+        yield Line(f"{label}: {worked}" if worked else label, level, "", evidence)
+    for inner in proof.rests_on:
+        yield from _proof(advice, inner, level + 1)
+
+
+def _fact(fact: Fact) -> str:
+    return f"{fact.name} is {show_plain(fact.value, fact.unit, fact.name)}"
+
+
+def assumed_section(advice: Advice) -> Section:
+    """All that was assumed, and why."""
+    rows = lists.assumed(advice, ())
+    return Section(
+        "Assumed, since nothing was said", tuple(Line(f"{row.answer} = {row.value}: {row.because}") for row in rows)
+    )
+
+
+def replay_section(
+    old: Mapping[str, Any], new: Mapping[str, Any], changes: Sequence[tuple[str, Any, Any]], *, holds: bool
+) -> Section:
+    """Whether a recorded decision still holds, and what changed."""
+    before, after = old["decision"], new["decision"]
+    if holds:
+        lines = [Line(f"It still holds: {after['text']}, {after['price']}.")]
+    else:
+        lines = [Line(f"It no longer holds: {after['text']}, {after['price']}; it was {before.get('text')}.")]
+    if old.get("kb") != new["kb"]:
+        lines.append(Line("The knowledge base is another one by now."))
+    if not changes:
+        lines.append(Line("Nothing else changed."))
+    rows = tuple((where, _cell(one), _cell(other)) for where, one, other in changes)
+    grid = Grid(("what", f"on {old.get('date')}", f"on {new['date']}"), rows) if rows else None
+    return Section(f"The decision of {old.get('date')}", tuple(lines), grid)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "none"
+    return show(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
