@@ -14,22 +14,35 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from benchmarks.accuracy import fits, inference_memory, inference_speed, report, training_memory, training_speed, unseen
+from benchmarks.accuracy import (
+    fits,
+    inference_memory,
+    inference_speed,
+    recent_memory,
+    recent_speed,
+    report,
+    roofline,
+    training_memory,
+    training_speed,
+    unseen,
+)
 from benchmarks.accuracy.plot import draw
 from benchmarks.accuracy.rows import KINDS, Compared, DataMissingError, LeftOut, Measurements, Outcome, Row
-from benchmarks.accuracy.subjects import Subjects
+from benchmarks.accuracy.subjects import Subjects, by_family
 
 import whygpu
 
 ROOT = Path(__file__).parents[2]
+MEMORY = by_family({**inference_memory.READERS, **recent_memory.READERS})
+SPEED = roofline.beside(by_family({**inference_speed.READERS, **recent_speed.READERS}))
 
 
 def compare(measurements: Measurements, subjects: Subjects, families: frozenset[str] = frozenset()) -> list[Outcome]:
     """Every row of a compared kind, or of some families of them, compared or left out."""
     kinds: tuple[tuple[Callable[[Row, Subjects], Outcome], tuple[Row, ...]], ...] = (
-        (inference_memory.compare, measurements.inference_memory),
+        (MEMORY, measurements.inference_memory),
         (training_memory.compare, measurements.training_memory),
-        (inference_speed.compare, measurements.inference_speed),
+        (SPEED, measurements.inference_speed),
         (training_speed.compare, measurements.training_speed),
     )
     return [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from benchmarks.accuracy import peers
 from benchmarks.accuracy.rows import INFERENCE_MEMORY, WEIGHTS_AND_KV, Compared, Held, Outcome, Row
-from benchmarks.accuracy.subjects import Subjects, by_family, untied
+from benchmarks.accuracy.subjects import Subjects, untied
 
 from whygpu.checks import memory
 from whygpu.checks.memory import MemoryEstimate
@@ -108,15 +110,13 @@ def _kv_per_token(row: Row, subjects: Subjects) -> Outcome:
     return Compared(WEIGHTS_AND_KV, row["family"], row["id"], row["memory"], each, each, each, {"hf-mem": each})
 
 
-compare = by_family(
-    {
-        "qwen2.5-transformers": _qwen,
-        "litgpt-inference": _litgpt,
-        "fastertransformer-gpt": _fastertransformer,
-        "faster-whisper": _whisper,
-        "llamacpp-quants": _weights,
-        "deepspeed-autotp": _weights,
-        "deepseek-isca25": _kv_per_token,
-    }
-)
-"""The estimate of one row, or why there is none."""
+READERS: Mapping[str, Callable[[Row, Subjects], Outcome]] = {
+    "qwen2.5-transformers": _qwen,
+    "litgpt-inference": _litgpt,
+    "fastertransformer-gpt": _fastertransformer,
+    "faster-whisper": _whisper,
+    "llamacpp-quants": _weights,
+    "deepspeed-autotp": _weights,
+    "deepseek-isca25": _kv_per_token,
+}
+"""What sets up the rows of a family."""

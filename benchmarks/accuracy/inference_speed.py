@@ -2,55 +2,21 @@
 
 from __future__ import annotations
 
-import math
-import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, Compared, LeftOut, Outcome, Row
-from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, by_family, device, layered
+from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, LeftOut, Outcome, Row
+from benchmarks.accuracy.speeds import compared, degree, per_second, run, time_of
+from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, layered
 
-from whygpu.checks import memory, speed
 from whygpu.checks.reckoning import Range
 from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
 from whygpu.checks.speed import SpeedEstimate
 from whygpu.checks.speed_columns import Band
 from whygpu.checks.speed_inference import InferenceWork
 
 SUPERPOD_BYTES_S = 25e9
 """Eight 200 Gbit/s adapters a node of eight cards: the hardware that FasterTransformer's GPT guide states."""
-
-
-def _run(
-    row: Row,
-    subjects: Subjects,
-    shape: ModelShape,
-    setup: Setup,
-    split: Split,
-    network_bytes_s: float = math.nan,
-) -> SpeedEstimate:
-    rates = device(subjects.card(row["gpu"]), setup.format, network_bytes_s)
-    return speed.estimate(shape, setup, split, rates, subjects.coefficients)
-
-
-def _compared(
-    row: Row, kind: str, figure: Range, subjects: Subjects, shape: ModelShape, setup: Setup, split: Split
-) -> Compared:
-    """A row beside its figure. It ran on the card it names, so what memory it needs is looked at too."""
-    needed = memory.estimate(shape, setup, split, subjects.coefficients)
-    held = subjects.held(needed, row["gpu"])
-    return Compared(kind, row["family"], row["id"], row["value"], figure.low, figure.likely, figure.high, held=held)
-
-
-def _time(band: Band | None) -> Range:
-    if band is None:
-        raise UnknownSubjectError("no time is estimated for such a model")
-    return band.at(0)
-
-
-def _rate(seconds: Range, amount: float) -> Range:
-    """Amount per second."""
-    return Range(amount / seconds.high, amount / seconds.likely, amount / seconds.low)
 
 
 def _tokens(row: Row) -> tuple[int, int]:
@@ -68,11 +34,11 @@ def _sglang(row: Row, subjects: Subjects) -> Outcome:
         runtime="sglang",
     )
     split = Split(tensor=row["gpus"])
-    done = _run(row, subjects, shape, setup, split)
-    seconds = (_time(done.ttft_ms) + _time(done.token_ms).times(output)).times(1e-3)
+    done = run(row, subjects, shape, setup, split)
+    seconds = (time_of(done.ttft_ms) + time_of(done.token_ms).times(output)).times(1e-3)
     alone = prompt == 1
-    figure = _rate(seconds, output if alone else prompt + output)
-    return _compared(row, DECODE if alone else REQUEST, figure, subjects, shape, setup, split)
+    figure = per_second(seconds, output if alone else prompt + output)
+    return compared(row, DECODE if alone else REQUEST, figure, subjects, shape, setup, split)
 
 
 def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
@@ -87,17 +53,17 @@ def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
         runtime="llama.cpp",
     )
     split = layered(row["gpus"])
-    done = _run(row, subjects, shape, setup, split)
-    time = _time(done.token_ms if decodes else done.ttft_ms).times(1e-3)
+    done = run(row, subjects, shape, setup, split)
+    time = time_of(done.token_ms if decodes else done.ttft_ms).times(1e-3)
     kind = DECODE if decodes else PROMPT
-    return _compared(row, kind, _rate(time, 1 if decodes else tokens), subjects, shape, setup, split)
+    return compared(row, kind, per_second(time, 1 if decodes else tokens), subjects, shape, setup, split)
 
 
 def _litgpt(row: Row, subjects: Subjects) -> Outcome:
     shape = subjects.shape(row["model"])
     setup = Setup(subjects.format(row["precision"]), context_tokens=60, output_tokens=50, runtime="transformers")
-    done = _run(row, subjects, shape, setup, Split())
-    return _compared(row, DECODE, _rate(_time(done.token_ms).times(1e-3), 1), subjects, shape, setup, Split())
+    done = run(row, subjects, shape, setup, Split())
+    return compared(row, DECODE, per_second(time_of(done.token_ms).times(1e-3), 1), subjects, shape, setup, Split())
 
 
 def _batch_s(done: SpeedEstimate, prompts: int, output: int) -> Range:
@@ -121,8 +87,8 @@ def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
     prompt, output = _tokens(row)
     layout = row.get("parallel") or ""
     cards = row["gpus"]
-    tensor = _degree("TP", layout) or cards
-    split = Split(tensor=tensor, pipeline=_degree("PP", layout) or max(1, cards // tensor), nodes=max(1, cards // 8))
+    tensor = degree("TP", layout) or cards
+    split = Split(tensor=tensor, pipeline=degree("PP", layout) or max(1, cards // tensor), nodes=max(1, cards // 8))
     shape = subjects.shape(row["model"])
     setup = Setup(
         subjects.format(row["precision"]),
@@ -131,14 +97,9 @@ def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
         concurrency=row["batch"],
         runtime="fastertransformer",
     )
-    done = _run(row, subjects, shape, setup, split, SUPERPOD_BYTES_S)
+    done = run(row, subjects, shape, setup, split, SUPERPOD_BYTES_S)
     seconds = _batch_s(done, row["batch"], output)
-    return _compared(row, REQUEST, seconds.times(1e3), subjects, shape, setup, split)
-
-
-def _degree(word: str, layout: str) -> int:
-    found = re.search(rf"{word}(\d+)", layout)
-    return int(found.group(1)) if found else 0
+    return compared(row, REQUEST, seconds.times(1e3), subjects, shape, setup, split)
 
 
 def _tensorrt(row: Row, subjects: Subjects) -> Outcome:
@@ -149,8 +110,8 @@ def _tensorrt(row: Row, subjects: Subjects) -> Outcome:
     split = Split(tensor=row["tp"])
     setup = Setup(number_format, context_tokens=prompt + 1, output_tokens=1, runtime="tensorrt-llm")
     if row["metric"] == "ttft_ms":
-        done = _run(row, subjects, shape, setup, split)
-        return _compared(row, PROMPT, _time(done.ttft_ms), subjects, shape, setup, split)
+        done = run(row, subjects, shape, setup, split)
+        return compared(row, PROMPT, time_of(done.ttft_ms), subjects, shape, setup, split)
     setup = replace(
         setup,
         kv_format=number_format if number_format.id == "fp8" else None,
@@ -158,9 +119,9 @@ def _tensorrt(row: Row, subjects: Subjects) -> Outcome:
         output_tokens=max(output // 2, 1),
         concurrency=row["batch"],
     )
-    seconds = _batch_s(_run(row, subjects, shape, setup, split), row["batch"], output)
-    figure = _rate(seconds, row["batch"] * output / row["tp"])
-    return _compared(row, DECODE, figure, subjects, shape, setup, split)
+    seconds = _batch_s(run(row, subjects, shape, setup, split), row["batch"], output)
+    figure = per_second(seconds, row["batch"] * output / row["tp"])
+    return compared(row, DECODE, figure, subjects, shape, setup, split)
 
 
 def _vit(row: Row, subjects: Subjects) -> Outcome:
@@ -168,8 +129,8 @@ def _vit(row: Row, subjects: Subjects) -> Outcome:
     shape = subjects.read(f"vit-{size}-16")
     pixels = 384 if "384" in row["model"] else 224
     setup = Setup(subjects.format(row["precision"]), batch_size=row["batch"], pixels=pixels, runtime="tensorrt-llm")
-    done = _run(row, subjects, shape, setup, Split())
-    return _compared(row, VISION, _time(done.ttft_ms), subjects, shape, setup, Split())
+    done = run(row, subjects, shape, setup, Split())
+    return compared(row, VISION, time_of(done.ttft_ms), subjects, shape, setup, Split())
 
 
 def _yolo(row: Row, subjects: Subjects) -> Outcome:
@@ -184,24 +145,22 @@ def _yolo(row: Row, subjects: Subjects) -> Outcome:
         }
     )
     setup = Setup(subjects.format("fp16"), batch_size=row["batch"], pixels=row["image_px"], runtime="transformers")
-    done = _run(row, subjects, shape, setup, Split())
-    return _compared(row, VISION, _time(done.ttft_ms).times(1 / row["batch"]), subjects, shape, setup, Split())
+    done = run(row, subjects, shape, setup, Split())
+    return compared(row, VISION, time_of(done.ttft_ms).times(1 / row["batch"]), subjects, shape, setup, Split())
 
 
 def _matmul(row: Row, _: Subjects) -> Outcome:
     return LeftOut(row["family"], row["id"], "the rate of a matrix product alone: an input of whygpu, not an estimate")
 
 
-compare = by_family(
-    {
-        "qwen3-sglang": _sglang,
-        "xiongjie-dai-llamacpp": _llamacpp,
-        "litgpt-inference": _litgpt,
-        "ft-gpt": _fastertransformer,
-        "trtllm-0.6": _tensorrt,
-        "ft-vit": _vit,
-        "yolov5": _yolo,
-        "mamf": _matmul,
-    }
-)
-"""The estimate of one row, or why there is none."""
+READERS: Mapping[str, Callable[[Row, Subjects], Outcome]] = {
+    "qwen3-sglang": _sglang,
+    "xiongjie-dai-llamacpp": _llamacpp,
+    "litgpt-inference": _litgpt,
+    "ft-gpt": _fastertransformer,
+    "trtllm-0.6": _tensorrt,
+    "ft-vit": _vit,
+    "yolov5": _yolo,
+    "mamf": _matmul,
+}
+"""What sets up the rows of a family."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,8 +11,12 @@ import yaml
 
 Row: TypeAlias = Mapping[str, Any]
 
-COMPARED_KINDS = frozenset({"measured", "vendor_measured", "file_size", "paper", "paper_formula"})
+COMPARED_KINDS = frozenset(
+    {"measured", "vendor_measured", "maintainer_measured", "file_size", "paper", "paper_formula"}
+)
 FILES = ("memory_inference.yaml", "memory_training.yaml", "throughput.yaml")
+RECENT = ("memory_2026_11.yaml", "throughput_2026_11.yaml")
+"""Files read later, of families that no coefficient was set from; left out where they are not there."""
 
 WEIGHTS_AND_KV = "weights and KV"
 INFERENCE_MEMORY = "inference memory, total"
@@ -123,11 +127,24 @@ class Measurements:
         """Raises DataMissingError where a file is absent."""
         files = [_load(folder / name) for name in FILES]
         memory, training, speed = files
-        groups = [memory["rows"], training["rows"], speed["inference"], speed["training"]]
-        wanted = [tuple(row for row in rows if row.get("kind") in COMPARED_KINDS) for rows in groups]
+        recent_memory, recent_speed = (_load(folder / name) if (folder / name).is_file() else {} for name in RECENT)
+        groups = [
+            [*memory["rows"], *recent_memory.get("inference", ())],
+            training["rows"],
+            [*speed["inference"], *recent_speed.get("inference", ())],
+            speed["training"],
+        ]
+        wanted = [tuple(_compared(rows)) for rows in groups]
         fits = tuple(row for file in files for row in file.get("fits") or ())
         other = sum(len(rows) for rows in groups) - sum(len(rows) for rows in wanted)
         return cls(wanted[0], wanted[1], wanted[2], wanted[3], fits, other)
+
+
+def _compared(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows of the kinds that are compared, each with an id: its own, or its family and place."""
+    for number, row in enumerate(rows, start=1):
+        if row.get("kind") in COMPARED_KINDS:
+            yield {"id": f"{row['family']}-{number}", **row}
 
 
 def _load(path: Path) -> dict[str, Any]:

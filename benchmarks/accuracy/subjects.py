@@ -20,17 +20,44 @@ from whygpu.checks.shape import ModelShape
 
 MODELS = {  # as the tables write it, folded: the preset
     "bertlargeuncased": "bert-large",
+    "deepseekr1distillllama8b": "llama-3.1-8b",
+    "deepseekr1distillqwen14b": "qwen2.5-14b",
+    "deepseekr1distillqwen7b": "qwen2.5-7b",
+    "deepseekr10528qwen38b": "qwen3-8b",
+    "deepseekv3.1": "deepseek-v3",
     "bloomz7b1": "bloom-7b1",
     "gemma22b": "gemma-2-2b",
+    "gptoss20bmxfp4": "gpt-oss-20b",
+    "hermes3llama3.18b": "llama-3.1-8b",
+    "llama3.1nemotronnano8bv1": "llama-3.1-8b",
+    "llama3.1tulu38b": "llama-3.1-8b",
     "llama27b": "llama-2-7b",
     "llama70b": "llama-2-70b",
     "llama7b": "llama-2-7b",
     "mistral7bv0.2": "mistral-7b",
     "phi1.51.3b": "phi-1.5",
+    "mobilenetv3large100": "mobilenet-v3-large",
+    "nousresearchnouscoder14b": "qwen3-14b",
     "phi3mini4kinstruct": "phi-3-mini",
+    "phi4reasoningplus": "phi-4",
+    "qwen2.5coder14b": "qwen2.5-14b",
+    "qwen2.5coder32binstructawq": "qwen2.5-32b",
+    "qwen2.5coder3b": "qwen2.5-3b",
+    "qwen3coder30ba3b": "qwen3-30b-a3b",
+    "qwen3omni30ba3b": "qwen3-30b-a3b",
+    "qwen3vl30ba3bthinkingawq": "qwen3-vl-30b-a3b",
+    "regnety160": "regnet-y-16gf",
     "stablelmalpha3b": "stablelm-base-alpha-3b",
     "stablelmalpha3b3b": "stablelm-base-alpha-3b",
+    "swinbasepatch4window7224": "swin-b",
+    "swintinypatch4window7224": "swin-t",
+    "tfefficientnetv2s": "efficientnet-v2-s",
     "tinyllama": "tinyllama-1.1b",
+    "vicuna7b": "llama-2-7b",
+    "vila13b": "llama-2-13b",
+    "vila7b": "llama-2-7b",
+    "vithugepatch14224": "vit-h-14",
+    "vitsmallpatch16224": "vit-s-16",
     "whisperlargev2": "whisper-large-v2",
 }
 GPT = {  # layers, heads, head width and vocabulary of the GPT series, from the sources of the rows that use them
@@ -49,11 +76,20 @@ GPT = {  # layers, heads, head width and vocabulary of the GPT series, from the 
     "Megatron-530B": (105, 128, 160, 51200),
     "GPT-J": (28, 16, 256, 50400),
 }
+GATED = {  # layers, hidden size, width, heads, key heads, vocabulary of models with a head of their own (config.json)
+    "Qwen-1.8B": (24, 2048, 5504, 16, 16, 151936),
+    "Qwen-7B": (32, 4096, 11008, 32, 32, 151936),
+    "Qwen-14B": (40, 5120, 13696, 40, 40, 152064),
+    "Qwen-72B": (80, 8192, 24576, 64, 64, 152064),
+    "DeepSeek-LLM-7B": (30, 4096, 11008, 32, 32, 102400),
+    "DeepSeek-LLM-67B": (95, 8192, 22016, 64, 8, 102400),
+}
 CARDS = {  # as the tables write it, folded: the accelerator
     "a100": "a100-sxm-80gb",
     "a10080gb": "a100-sxm-80gb",
     "a100sxm440gb": "a100-sxm-40gb",
     "h100": "h100-sxm",
+    "h10080gb": "h100-sxm",
     "h2096gb": "h20",
     "v100": "v100-sxm-16gb",
     "v10016gb": "v100-sxm-16gb",
@@ -67,6 +103,8 @@ CARDS = {  # as the tables write it, folded: the accelerator
     "rtx3070ti8gb": "rtx-3070-ti",
 }
 FORMATS = {
+    "4-bit (mlx)": "q4_0",  # 4 bits and a 16-bit scale and bias for each 64: 4.5, as Q4_0 has
+    "amp (fp16)": "fp16",
     "awq": "awq-int4",
     "bnb.fp4": "nf4",
     "bnb.fp4-dq": "nf4-dq",
@@ -74,7 +112,20 @@ FORMATS = {
     "bnb.nf4": "nf4",
     "bnb.nf4-dq": "nf4-dq",
     "f16": "fp16",
+    "fp4": "nvfp4",
+    "fp8dq": "fp8",
+    "fp8dqrow": "fp8",
+    "fp8wo": "fp8",
+    "int4 g32": "int4",
+    "int8dq": "int8",
+    "int8wo": "int8",
+    "mlx 4-bit": "q4_0",
+    "mlx 5-bit": "q5_0",
+    "mlx 6-bit": "q6_k",
+    "mlx 8-bit": "q8_0",
     "none": "bf16",
+    "ollama default (not printed)": "q4_k_m",
+    "q4": "q4_0",
 }
 
 
@@ -123,6 +174,8 @@ class Subjects:
             return self.read(self.preset(name))
         except UnknownSubjectError:
             pass
+        if name in GATED:
+            return self.gated(name)
         for label, (layers, heads, width, vocabulary) in GPT.items():
             if label in name:
                 return self.gpt(layers, heads, width, vocabulary, name)
@@ -145,6 +198,27 @@ class Subjects:
                 "vocab_size": vocabulary,
                 "gated_ffn": False,
                 "tied_embeddings": True,
+            }
+        )
+
+    def gated(self, name: str) -> ModelShape:
+        """A model like Llama, of the sizes in its config.json: gated feed-forward, a head of its own."""
+        layers, hidden, width, heads, kv_heads, vocabulary = GATED[name]
+        attention = 2 * hidden**2 + 2 * hidden * hidden // heads * kv_heads
+        return self.read(
+            {
+                "name": name,
+                "kind": "decoder",
+                "parameters": layers * (attention + 3 * hidden * width) + 2 * vocabulary * hidden,
+                "layers": layers,
+                "hidden_size": hidden,
+                "heads": heads,
+                "kv_heads": kv_heads,
+                "head_dim": hidden // heads,
+                "ffn_size": width,
+                "vocab_size": vocabulary,
+                "gated_ffn": True,
+                "tied_embeddings": False,
             }
         )
 

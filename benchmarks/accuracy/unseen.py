@@ -38,21 +38,21 @@ SOURCES: Mapping[str, frozenset[str]] = {
         "litgpt-finetune": ("litgpt-resource-tables",),
     }.items()
 }
-"""Of each family the references that coefficients cite it by."""
+"""Of each family the references that coefficients cite it by; no coefficient was set from the others."""
 
 TABLES = ("shape-by-parameters",)
 
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """One family of one kind: its score as it is, and without what was learned from it; how many cases that took
-    out, and how many general figures had to stay.
+    """One family of one kind: its score as it is, and its rows without what was learned from it; how many cases that
+    took out, and how many general figures had to stay.
     """
 
     kind: str
     family: str
     seen: Score
-    unseen: Score
+    rows: tuple[Compared, ...]
     taken_out: int
     stayed: int
 
@@ -82,14 +82,13 @@ def leave_out(
     """Each family of each kind without what was learned from it; `compare` gives the outcomes of some families."""
     seen: dict[tuple[str, str], list[Compared]] = {}
     for row in compared:
-        if row.family in SOURCES:
-            seen.setdefault((row.kind, row.family), []).append(row)
+        seen.setdefault((row.kind, row.family), []).append(row)
     found = []
     for family in dict.fromkeys(family for _, family in seen):
-        coefficients, taken, stayed = without(subjects.coefficients, SOURCES[family])
+        coefficients, taken, stayed = without(subjects.coefficients, SOURCES.get(family, frozenset()))
         again = compare(subjects.with_coefficients(coefficients), frozenset({family}))
         for (kind, name), rows in seen.items():
-            now = [row for row in again if isinstance(row, Compared) and row.kind == kind]
+            now = tuple(row for row in again if isinstance(row, Compared) and row.kind == kind)
             if name == family and now:
-                found.append(Unseen(kind, family, score(rows), score(now), taken, stayed))
+                found.append(Unseen(kind, family, score(rows), now, taken, stayed))
     return sorted(found, key=lambda item: KINDS.index(item.kind))

@@ -1,0 +1,152 @@
+"""Rows on the speed of inference read in November 2026: families that no coefficient was set from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, LeftOut, Outcome, Row
+from benchmarks.accuracy.speeds import compared, degree, per_second, run, step_s, time_of
+from benchmarks.accuracy.subjects import Subjects, layered
+
+from whygpu.checks import memory
+from whygpu.checks.setup import Setup, Split
+from whygpu.checks.shape import ModelShape
+
+FIRST = 128
+"""Tokens of a short chat prompt, where a row does not print it."""
+OUTPUT = 256
+"""Tokens of a chat answer, where a row does not print it."""
+MOST_REQUESTS = 2048
+"""TensorRT-LLM's max_batch_size where nothing else is said."""
+
+
+def _served(row: Row, subjects: Subjects) -> Outcome:
+    """Mean time between tokens of as many clients as are named, each of which asks anew when it is answered."""
+    runtime = re.split(r"[ ]", row["framework"].lower())[0]
+    prompt, output = row["input_tokens"], row["output_tokens"]
+    number_format = subjects.format(row["precision"])
+    setup = Setup(
+        number_format,
+        context_tokens=prompt + output,
+        output_tokens=output,
+        runtime=runtime,
+    )
+    split = Split(tensor=degree("TP", row.get("parallel") or "") or row["gpus"])
+    shape = subjects.shape(row["model"])
+    # Requests that the cache has no room for wait, which is no part of the time between tokens.
+    setup = replace(setup, concurrency=_room(subjects, row["gpu"], shape, setup, split, row["concurrency"]))
+    done = run(row, subjects, shape, setup, split)
+    return compared(row, REQUEST, time_of(done.token_ms), subjects, shape, setup, split)
+
+
+def _full(row: Row, subjects: Subjects) -> Outcome:
+    """Offline at maximum load: as many requests as the cards have room for, which the row does not print, and at most
+    as many as the runtime admits.
+    """
+    layout = row.get("parallel") or ""
+    if "DEP" in layout:
+        return LeftOut(row["family"], row["id"], "attention over data ranks, experts over all: no plan offers it")
+    prompt, output = row["input_tokens"], row["output_tokens"]
+    number_format = subjects.format(row["precision"])
+    split = Split(tensor=degree("TP", layout) or 1, pipeline=degree("PP", layout) or 1)
+    shape = subjects.shape(row["model"])
+    setup = Setup(
+        number_format,
+        kv_format=subjects.format("fp8") if number_format.bits_per_weight < 16 else None,
+        context_tokens=prompt + output,
+        output_tokens=output,
+        runtime="tensorrt-llm",
+    )
+    requests = _room(subjects, row["gpu"], shape, setup, split, MOST_REQUESTS)
+    setup = replace(setup, concurrency=requests)
+    done = run(row, subjects, shape, setup, split)
+    if done.tokens_per_s is None:
+        return LeftOut(row["family"], row["id"], "no rate is estimated")
+    figure = done.tokens_per_s.at(0).times(1 / split.cards)
+    return compared(row, REQUEST, figure, subjects, shape, setup, split)
+
+
+def _room(subjects: Subjects, gpu: str, shape: ModelShape, setup: Setup, split: Split, most: int) -> int:
+    """Most requests that the cards hold at once, of so many."""
+    low, high = 1, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        needed = memory.estimate(shape, replace(setup, concurrency=middle), split, subjects.coefficients)
+        held = subjects.held(needed, gpu)
+        low, high = (middle, high) if held is None or held.fits else (low, middle - 1)
+    return low
+
+
+def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
+    """llama.cpp and what is built on it: one stream, or equal ones decoded together; prompts of one request."""
+    decodes = "decode" in row["metric"]
+    output = row.get("output_tokens") or OUTPUT
+    prompt = row.get("input_tokens") or FIRST
+    batch = row.get("batch") or 1
+    shape = subjects.shape(row["model"])
+    setup = Setup(
+        subjects.format(row["precision"]),
+        context_tokens=prompt + (output if decodes else 1),
+        output_tokens=output if decodes else 1,
+        concurrency=batch if decodes else 1,
+        runtime="vllm" if row["framework"] == "vLLM" else "llama.cpp",
+    )
+    split = layered(row["gpus"])
+    done = run(row, subjects, shape, setup, split)
+    if not decodes:
+        figure = per_second(time_of(done.ttft_ms).times(1e-3), prompt)
+        return compared(row, PROMPT, figure, subjects, shape, setup, split)
+    # The rate of the steps alone, without the prompts of others.
+    return compared(row, DECODE, per_second(step_s(done), batch), subjects, shape, setup, split)
+
+
+def _single(row: Row, subjects: Subjects) -> Outcome:
+    """One stream, decoded: a compiled loop (gpt-fast, TinyChat), or plain transformers."""
+    output = row.get("output_tokens") or 128
+    prompt = row.get("input_tokens") or 4
+    shape = subjects.shape(row["model"])
+    plain = "ransformers" in row["framework"]
+    setup = Setup(
+        subjects.format(row["precision"]),
+        context_tokens=prompt + output,
+        output_tokens=output,
+        runtime="transformers" if plain else "compiled",
+    )
+    split = Split(tensor=degree("TP", row.get("parallel") or "") or row["gpus"])
+    done = run(row, subjects, shape, setup, split)
+    figure = step_s(done).times(1e3) if row["metric"] == "token_ms" else per_second(step_s(done), 1)
+    return compared(row, DECODE, figure, subjects, shape, setup, split)
+
+
+def _images(row: Row, subjects: Subjects) -> Outcome:
+    """Images a second of a batch, or milliseconds of a batch of pictures."""
+    shape = subjects.shape(row["model"])
+    compiled = bool(row.get("compiled")) or "compile" in row["framework"]
+    if row.get("steps"):
+        shape = replace(shape, steps=row["steps"])
+    setup = Setup(
+        subjects.format(row["precision"]),
+        batch_size=row["batch"],
+        pixels=row["image_px"],
+        runtime="compiled" if compiled else "transformers",
+    )
+    done = run(row, subjects, shape, setup, Split())
+    seconds = time_of(done.ttft_ms).times(1e-3)
+    figure = seconds.times(1e3) if row["metric"] == "latency_ms" else per_second(seconds, row["batch"])
+    return compared(row, VISION, figure, subjects, shape, setup, Split())
+
+
+READERS: Mapping[str, Callable[[Row, Subjects], Outcome]] = {
+    "aic-silicon": _served,
+    "trtllm-1.2-overview": _full,
+    "llamacpp-dgx-spark": _llamacpp,
+    "llmfit-community": _llamacpp,
+    "mlx-lm": _llamacpp,
+    "gpt-fast": _single,
+    "tinychat": _single,
+    "qwen1-inference": _single,
+    "timm-infer": _images,
+    "diffusers-torchao": _images,
+}
