@@ -115,10 +115,10 @@ FORMATS = {
     "fp4": "nvfp4",
     "fp8dq": "fp8",
     "fp8dqrow": "fp8",
-    "fp8wo": "fp8",
+    "fp8wo": "gptq-int8",  # weights alone: multiplied in 16 bits
     "int4 g32": "int4",
     "int8dq": "int8",
-    "int8wo": "int8",
+    "int8wo": "gptq-int8",
     "mlx 4-bit": "q4_0",
     "mlx 5-bit": "q5_0",
     "mlx 6-bit": "q6_k",

@@ -15,6 +15,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
 TRAINING_PHASES = frozenset({"training", "fine-tuning"})
+BESIDE = "beside"
+"""The part of a pipeline that quantizing leaves as it is: text encoders and the autoencoder."""
 GATHERING = frozenset({"zero3", "fsdp"})
 """Shardings that also divide the weights, and gather each layer when it is used."""
 
@@ -81,11 +83,11 @@ class Format:
         for name, bits in self.parts:
             if name == part:
                 return bits
-        return self.bits_per_weight
+        return 16.0 if part == BESIDE and self.quantized else self.bits_per_weight
 
     def weight_bytes(self, shape: ModelShape) -> float:
         """Bytes of all weights of a model in this format, unsharded: sum over the parts of parameters * bits / 8."""
-        if not self.parts and shape.stored_format != self.id:
+        if not self.parts and not shape.components and shape.stored_format != self.id:
             return shape.parameters * self.bits_per_weight / 8
         return sum(part.parameters * self.bits_in(shape, part.name) for part in shape.parts) / 8
 

@@ -242,8 +242,8 @@ def split_parts(shape: ModelShape) -> tuple[Part, ...]:
     """Split the parameters into what mixed-format files treat apart.
 
     embedding (token table), head, value and attention (the other projections), down and ffn (the other matrices of
-    the dense feed-forward), experts, other (what is left: norms, routers, convolutions, everything of models without
-    layers).
+    the dense feed-forward), experts, beside (of a pipeline all but the network that is trained: text encoders,
+    autoencoder), other (what is left: norms, routers, convolutions, everything of models without layers).
     """
     left = shape.parameters
     embedding = min(shape.embedding_parameters, left)
@@ -251,6 +251,7 @@ def split_parts(shape: ModelShape) -> tuple[Part, ...]:
     dense = max(shape.layers + shape.encoder_layers - shape.moe_layers, 0) * shape.hidden_size * shape.ffn_size
     stacks = shape.attention_layers + shape.encoder_layers
     sized = {
+        "beside": shape.parameters - shape.trained_parameters if shape.components else 0,
         "embedding": embedding,
         "head": embedding if untied else 0,
         "experts": shape.expert_parameters,
