@@ -13,11 +13,14 @@ from benchmarks.accuracy.subjects import Subjects, layered
 from whygpu.checks import memory
 from whygpu.checks.setup import Setup, Split
 from whygpu.checks.shape import ModelShape
+from whygpu.checks.speed_inference import prompt_flops
 
 FIRST = 128
 """Tokens of a short chat prompt, where a row does not print it."""
 OUTPUT = 256
 """Tokens of a chat answer, where a row does not print it."""
+MOST_OF_PEAK = 0.75
+"""Share of the dense peak that no server's prompts reach."""
 MOST_REQUESTS = 2048
 """TensorRT-LLM's max_batch_size where nothing else is said."""
 
@@ -38,6 +41,12 @@ def _served(row: Row, subjects: Subjects) -> Outcome:
     # Requests that the cache has no room for wait, which is no part of the time between tokens.
     setup = replace(setup, concurrency=_room(subjects, row["gpu"], shape, setup, split, row["concurrency"]))
     done = run(row, subjects, shape, setup, split)
+    if number_format.weight_bytes(shape) > split.cards * 1e9 * float(subjects.card(row["gpu"]).number("marketing_gb") or 0):
+        return LeftOut(row["family"], row["id"], "the weights alone are more than the named cards hold")
+    cycle = (row["ttft_ms"] + (output - 1) * row["value"]) / 1e3
+    rate = float(done.work.columns.device.flops_s[0]) * split.cards
+    if row["concurrency"] * prompt_flops(shape, prompt) / cycle > MOST_OF_PEAK * rate:
+        return LeftOut(row["family"], row["id"], "more operations than products reach: its prompts came from the cache")
     return compared(row, REQUEST, time_of(done.token_ms), subjects, shape, setup, split)
 
 

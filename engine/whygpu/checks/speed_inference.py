@@ -5,7 +5,7 @@ A decode step reads the active weights and the cache once: it takes the longer o
 of its arithmetic, over the peak rate, and more than either where they are near each other; matrix units work on whole
 tiles, so few requests cost as much as a tile's rows. Prefill is arithmetic, and what kernels move between them where
 the runtime does not fuse them. Tensor parallelism adds two all-reduces a layer. Requests in flight share the
-accelerator: between two tokens of one of them come the prompts of those that take the others' places.
+accelerator: the prompts of those that take the others' places join their steps (speed_queue).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from whygpu.checks.memory_inference import widest_ffn
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.shape import GENERATIVE, ModelShape
 from whygpu.checks.speed_columns import WIRE, Band, Columns
+from whygpu.checks.speed_queue import joined_s, wait_s
 from whygpu.checks.speed_serving import Host, applies_gain, host_of, slowdown, speculative_gain, touched
 
 UNCERTAIN = (
@@ -70,6 +71,8 @@ class InferenceWork:
     prefill_moved_s: FloatArray
     prefill_wire_s: FloatArray
     prefill_s: FloatArray
+    joined_s: FloatArray
+    queue_s: FloatArray
     ttft_s: FloatArray
     together: FloatArray
     stages: FloatArray
@@ -134,12 +137,18 @@ def work(columns: Columns) -> InferenceWork:
     longest = _longest(columns)
     # A request that joins others waits for the step that is under way.
     server = columns.less_is_better("request-s")
-    ttft = (prefill if longest is None else longest.prefill_s) + server + np.where(requests > 1, step, 0.0)
     output = max(setup.output_tokens, 1)
     # Stages that a prompt leaves idle read the next one.
     stages = filled * columns.pipeline
-    mean_token = token + others_prompts(requests, prefill / stages, output)
-    tokens = columns.data * requests * output / (requests * prefill / stages + (output - 1) * token)
+    chunks = _chunks(columns, computed)
+    added = joined_s(read, compute, launch, arithmetic / filled, chunks, requests, output)
+    joined = (added / columns.pipeline + (moved + prefill_wire) / stages) * longer
+    mean_token = token + others_prompts(requests, joined, output)
+    queue = wait_s(joined, (output - 1) * token, requests)
+    first = prefill if longest is None else longest.prefill_s
+    ttft = first + server + np.where(requests > 1, step, 0.0) + queue
+    cycle = prefill / stages + (requests - 1) * joined + (output - 1) * token
+    tokens = columns.data * requests * output / cycle
     return InferenceWork(
         columns,
         requests,
@@ -166,6 +175,8 @@ def work(columns: Columns) -> InferenceWork:
         moved,
         prefill_wire,
         prefill,
+        joined,
+        queue,
         ttft,
         together,
         stages,
@@ -217,8 +228,8 @@ def computed_tokens(columns: Columns, prompt: int) -> float:
 
 def others_prompts(requests: FloatArray, prompt_s: FloatArray, output: int) -> FloatArray:
     """Seconds that a further token waits on average for the prompts of the other requests in flight: while one
-    request is written, each of the others ends once, and the one in its place is read between two steps
-    (continuous batching: Yu et al. 2022, Orca, section 3).
+    request is written, each of the others ends once, and the one in its place joins its steps (continuous batching:
+    Yu et al. 2022, Orca, section 3).
     """
     return (requests - 1) * prompt_s / (output - 1) if output > 1 else np.zeros_like(prompt_s)
 

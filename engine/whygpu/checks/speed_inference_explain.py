@@ -230,27 +230,30 @@ def _answers(
     wait = Term(
         "wait", 0.0 if alone else _likely(done.step_s, i), "s", (), "the step under way, where others are served"
     )
-    first = (first_prompt.as_term(), coefficient_of(columns, i, "request-s", "server"), wait)
+    queue = Term("queue", _likely(done.queue_s, i), "s", ("mean-value-analysis",), "for prompts that came before it")
+    first = (first_prompt.as_term(), coefficient_of(columns, i, "request-s", "server"), wait, queue)
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     output = Term("output", float(max(columns.setup.output_tokens, 1)), "tokens")
     stages = Term("stages", float(done.stages[i]), "prompts", (), "under way in the pipeline")
+    joined = Term("joined", _likely(done.joined_s, i), "s", ("sarathi-serve",), "that a prompt adds to others' steps")
     further: tuple[Term, ...] = (token.as_term(),)
     further_ms = "1000 * token_s"
     if columns.setup.output_tokens > 1:
-        further = (*further, requests, prefill.as_term(), stages, output)
-        further_ms = "1000 * (token_s + (requests - 1) * prefill_s / stages / (output - 1))"
+        further = (*further, requests, joined, output)
+        further_ms = "1000 * (token_s + (requests - 1) * joined / (output - 1))"
     terms = (
         Term("data", float(columns.data[i]), "replicas"),
         requests,
         output,
         prefill.as_term(),
         stages,
+        joined,
         token.as_term(),
     )
-    formula = "data * requests * output / (requests * prefill_s / stages + (output - 1) * token_s)"
+    formula = "data * requests * output / (prefill_s / stages + (requests - 1) * joined + (output - 1) * token_s)"
     return [
         Reckoning(
-            "ttft_ms", f"1000 * ({first_prompt.name} + server + wait)", first, 1e3 * _likely(done.ttft_s, i), "ms"
+            "ttft_ms", f"1000 * ({first_prompt.name} + server + wait + queue)", first, 1e3 * _likely(done.ttft_s, i), "ms"
         ),
         Reckoning("token_ms", further_ms, further, 1e3 * _likely(done.mean_token_s, i), "ms"),
         Reckoning("tokens_per_s", formula, terms, _likely(done.tokens_s, i), "tokens/s"),
