@@ -24,13 +24,13 @@ def _tokens(row: Row) -> tuple[int, int]:
 
 
 def _sglang(row: Row, subjects: Subjects) -> Outcome:
-    """One request; the cache is as long as in the middle of the output. One prompt token: decoding alone."""
+    """One request. One prompt token: decoding alone."""
     prompt, output = _tokens(row)
     shape = subjects.shape(row["model"])
     setup = Setup(
         subjects.format(row["precision"]),
-        context_tokens=prompt + output // 2,
-        output_tokens=output // 2,
+        context_tokens=prompt + output,
+        output_tokens=output,
         runtime="sglang",
     )
     split = Split(tensor=row["gpus"])
@@ -48,8 +48,8 @@ def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
     decodes = "decode" in row["metric"]
     setup = Setup(
         subjects.format(row["precision"]),
-        context_tokens=tokens // 2 if decodes else tokens + 1,
-        output_tokens=tokens // 2 if decodes else 1,
+        context_tokens=tokens + 1,
+        output_tokens=tokens if decodes else 1,
         runtime="llama.cpp",
     )
     split = layered(row["gpus"])
@@ -92,8 +92,8 @@ def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
     shape = subjects.shape(row["model"])
     setup = Setup(
         subjects.format(row["precision"]),
-        context_tokens=prompt + output // 2 + 1,
-        output_tokens=output // 2 + 1,
+        context_tokens=prompt + output,
+        output_tokens=output,
         concurrency=row["batch"],
         runtime="fastertransformer",
     )
@@ -115,8 +115,8 @@ def _tensorrt(row: Row, subjects: Subjects) -> Outcome:
     setup = replace(
         setup,
         kv_format=number_format if number_format.id == "fp8" else None,
-        context_tokens=prompt + output // 2,
-        output_tokens=max(output // 2, 1),
+        context_tokens=prompt + output,
+        output_tokens=output,
         concurrency=row["batch"],
     )
     seconds = _batch_s(run(row, subjects, shape, setup, split), row["batch"], output)

@@ -63,6 +63,7 @@ def _full(row: Row, subjects: Subjects) -> Outcome:
     shape = subjects.shape(row["model"])
     setup = Setup(
         number_format,
+        phase="batch-inference",
         kv_format=subjects.format("fp8") if number_format.bits_per_weight < 16 else None,
         context_tokens=prompt + output,
         output_tokens=output,

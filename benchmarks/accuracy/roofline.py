@@ -25,6 +25,7 @@ FIGURES: Mapping[str, float] = {
     "vision-mfu": PEAK_SHARE,
     "bus-share": BANDWIDTH_SHARE,
     "decode-rows": 1,
+    "unpacked-rate-share": 1,
     "formula-error": 1,
     "traffic-per-activation": 1,
     **dict.fromkeys(
@@ -37,6 +38,7 @@ FIGURES: Mapping[str, float] = {
             "gap-s-per-layer",
             "step-s",
             "request-s",
+            "request-step-s",
             "stage-hop-s",
             "link-latency-s",
             "network-latency-s",

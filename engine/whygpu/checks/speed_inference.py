@@ -33,6 +33,8 @@ UNCERTAIN = (
     "launch-s-per-layer",
     "gap-s-per-layer",
     "request-s",
+    "request-step-s",
+    "unpacked-rate-share",
     "stage-hop-s",
     "step-s",
     "formula-error",
@@ -60,6 +62,7 @@ class InferenceWork:
     launch_s: FloatArray
     gap_s: FloatArray
     hop_s: FloatArray
+    served_s: FloatArray
     row_s: FloatArray
     read_s: FloatArray
     compute_s: FloatArray
@@ -105,6 +108,9 @@ def work(columns: Columns) -> InferenceWork:
     launch = columns.less_is_better("launch-s-per-layer") * layers
     gap = columns.less_is_better("gap-s-per-layer") * layers + columns.less_is_better("step-s")
     row = columns.less_is_better("row-s") * layers
+    # The server's own process hands out a token to each request, beside what the cards do.
+    served = columns.less_is_better("request-step-s") * requests
+    floor = np.maximum(launch, served)
     hop = columns.less_is_better("stage-hop-s") * (columns.pipeline - 1)
     bandwidth = device.bandwidth_bytes_s * bandwidth_share
     power = columns.power_share()
@@ -116,7 +122,7 @@ def work(columns: Columns) -> InferenceWork:
     compute = flops / (rate * decode_share)
     width = setup.format.compute_bits / 8 * shape.hidden_size
     decode_wire = _wire(wire.all_reduce_s(columns.tensor, requests * width), layers)
-    step = np.maximum(overlapped(read, compute), launch) + row * requests + gap + hop + decode_wire
+    step = np.maximum(overlapped(read, compute), floor) + row * requests + gap + hop + decode_wire
     slower = slowdown(columns) if setup.adapters else None
     longer = columns.unmodelled() * (1.0 if slower is None else slower)
     step = step * longer
@@ -128,7 +134,7 @@ def work(columns: Columns) -> InferenceWork:
     # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
     together = np.ones(device.size) if shape.kind in GENERATIVE else requests
     half = columns.tensor * device.half_flops_s * power
-    arithmetic = (prefill_flops / rate + scores / half) / prefill_share * together * filled
+    arithmetic = (prefill_flops / (rate * unpacked_rate(columns)) + scores / half) / prefill_share * together * filled
     moved = _moved_s(columns, prompt, computed, together, row, bandwidth) * filled
     moved = moved + (0.0 if host is None else host.prompt_s)
     prefill_wire = _wire(wire.all_reduce_s(columns.tensor, computed * width * together), layers)
@@ -141,7 +147,7 @@ def work(columns: Columns) -> InferenceWork:
     # Stages that a prompt leaves idle read the next one.
     stages = filled * columns.pipeline
     chunks = _chunks(columns, computed)
-    added = joined_s(read, compute, launch, arithmetic / filled, chunks, requests, output)
+    added = joined_s(read, compute, floor, arithmetic / filled, chunks, requests, output)
     joined = (added / columns.pipeline + (moved + prefill_wire) / stages) * longer
     mean_token = token + others_prompts(requests, joined, output)
     queue = wait_s(joined, (output - 1) * token, requests)
@@ -164,6 +170,7 @@ def work(columns: Columns) -> InferenceWork:
         launch,
         gap,
         hop,
+        served,
         row,
         read,
         compute,
@@ -198,6 +205,16 @@ def _longest(columns: Columns) -> InferenceWork | None:
     if setup.usual_tokens >= setup.context_tokens:
         return None
     return work(replace(columns, setup=replace(setup, average_context_tokens=0)))
+
+
+def unpacked_rate(columns: Columns) -> FloatArray:
+    """Rows: share of the 16-bit rate that a prompt's products reach where the card unpacks the weights within them; 1
+    where it multiplies them as they are, and where the runtime unpacks them before (prefill-unpacked-share).
+    """
+    device, form = columns.device, columns.setup.format
+    if not form.quantized:
+        return np.ones((1, device.size))
+    return np.where(device.flops_s > device.half_flops_s, 1.0, columns.more_is_better("unpacked-rate-share"))
 
 
 def _moved_s(
@@ -271,16 +288,17 @@ def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> Flo
 
 
 def cache_read(columns: Columns) -> FloatArray:
-    """Bytes of cache per sequence that one card of a tensor group reads in a step, at the context of a usual request
+    """Bytes of cache per sequence that one card of a tensor group reads in a step, in the middle of a usual answer
     (all pipeline stages in turn).
     """
     setup, shape = columns.setup, columns.shape
+    tokens = max(setup.usual_tokens - setup.output_tokens / 2, 1.0)
     total = (
         np.full(columns.device.size, shape.state_layers * shape.state_elements * setup.format.compute_bits / 8)
         / columns.tensor
     )
     for group in shape.kv_groups:
-        size = group.layers * group.elements * group.tokens(setup.usual_tokens) * setup.kv_bits / 8
+        size = group.layers * group.elements * group.tokens(tokens) * setup.kv_bits / 8
         total = total + size * np.ceil(group.heads / columns.tensor) / group.heads
     return total
 

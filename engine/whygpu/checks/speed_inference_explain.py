@@ -15,6 +15,7 @@ from whygpu.checks.speed_inference import (
     pipeline_fill,
     prompt_length,
     prompt_width,
+    unpacked_rate,
     unpacked_bytes,
     weights_read,
 )
@@ -79,10 +80,17 @@ def _prefill(done: InferenceWork, i: int) -> list[Reckoning]:
     filled = Term("filled", float(pipeline_fill(columns, computed)[i]), "share", (), overlap)
     compute = Reckoning(
         "prefill_compute_s",
-        "(flops / rate + scores / half) * together * filled / (tensor * power * mfu)",
+        "(flops / (rate * unpacked) + scores / half) * together * filled / (tensor * power * mfu)",
         (
             Term("flops", done.prefill_flops, "operations", ("kaplan-2020",)),
             rate,
+            Term(
+                "unpacked",
+                float(np.broadcast_to(unpacked_rate(columns), done.prefill_s.shape)[LIKELY, i]),
+                "share",
+                columns.coefficients.pick("unpacked-rate-share", columns.contexts[int(columns.device.kind[i])]).source,
+                "of the rate where weights are unpacked within the products",
+            ),
             Term("scores", done.score_flops, "operations", ("kaplan-2020",), "of attention"),
             Term("half", float(columns.device.half_flops_s[i]), "operations/s", (), "in 16 bits"),
             together,
@@ -169,7 +177,7 @@ def _read(done: InferenceWork, i: int) -> Reckoning:
     terms: tuple[Term, ...] = (
         Term("weights", float(done.weight_bytes[i]), "bytes", done.columns.shape.source, "read in a step"),
         tensor,
-        Term("cache", float(done.cache_bytes[i]), "bytes per card", (), "of all requests, at the usual context"),
+        Term("cache", float(done.cache_bytes[i]), "bytes per card", (), "of all requests, in the middle of a usual answer"),
         bandwidth,
         coefficient_of(done.columns, i, "decode-bandwidth-share", "share"),
     )
@@ -204,8 +212,9 @@ def _step(done: InferenceWork, i: int, read: Reckoning, compute: Reckoning) -> R
     """Seconds of a step: those of a token, where no tokens are guessed ahead."""
     wire = Term("wire", _likely(done.decode_wire_s, i), "s", (), "two all-reduces a layer")
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
-    terms = (read.as_term(), compute.as_term(), _row(done, i), requests, *_host(done, i), wire)
-    formula = "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch) + row * requests + gap + hops + wire"
+    served = coefficient_of(done.columns, i, "request-step-s", "served")
+    terms = (read.as_term(), compute.as_term(), _row(done, i), requests, *_host(done, i), served, wire)
+    formula = "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch, served * requests) + row * requests + gap + hops + wire"
     name = "token_s" if done.gain is None else "step_s"
     return _with_adapters(done, i, Reckoning(name, formula, terms, _likely(done.step_s, i), "s"))
 
