@@ -14,10 +14,12 @@ from whygpu.checks.setup import Setup, Split
 
 
 def _vllm(row: Row, subjects: Subjects) -> Outcome:
-    """What vLLM logs at start: the weights of a card, and what it sets aside beside them and the cache."""
+    """What vLLM logs at start: the weights of a card, and what it sets aside beside them and the cache for as many
+    requests as it admits where nothing is said.
+    """
     split = Split(tensor=row["gpus"])
     context = row.get("context_tokens") or 8192
-    setup = Setup(subjects.format(row["precision"]), context_tokens=context, runtime="vllm")
+    setup = Setup(subjects.format(row["precision"]), context_tokens=context, concurrency=256, runtime="vllm")
     done = memory.estimate(subjects.shape(row["model"]), setup, split, subjects.coefficients)
     parts = done.ranges
     if row["includes"].startswith("weights"):

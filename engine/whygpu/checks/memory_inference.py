@@ -35,10 +35,22 @@ def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficie
         weights=held_weights(shape, setup.format, split, coefficients, context) + adapters + draft,
         kv_cache=scaled(coefficients.pick("cache-slack", context), cache_bytes(shape, setup, split, requests, further)),
         activations=_activations(shape, setup, split, tokens, coefficients, context),
-        logits=scaled(coefficients.pick("logit-bytes", context), requests * shape.vocab_size / split.tensor)
-        if shape.kind in GENERATIVE
-        else Range(0.0, 0.0, 0.0),
+        logits=_logits(shape, requests, coefficients, context),
         overhead=overhead(split, coefficients, context),
+    )
+
+
+def _logits(shape: ModelShape, requests: int, coefficients: Coefficients, context: Context) -> Range:
+    """Bytes held while the next tokens are chosen, of as many requests as the runtime profiles at start where that is
+    more. The card that samples gathers whole rows, so a tensor group does not divide them.
+    """
+    if shape.kind not in GENERATIVE:
+        return Range(0.0, 0.0, 0.0)
+    each, profiled = coefficients.pick("logit-bytes", context), coefficients.pick("sampled-requests", context)
+    return Range(
+        max(requests, profiled.low) * shape.vocab_size * each.low,
+        max(requests, profiled.likely) * shape.vocab_size * each.likely,
+        max(requests, profiled.high) * shape.vocab_size * each.high,
     )
 
 
@@ -206,12 +218,12 @@ def reckon(
         found.append(
             Reckoning(
                 "logits",
-                "requests * vocabulary * logit_bytes / tensor",
+                "max(requests, profiled) * vocabulary * logit_bytes",
                 (
                     Term("requests", requests, "requests"),
+                    coefficient_term("profiled", coefficients.pick("sampled-requests", context)),
                     Term("vocabulary", shape.vocab_size, "tokens", shape.source),
                     coefficient_term("logit_bytes", coefficients.pick("logit-bytes", context)),
-                    Term("tensor", split.tensor, "cards"),
                 ),
                 done.logits.likely,
                 "bytes",

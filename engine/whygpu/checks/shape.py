@@ -181,9 +181,9 @@ class ModelShape:
         """Active parameters that multiply every token: all but the token table, which is looked up (Kaplan et al.
         2020, 2.1).
 
-        A tied table is used as the head, so it stays in.
+        A decoder's tied table is used as the head, so it stays in; an encoder that embeds or classifies has no head.
         """
-        lookup = 0 if self.tied_embeddings or self.kind == "encoder" else self.embedding_parameters
+        lookup = 0 if self.tied_embeddings and self.kind != "encoder" else self.embedding_parameters
         return max(self.active_parameters - lookup, 1)
 
     def touched_parameters(self, samples: float) -> float:

@@ -272,7 +272,7 @@ def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> Flo
     experts that are chosen.
     """
     number_format = columns.setup.format
-    lookup = not shape.tied_embeddings
+    lookup = not shape.tied_embeddings or shape.kind == "encoder"
     fixed = routed = 0.0
     for part in shape.parts:
         size = part.parameters * number_format.bits_in(shape, part.name) / 8
