@@ -208,11 +208,12 @@ def _longest(columns: Columns) -> InferenceWork | None:
 
 
 def unpacked_rate(columns: Columns) -> FloatArray:
-    """Rows: share of the 16-bit rate that a prompt's products reach where the card unpacks the weights within them; 1
-    where it multiplies them as they are, and where the runtime unpacks them before (prefill-unpacked-share).
+    """Rows: share of the 16-bit rate that a prompt's products reach where the card unpacks weights of fewer than 8 bits
+    within them; 1 where it multiplies them as they are, and where the runtime unpacks them before
+    (prefill-unpacked-share). 8 bits become 16 by one conversion.
     """
     device, form = columns.device, columns.setup.format
-    if not form.quantized:
+    if not form.quantized or form.bits_per_weight >= 8:
         return np.ones((1, device.size))
     return np.where(device.flops_s > device.half_flops_s, 1.0, columns.more_is_better("unpacked-rate-share"))
 

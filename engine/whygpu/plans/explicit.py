@@ -90,9 +90,10 @@ def _splits(work: Work, setup: Setup, count: int, per_node: int) -> Iterator[Spl
     if shape.kind not in TOKEN_KINDS:
         yield Split(data=count)
         return
+    layered = work.splits_layers
     found = [
         Split(tensor=tensor, pipeline=stages, data=count // (tensor * stages))
-        for tensor in SHARDS
+        for tensor in ((1,) if layered else SHARDS)
         if count % tensor == 0 and tensor <= per_node and (tensor == 1 or (shape.heads and shape.heads % tensor == 0))
         for stages in range(1, min(count // tensor, max(shape.layers, 1)) + 1)
         if count % (tensor * stages) == 0

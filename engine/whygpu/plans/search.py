@@ -174,12 +174,13 @@ class Search:
         asked = self._options.count
         shape, trains = self._work.shape, self._work.setup.trains
         shardable = shape.kind in TOKEN_KINDS and not trains
+        layered = shardable and self._work.splits_layers
         for cards in [asked] if asked else [step for step in STEPS if step <= self._options.max_count]:
-            for tensor in SHARDS if shardable else (1,):
+            for tensor in SHARDS if shardable and not layered else (1,):
                 if cards % tensor or (shape.heads and shape.heads % tensor):
                     continue
                 deep = shardable and tensor == SHARDS[-1]  # stages only beyond the widest shard
-                for stages in STAGES if deep else (1,):
+                for stages in SHARDS if layered else STAGES if deep else (1,):
                     if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
                         yield Split(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
 

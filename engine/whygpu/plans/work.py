@@ -104,6 +104,12 @@ class Work:
     setup: Setup
     knowledge: Knowledge
 
+    @property
+    def splits_layers(self) -> bool:
+        """Whether the stack that serves it spreads a model over cards by whole layers alone (llama.cpp and Ollama)."""
+        context = self.setup.context(self.shape)
+        return not self.setup.trains and self.knowledge.catalogue.coefficients.pick("splits-layers", context).likely > 0
+
     def memory(self, setup: Setup, split: Split) -> MemoryEstimate:
         """Memory per accelerator of one way to run it."""
         return memory.estimate(self.shape, setup, split, self.knowledge.catalogue.coefficients)
