@@ -10,9 +10,11 @@
 from __future__ import annotations
 
 from whygpu.checks.memory import MemoryEstimate
-from whygpu.checks.shape import ModelShape
+from whygpu.checks.shape import TOKEN_KINDS, ModelShape
+from whygpu.checks.speed import SpeedEstimate
+from whygpu.checks.speed_training import passes
 
-NAMES = ("accelerate", "hf-mem", "DeepSpeed")
+NAMES = ("accelerate", "hf-mem", "DeepSpeed", "roofline")
 
 
 def accelerate_inference(estimate: MemoryEstimate) -> float:
@@ -39,6 +41,19 @@ def deepspeed(shape: ModelShape, ranks: int, sharding: str) -> float:
         largest = max(shape.vocab_size * shape.hidden_size, shape.hidden_size * shape.ffn_size)
         return 4.0 * largest + int(18 * shape.parameters / ranks)
     return 2.0 * shape.parameters + int(18 * shape.parameters / ranks)
+
+
+def training_roofline(done: SpeedEstimate) -> float:
+    """Samples a second of one plan at half of its cards' peak rate: 6 operations per parameter and token, 4 under
+    adapters, 2 more where the forward pass is repeated; three forward passes per image.
+    """
+    columns = done.work.columns
+    shape, setup = columns.shape, columns.setup
+    each = passes(columns) * shape.active_parameters * setup.sequence_tokens
+    if shape.kind not in TOKEN_KINDS:
+        each = passes(columns) / 2 * shape.flops_per_sample * setup.pixel_scale(shape)
+    cards = float(columns.tensor[0] * columns.pipeline[0] * columns.data[0])
+    return 0.5 * cards * float(columns.device.flops_s[0]) / each
 
 
 def for_weights(estimate: MemoryEstimate, unit: float) -> dict[str, float]:

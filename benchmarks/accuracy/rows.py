@@ -130,9 +130,9 @@ class Measurements:
         recent_memory, recent_speed = (_load(folder / name) if (folder / name).is_file() else {} for name in RECENT)
         groups = [
             [*memory["rows"], *recent_memory.get("inference", ())],
-            training["rows"],
+            [*training["rows"], *recent_memory.get("training", ())],
             [*speed["inference"], *recent_speed.get("inference", ())],
-            speed["training"],
+            [*speed["training"], *recent_speed.get("training", ())],
         ]
         wanted = [tuple(_compared(rows)) for rows in groups]
         fits = tuple(row for file in files for row in file.get("fits") or ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from benchmarks.accuracy import recent_training
 from benchmarks.accuracy.inference_memory import GB, GIB, MIB, allocated, compared
 from benchmarks.accuracy.litgpt_recipes import RECIPES
 from benchmarks.accuracy.rows import TRAINING_MEMORY, TRAINING_STATES, Compared, LeftOut, Outcome, Row
@@ -187,7 +188,8 @@ def _lora_paper(row: Row, subjects: Subjects) -> Outcome:
 
 
 compare = by_family(
-    {
+    recent_training.MEMORY
+    | {
         "zero-table1": _zero,
         "litgpt-lora": _litgpt,
         "litgpt-config-hub": _litgpt,

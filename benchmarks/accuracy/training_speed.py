@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from benchmarks.accuracy import recent_training
+from benchmarks.accuracy.peers import training_roofline
 from benchmarks.accuracy.rows import TRAINING_SPEED, Compared, LeftOut, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, by_family, device
 
@@ -123,7 +125,8 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
 
 
 compare = by_family(
-    {
+    recent_training.SPEED
+    | {
         "torchtune-readme": _torchtune,
         "flash-attn-training": _flash,
         "megatron": _megatron,

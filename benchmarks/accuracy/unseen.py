@@ -36,6 +36,9 @@ SOURCES: Mapping[str, frozenset[str]] = {
         "flash-attn-training": ("flash-attention-training",),
         "megatron": ("megatron-readme",),
         "litgpt-finetune": ("litgpt-resource-tables",),
+        **dict.fromkeys(
+            ("timm-train", "detectron2", "torchtitan", "megatron-bridge", "qwen1-finetune", "ms-swift-scripts"), ()
+        ),
     }.items()
 }
 """Of each family the references that coefficients cite it by; no coefficient was set from the others."""

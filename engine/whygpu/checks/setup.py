@@ -146,6 +146,7 @@ class Setup:
     prefix_hit_rate: float = 0.0
     speculative: str = "none"
     adapters: int = 0
+    compiled: bool = False
 
     @property
     def trains(self) -> bool:
@@ -205,6 +206,7 @@ class Setup:
             "offload": self.offload,
             "lora_targets": self.lora_targets,
             "speculative": self.speculative,
+            "compiled": "yes" if self.compiled else "no",
             "sharding": sharding,
             "kind": shape.kind,
             "ffn": "gated" if shape.gated_ffn else "plain",
@@ -224,6 +226,7 @@ class Split:
     data: int = 1
     sharding: str = "none"
     nodes: int = 1
+    interleave: int = 1
 
     @property
     def cards(self) -> int:
