@@ -1,4 +1,7 @@
-"""Rows of November 2026 on training, speed and memory: what each family ran. No coefficient was set from any of them."""
+"""Rows of November 2026 on training, speed and memory: what each family ran.
+
+No coefficient was set from any of them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import replace
 
 from benchmarks.accuracy.inference_memory import GB, GIB, allocated, compared
 from benchmarks.accuracy.peers import training_roofline
-from benchmarks.accuracy.rows import TRAINING_MEMORY, TRAINING_SPEED, Compared, LeftOut, Outcome, Row
+from benchmarks.accuracy.rows import TRAINING_MEMORY, TRAINING_SPEED, Compared, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device
 
 from whygpu.checks import memory, speed
@@ -17,6 +20,7 @@ from whygpu.checks.reckoning import Range
 from whygpu.checks.setup import Device, Setup, Split
 from whygpu.checks.shape import ModelShape
 from whygpu.checks.speed import SpeedEstimate
+from whygpu.checks.speed_columns import Band
 
 QWEN1 = {  # layers, hidden size, heads, feed-forward and parameters, from the models' config.json; 151,936 tokens
     "Qwen-1.8B": (24, 2048, 16, 5504, 1_836_828_672),
@@ -43,14 +47,18 @@ TIMM = {  # as timm names it, folded: the preset
     "vit_large_patch16_224": "vit-l-16",
     "vit_small_patch16_224": "vit-s-16",
 }
-DETECTORS = {"faster_rcnn_R_50_FPN": "faster-rcnn-r50", "mask_rcnn_R_50_FPN": "mask-rcnn-r50", "retinanet_R_50_FPN": "retinanet-r50"}
+DETECTORS = {
+    "faster_rcnn_R_50_FPN": "faster-rcnn-r50",
+    "mask_rcnn_R_50_FPN": "mask-rcnn-r50",
+    "retinanet_R_50_FPN": "retinanet-r50",
+}
 DETECTION_PIXELS = 852.0
 """Side of a square of a mean padded COCO image: the short side drawn from 640 to 800, the long one 1.4 times it."""
 POWER_LIMITED_H100 = (2.4e12, 500.0)
 """torchtitan's H100 with 96 GB: bytes per second and watts, as its reports state."""
 
 
-def _figure(band: speed.Band | None, index: int = 0) -> Range:
+def _figure(band: Band | None, index: int = 0) -> Range:
     if band is None:
         raise UnknownSubjectError("no speed is estimated for such a model")
     return band.at(index)
@@ -84,6 +92,7 @@ def _timm(row: Row, subjects: Subjects) -> Outcome:
         batch_size=row["micro_batch"],
         pixels=row["image_px"],
         optimizer="sgd-momentum",
+        attention="eager",  # PyTorch 1.12 has no fused attention
     )
     done = _run(shape, setup, Split(), device(subjects.card(row["gpu"]), setup.format), subjects)
     return _speed(row, row["samples_per_s"], _figure(done.samples_per_s), done, 1.0)
@@ -132,9 +141,9 @@ def _titan(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split, Devi
     tensor, pipeline = found.get("TP", 1), found.get("PP", 1)
     cards = row["gpus"]
     data = cards // (tensor * pipeline)
-    micro = row.get("micro_batch") or row.get("microbatch")
+    micro = int(row.get("micro_batch") or row["microbatch"])
     stages = pipeline if pipeline > 1 else 1
-    checkpointing = row.get("activation_checkpointing") or row.get("grad_ckpt")
+    checkpointing = str(row.get("activation_checkpointing") or row["grad_ckpt"])
     setup = Setup(
         subjects.format("fp8" if "fp8" in row["precision"] else "bf16"),
         phase="training",
@@ -143,7 +152,7 @@ def _titan(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split, Devi
         sequence_tokens=row["seq_len"],
         gradient_checkpointing=checkpointing,
         gradient_accumulation=stages,
-        compiled="compile" in row["method"] or tensor > 1,
+        runtime="compiled" if "compile" in row["method"] or tensor > 1 else "transformers",
     )
     split = Split(
         tensor,
@@ -192,7 +201,7 @@ def _bridge(row: Row, subjects: Subjects) -> Outcome:
         sequence_tokens=row["seq_len"],
         gradient_accumulation=max(row["global_batch"] // (row["micro_batch"] * data), 1),
         lora_targets="all-linear",
-        compiled=True,
+        runtime="compiled",
     )
     card = subjects.card(row["gpu"])
     joined = int(card.number("link_cards") or 8)
@@ -276,7 +285,12 @@ def _swift(row: Row, subjects: Subjects) -> Outcome:
         raise UnknownSubjectError("samples are not packed and their lengths are not stated")
     if found.get("EP", 1) > 1:
         raise UnknownSubjectError("expert parallelism, which is no layout of whygpu")
-    if re.search(r"VL|Omni|V-|Ovis|gemma-4", row["model"]) or row["method"].split()[-1] in ("dpo", "kto", "rm", "simpo"):
+    if re.search(r"VL|Omni|V-|Ovis|gemma-4", row["model"]) or row["method"].split()[-1] in (
+        "dpo",
+        "kto",
+        "rm",
+        "simpo",
+    ):
         raise UnknownSubjectError("images, or a second model beside the trained one, of unstated size")
     tensor, pipeline, cards = found.get("TP", 1), found.get("PP", 1), row["gpus"]
     data = cards // (tensor * pipeline)
@@ -293,7 +307,7 @@ def _swift(row: Row, subjects: Subjects) -> Outcome:
         offload="optimizer" if row.get("cpu_offload") else "none",
         lora_rank=row.get("lora_r", 8),
         lora_targets="all-linear",
-        compiled=megatron,
+        runtime="compiled" if megatron else "transformers",
     )
     split = Split(tensor, pipeline, data, "zero1" if megatron else row.get("sharding") or "none")
     done = memory.estimate(subjects.shape(row["model"]), setup, split, subjects.coefficients)

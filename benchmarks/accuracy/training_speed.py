@@ -42,7 +42,9 @@ def _at(band: Band | None) -> Range:
 
 
 def _torchtune(row: Row, subjects: Subjects) -> Outcome:
-    """Tokens per second over all cards: packed batches with checkpointing, compiled; full training by an 8-bit Adam."""
+    """Tokens per second over all cards: compiled steps on packed batches with checkpoints; full training by an 8-bit
+    Adam.
+    """
     method = row["method"].split(" ")[0].lower()
     offloads = "offload" in row["method"]
     setup = Setup(
@@ -57,6 +59,7 @@ def _torchtune(row: Row, subjects: Subjects) -> Outcome:
         offload="all" if offloads else "none",
         cross_entropy="chunked",
         lora_targets="all-linear",
+        runtime="compiled",
     )
     cards = row["gpus"]
     split = Split(data=cards, sharding="fsdp" if cards > 1 else "none")
@@ -65,7 +68,7 @@ def _torchtune(row: Row, subjects: Subjects) -> Outcome:
     work = done.work
     if isinstance(work, TrainingWork):
         peak = float(work.columns.device.flops_s[0]) * cards
-        if row["tok_per_s"] * work.flops / (setup.batch_size * setup.sequence_tokens) > peak:
+        if row["tok_per_s"] * work.product_flops / (setup.batch_size * setup.sequence_tokens) > peak:
             return LeftOut(row["family"], row["id"], "more operations a second than the named card's peak rate")
     return _compared(row, row["tok_per_s"], _at(done.train_tokens_per_s), subjects, shape, setup, split)
 
@@ -75,32 +78,47 @@ def _flash(row: Row, subjects: Subjects) -> Outcome:
     if "tok_per_s" not in row:
         return LeftOut(row["family"], row["id"], "a best case of an unstated model")
     setup = Setup(
-        subjects.format("bf16"), phase="training", batch_size=8, sequence_tokens=2048, gradient_accumulation=4
+        subjects.format("bf16"),
+        phase="training",
+        batch_size=8,
+        sequence_tokens=2048,
+        gradient_accumulation=4,
+        runtime="compiled",
     )
     split = Split(data=row["gpus"])
     shape = subjects.shape(row["model"])
     done = _run(row, subjects, shape, setup, split)
     figure = _at(done.train_tokens_per_s)
     # What each card held is not stated (the batch may have been cut finer), so memory is not looked at.
-    return Compared(TRAINING_SPEED, row["family"], row["id"], row["tok_per_s"], figure.low, figure.likely, figure.high)
+    peers = {"roofline": training_roofline(done) * setup.sequence_tokens}
+    return Compared(
+        TRAINING_SPEED, row["family"], row["id"], row["tok_per_s"], figure.low, figure.likely, figure.high, peers
+    )
 
 
 def _megatron(row: Row, subjects: Subjects) -> Outcome:
-    """The share of the peak rate alone, whatever the layout over cards, which is not stated."""
+    """The share of the peak rate over batches large enough to hide what the layout adds, which is not stated: one
+    card with a layer's worth of the model stands for all.
+    """
     if not isinstance(row["MFU_pct"], int | float):
         return LeftOut(row["family"], row["id"], "a span of shares over several runs")
-    card = subjects.card(row["gpu"])
-    words = {"phase": "training", "generation": card.text("generation") or "", "class": card.text("class") or ""}
-    share = subjects.coefficients.pick("training-mfu", words)
-    return Compared(
-        TRAINING_SPEED,
-        row["family"],
-        row["id"],
-        row["MFU_pct"],
-        share.low * 100,
-        share.likely * 100,
-        share.high * 100,
+    if "175B" not in row["model"]:
+        return LeftOut(row["family"], row["id"], "a model of unstated shape")
+    shape = subjects.shape(row["model"])
+    setup = Setup(
+        subjects.format("bf16"),
+        phase="training",
+        sequence_tokens=2048,
+        gradient_accumulation=64,
+        runtime="compiled",
     )
+    done = _run(row, subjects, shape, setup, Split(tensor=8, pipeline=1))
+    work = done.work
+    if not isinstance(work, TrainingWork):
+        raise UnknownSubjectError("no training speed")
+    model = 3 * (2 * shape.matmul_parameters + 4 * shape.layers * shape.query_width * setup.sequence_tokens)
+    shares = _at(done.train_tokens_per_s).times(100 * model / (8 * float(work.columns.device.flops_s[0])))
+    return Compared(TRAINING_SPEED, row["family"], row["id"], row["MFU_pct"], shares.low, shares.likely, shares.high)
 
 
 def _litgpt(row: Row, subjects: Subjects) -> Outcome:

@@ -22,7 +22,8 @@ CHECKS = MappingProxyType(
                 *_MEMORY,
                 *_MONEY,
                 *("layer_activations", "gradients", "optimizer", "reused"),
-                *("flops", "compute_s", "step_s", "samples_per_s", "train_tokens_per_s", "train_hours"),
+                *("products", "attention", "products_s", "attention_s", "traffic_s"),
+                *("compute_s", "step_s", "samples_per_s", "train_tokens_per_s", "train_hours"),
             }
         ),
         "inference": frozenset(

@@ -146,7 +146,6 @@ class Setup:
     prefix_hit_rate: float = 0.0
     speculative: str = "none"
     adapters: int = 0
-    compiled: bool = False
 
     @property
     def trains(self) -> bool:
@@ -206,7 +205,6 @@ class Setup:
             "offload": self.offload,
             "lora_targets": self.lora_targets,
             "speculative": self.speculative,
-            "compiled": "yes" if self.compiled else "no",
             "sharding": sharding,
             "kind": shape.kind,
             "ffn": "gated" if shape.gated_ffn else "plain",
@@ -218,7 +216,8 @@ class Setup:
 class Split:
     """How a model is spread over cards: `tensor` * `pipeline` * `data` of them on `nodes` machines.
 
-    In inference `data` counts replicas. `sharding` (none, zero1, zero2, zero3, fsdp) works over `data` in training.
+    In inference `data` counts replicas. `sharding` (none, zero1, zero2, zero3, fsdp) works over `data` in training,
+    where `interleave` counts the stages of the pipeline that each card has (Narayanan et al. 2021, arXiv:2104.04473).
     """
 
     tensor: int = 1

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-from whygpu.checks import speed_inference, speed_inference_explain, speed_serving, speed_training, speed_vision
+from whygpu.checks import (
+    speed_inference,
+    speed_inference_explain,
+    speed_serving,
+    speed_training,
+    speed_training_explain,
+    speed_vision,
+)
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.setup import Device, FloatArray, Setup, Split
@@ -55,7 +62,7 @@ class SpeedEstimate:
     def reckonings(self, index: int = 0) -> list[Reckoning]:
         """How the likely figures of plan `index` came about."""
         if isinstance(self.work, TrainingWork):
-            return speed_training.reckon(self.work, index)
+            return speed_training_explain.reckon(self.work, index)
         if isinstance(self.work, InferenceWork):
             found = speed_inference_explain.reckon(self.work, index)
         else:

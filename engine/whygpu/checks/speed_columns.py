@@ -17,7 +17,7 @@ import numpy as np
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory_parts import coefficient_term
 from whygpu.checks.reckoning import Range, Term
-from whygpu.checks.setup import CardKind, Device, FloatArray, Setup, Split
+from whygpu.checks.setup import GATHERING, CardKind, Device, FloatArray, Setup, Split
 from whygpu.checks.shape import ModelShape
 
 LIKELY = 0
@@ -77,6 +77,8 @@ class Columns:
     data: FloatArray
     nodes: FloatArray
     gathers: FloatArray
+    shards: FloatArray
+    interleave: FloatArray
     concurrency: FloatArray
     coefficients: Coefficients
     base: Mapping[str, str]
@@ -105,18 +107,26 @@ class Columns:
         if len(splits) not in (1, device.size):
             raise ValueError(f"{len(splits)} splits for {device.size} plans")
         table = np.array(
-            [(one.tensor, one.pipeline, one.data, one.nodes, one.sharding in ("zero3", "fsdp")) for one in splits],
+            [
+                (
+                    *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
+                    *(one.sharding in GATHERING, one.sharding != "none"),
+                )
+                for one in splits
+            ],
             dtype=np.float64,
         )
-        tensor, pipeline, data, nodes, gathers = (np.broadcast_to(column, (device.size,)) for column in table.T)
+        columns = [np.broadcast_to(column, (device.size,)) for column in table.T]
+        tensor, pipeline, data, nodes, interleave, gathers, shards = columns
         flight = np.full(device.size, float(setup.concurrency)) if concurrency is None else concurrency
         base = setup.context(shape)
-        return cls(shape, setup, device, tensor, pipeline, data, nodes, gathers, flight, coefficients, base)
+        plans = (tensor, pipeline, data, nodes, gathers, shards, interleave)
+        return cls(shape, setup, device, *plans, flight, coefficients, base)
 
     def one(self, index: int) -> Columns:
         """The same for one of the plans alone."""
         at = slice(index, index + 1)
-        names = ("tensor", "pipeline", "data", "nodes", "gathers", "concurrency")
+        names = ("tensor", "pipeline", "data", "nodes", "gathers", "shards", "interleave", "concurrency")
         splits = {name: getattr(self, name)[at] for name in names}
         return replace(self, device=self.device.one(index), **splits)
 
@@ -192,11 +202,16 @@ class Columns:
         """Requests in flight on one replica."""
         return np.ceil(self.concurrency / self.data)
 
+    def pcie_bytes_s(self) -> FloatArray:
+        """Rows: bytes per second of one direction of the slot."""
+        own = self.device.pcie_bytes_s
+        return np.where(np.isnan(own), self.more_is_better("pcie-bytes-s"), own)
+
     def wire(self) -> Wire:
         """The path that collectives of each plan's tensor group and of its data group take."""
         per_node = np.maximum(self.tensor * self.pipeline * self.data / self.nodes, 1.0)
         device = self.device
-        pcie = np.where(np.isnan(device.pcie_bytes_s), self.more_is_better("pcie-bytes-s"), device.pcie_bytes_s)
+        pcie = self.pcie_bytes_s()
         network = np.where(
             np.isnan(device.network_bytes_s), self.more_is_better("network-bytes-s"), device.network_bytes_s
         )

@@ -1,38 +1,48 @@
-"""Speed of training: operations per token over the share of the peak rate that training reaches, and what the network
-adds.
+"""Speed of training: three terms that follow each other on a card, and what host and network add.
 
-6 operations per parameter and token (2 forward, 4 backward), 2 more where the forward pass is repeated, 4 where the
-weights are frozen and only adapters learn; attention 12 * layers * width * length, halved by the causal mask.
-Sources: Kaplan et al. 2020 (2.1), Chowdhery et al. 2022 (appendix B), Korthikanti et al. 2022.
+Matrix products: 6 operations per parameter and token (2 forward, 4 backward), 2 more where the forward pass is
+repeated, 4 where the weights are frozen and only adapters learn, over the rate that a training step's products reach.
+Attention: its two products forward, 3.5 times that in all, for its kernel computes the scores anew in the backward
+pass (Dao 2023, 4.1), halved by the causal mask, at a rate of its own. Elementwise work (norms, activations, residuals,
+the loss): bytes in proportion to what the layers keep, over the bandwidth.
+Sources: Kaplan et al. 2020 (2.1), Chowdhery et al. 2022 (appendix B), Korthikanti et al. 2022, Dao 2023
+(arXiv:2307.08691), Ivanov et al. 2020 (arXiv:2007.00072).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from whygpu.checks.activations import step_tokens
+from whygpu.checks.activations import activations, step_tokens
 from whygpu.checks.adapters import adapter_parameters
-from whygpu.checks.reckoning import Reckoning, Term
-from whygpu.checks.setup import FloatArray
-from whygpu.checks.shape import TOKEN_KINDS
-from whygpu.checks.speed_columns import LIKELY, WIRE, Band, Columns, power_term
+from whygpu.checks.setup import HALF, FloatArray, Setup, Split
+from whygpu.checks.shape import TOKEN_KINDS, ModelShape
+from whygpu.checks.speed_columns import WIRE, Band, Columns
 from whygpu.checks.weights import ENDS
 
 UNCERTAIN = (
     "joules-per-operation",
-    "training-mfu",
-    "vision-training-mfu",
+    "product-rate-share",
+    "training-product-share",
+    "attention-share",
+    "training-traffic",
+    "convolution-traffic",
     "training-launch-s-per-layer",
     "gather-launch-s-per-layer",
     "vision-step-s",
     "unpack-share",
     "decode-bandwidth-share",
     "exchange-overlap",
+    "host-update-bytes-s",
     "formula-error",
     *WIRE,
 )
+
+
+REPEATED = {"full": 1.0, "selective": 0.5}
+"""Share of the forward pass's products that are computed once more (PyTorch, selective activation checkpointing)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +52,14 @@ class TrainingWork:
     """
 
     columns: Columns
-    flops: float
-    mfu: FloatArray
-    power: FloatArray
+    product_flops: float
+    attention_flops: float
+    traffic_bytes: FloatArray
+    share: FloatArray
+    attention_share: FloatArray
+    products_s: FloatArray
+    attention_s: FloatArray
+    traffic_s: FloatArray
     bubble: FloatArray
     launch_s: FloatArray
     unpack_s: FloatArray
@@ -59,63 +74,111 @@ class TrainingWork:
 
 
 def passes(columns: Columns) -> float:
-    """Operations per parameter and token."""
+    """Operations per parameter and token; selective recomputation repeats every other product of the forward pass."""
     setup = columns.setup
     forward_backward = 6.0 if setup.method == "full" else 4.0
-    return forward_backward + (2.0 if setup.gradient_checkpointing == "full" else 0.0)
+    return forward_backward + 2.0 * REPEATED.get(setup.gradient_checkpointing, 0.0)
 
 
-def step_flops(columns: Columns) -> float:
-    """Operations of one micro-batch over one data-parallel rank."""
+def product_flops(columns: Columns) -> float:
+    """Operations of one micro-batch over one data-parallel rank in matrix products and convolutions, without
+    attention's own where that is counted apart.
+    """
     shape, setup = columns.shape, columns.setup
     if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
         return passes(columns) / 2 * shape.flops_per_sample * setup.pixel_scale(shape) * setup.batch_size
+    return passes(columns) * shape.matmul_parameters * step_tokens(shape, setup)
+
+
+def attention_passes(columns: Columns) -> float:
+    """Attention's operations of a step over those of its forward pass: 1 forward, 2.5 backward, whichever weights
+    learn, and 1 more where the forward pass is repeated.
+    """
+    return 3.5 + (1.0 if columns.setup.gradient_checkpointing == "full" else 0.0)
+
+
+def attention_flops(columns: Columns) -> float:
+    """Operations of one micro-batch in scores and sums of values; 0 where a model's own figure has them already."""
+    shape, setup = columns.shape, columns.setup
+    if shape.kind not in TOKEN_KINDS:
+        return 0.0
     tokens = step_tokens(shape, setup)
-    length = tokens / max(setup.batch_size, 1)
-    causal = 1.0 if shape.kind == "encoder" else 0.5
-    attention = (
-        2 * passes(columns) * causal * (shape.attention_layers + shape.encoder_layers) * shape.query_width * length
-    )
-    return (passes(columns) * shape.matmul_parameters + attention) * tokens
+    return attention_passes(columns) * 4 * shape.query_width * attended(columns) * tokens
+
+
+def attended(columns: Columns) -> float:
+    """Tokens that one token attends to, summed over the layers: half of the length under a causal mask, at most the
+    window in sliding layers.
+    """
+    shape, setup = columns.shape, columns.setup
+    length = step_tokens(shape, setup) / max(setup.batch_size, 1)
+    if shape.kind == "encoder":
+        return shape.attention_layers * length
+    seen = sum(group.layers * min(group.tokens(length), length / 2) for group in shape.kv_groups)
+    return seen + shape.encoder_layers * length
+
+
+def traffic_bytes(columns: Columns) -> float:
+    """Bytes of activations that one micro-batch computes: what a step would keep of them without checkpoints, once
+    more by half where the forward pass is repeated (it has about a third of the traffic of a step).
+    """
+    shape, setup = columns.shape, columns.setup
+    whole = replace(setup, gradient_checkpointing="off")
+    kept = activations(shape, whole, Split(), columns.coefficients, columns.contexts[0])
+    return (kept.layers.likely + kept.logits.likely) * _dispatched(setup)
+
+
+def _dispatched(setup: Setup) -> float:
+    """Operators of a step with recomputation over those without: the forward pass has a third of them."""
+    return 4 / 3 if setup.gradient_checkpointing in REPEATED else 1.0
+
+
+def traffic_of(shape: ModelShape) -> str:
+    """The coefficient of elementwise work that fits the kind of model."""
+    return "training-traffic" if shape.kind in TOKEN_KINDS or shape.kind == "vit" else "convolution-traffic"
 
 
 def work(columns: Columns) -> TrainingWork:
     """Reckon a training step of all plans."""
     shape, setup, device = columns.shape, columns.setup, columns.device
-    flops = step_flops(columns)
-    mfu = columns.more_is_better(
-        "training-mfu" if shape.kind in TOKEN_KINDS or shape.kind == "vit" else "vision-training-mfu"
-    )
     power = columns.power_share()
+    best = np.minimum(columns.more_is_better("product-rate-share"), power)
+    share = best * columns.more_is_better("training-product-share")
+    attention_share = np.minimum(columns.more_is_better("attention-share"), power)
+    bandwidth = device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
+    products, attention = product_flops(columns), attention_flops(columns)
+    moved = traffic_bytes(columns) * columns.less_is_better(traffic_of(shape))
     wire = columns.wire()
     accumulation = max(setup.gradient_accumulation, 1)
-    bubble = (columns.pipeline - 1) / (accumulation + columns.pipeline - 1)
+    waits = (columns.pipeline - 1) / columns.interleave
+    bubble = waits / (accumulation + waits)
     layers = shape.layers + shape.encoder_layers
     host = columns.less_is_better("training-launch-s-per-layer")
-    host = host + columns.gathers * (columns.data > 1) * columns.less_is_better("gather-launch-s-per-layer")
-    launch = host * layers
+    host = host + columns.gathers * columns.less_is_better("gather-launch-s-per-layer")
+    launch = host * _dispatched(setup) * layers / columns.pipeline
     if shape.kind not in TOKEN_KINDS:
         launch = np.maximum(launch, columns.less_is_better("vision-step-s"))  # a step has a forward pass in it
     cards = columns.tensor * columns.pipeline
+    products_s = products * columns.operations_error() / (cards * device.flops_s * share)
+    attention_s = attention / (cards * device.half_flops_s * attention_share)
+    traffic_s = moved / (cards * bandwidth)
     unpack = unpacked_bytes(columns) / cards / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share"))
-    worked = flops * columns.operations_error() / (cards * device.flops_s * power * mfu)
-    compute = np.maximum(worked + unpack, launch) / (1 - bubble)
+    busy = products_s + attention_s + traffic_s + unpack
+    compute = np.maximum(busy, launch) / (1 - bubble)
     trained = float(
         min(shape.trained_parameters, shape.touched_parameters(setup.batch_size))
         if setup.method == "full"
         else adapter_parameters(shape, setup.lora_rank, setup.lora_targets)
     )
-    update = (
-        _update_bytes(columns, trained)
-        / cards
-        / (device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share"))
-    )
+    update = _update_s(columns, trained, bandwidth)
     payload = step_tokens(shape, setup) * shape.hidden_size * 2.0
-    reduces = layers / columns.pipeline * (6 if setup.gradient_checkpointing == "full" else 4)
+    reduces = layers / columns.pipeline * (4 + 2 * REPEATED.get(setup.gradient_checkpointing, 0.0))
     tensor_wire = reduces * wire.all_reduce_s(columns.tensor, np.full(device.size, payload))
     # sharded weights are gathered, and their gradients scattered, for every micro-batch; others are exchanged once
     together = np.where(columns.gathers > 0, 1, accumulation)
-    data_wire = _gradient_exchange(columns, trained, wire.data_bytes_s, compute * together) / together
+    data_wire = (
+        _gradient_exchange(columns, trained, wire.data_bytes_s, np.maximum(busy - launch, 0.0) * together) / together
+    )
     step = compute + tensor_wire + data_wire + update / accumulation
     step = step * columns.unmodelled()
     samples = columns.data * setup.batch_size / step
@@ -125,9 +188,14 @@ def work(columns: Columns) -> TrainingWork:
     )
     return TrainingWork(
         columns,
-        flops,
-        mfu,
-        power,
+        products,
+        attention,
+        moved,
+        share,
+        attention_share,
+        products_s,
+        attention_s,
+        traffic_s,
         bubble,
         launch,
         unpack,
@@ -147,7 +215,7 @@ def unpacked_bytes(columns: Columns) -> float:
     bits each time a layer is passed through (forward, backward, and again where the forward pass is repeated).
     """
     shape, setup = columns.shape, columns.setup
-    if setup.method == "full" or not setup.format.quantized:
+    if setup.method == "full" or not setup.format.quantized or setup.format.rate[0] not in HALF:
         return 0.0
     inside = sum(part.parameters for part in shape.parts if part.name not in ENDS) * setup.format.bits_per_weight / 8
     written = inside * 16 / setup.format.bits_per_weight
@@ -164,9 +232,22 @@ def _update_bytes(columns: Columns, trained: float) -> float:
     )
 
 
+def _update_s(columns: Columns, trained: float, bandwidth: FloatArray) -> FloatArray:
+    """Seconds of the optimizer's pass; where its states live in the host, the host's, with the gradients and weights
+    over PCIe either way (Ren et al. 2021, arXiv:2101.06840, 3).
+    """
+    cards = columns.tensor * columns.pipeline
+    moved = _update_bytes(columns, trained) / cards
+    if columns.setup.offload not in ("optimizer", "all"):
+        return moved / bandwidth
+    ranks = np.where(columns.shards, columns.data, 1.0)
+    carried = 4.0 * trained / cards / columns.pcie_bytes_s()
+    return (moved / columns.more_is_better("host-update-bytes-s") + carried) / ranks
+
+
 def _gradient_exchange(columns: Columns, trained: float, bytes_s: FloatArray, compute_s: FloatArray) -> FloatArray:
-    """Seconds of the gradients' all-reduce that arithmetic does not hide; gathering the weights adds half as much
-    again.
+    """Seconds of the gradients' all-reduce that the card's work does not hide, as far as the host is ahead of it;
+    gathering the weights adds half as much again.
 
     Ring: 2 (n - 1) / n * bytes (NCCL); ZeRO-3 moves 1.5 times that (Rajbhandari et al. 2020, 7.2).
     """
@@ -189,121 +270,3 @@ def bands(done: TrainingWork) -> dict[str, Band]:
     if done.work_total:
         found["train_hours"] = Band.of(done.work_total / done.samples_s / 3600)
     return found
-
-
-def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
-    """How the likely figures of one plan came about."""
-    columns = done.columns
-    shape, setup, device = columns.shape, columns.setup, columns.device
-    context = columns.contexts[int(device.kind[i])]
-
-    def likely(rows: FloatArray) -> float:
-        return float(rows[LIKELY, i])
-
-    name = "training-mfu" if shape.kind in TOKEN_KINDS or shape.kind == "vit" else "vision-training-mfu"
-    mfu = columns.coefficients.pick(name, context)
-    flops = _reckon_flops(done)
-    compute = Reckoning(
-        "compute_s",
-        "max(flops / (tensor * pipeline * rate * power * mfu) + unpack, launch) / (1 - bubble)",
-        (
-            flops.as_term(),
-            Term("tensor", float(columns.tensor[i]), "cards"),
-            Term("pipeline", float(columns.pipeline[i]), "stages"),
-            Term("rate", float(device.flops_s[i]), "operations/s"),
-            power_term(done.power, i),
-            Term("mfu", mfu.likely, mfu.unit, mfu.source, mfu.meaning),
-            Term("unpack", likely(done.unpack_s), "s", (), "quantized weights turned into 16-bit ones"),
-            Term("launch", likely(done.launch_s), "s", (), "host work of a step"),
-            Term("bubble", float(done.bubble[i]), "share", (), "pipeline stages idle"),
-        ),
-        likely(done.compute_s),
-        "s",
-    )
-    step = Reckoning(
-        "step_s",
-        "compute_s + tensor_wire + data_wire + update / accumulation",
-        (
-            compute.as_term(),
-            Term("tensor_wire", likely(done.tensor_wire_s), "s", (), "all-reduces of tensor parallelism"),
-            Term("data_wire", likely(done.data_wire_s), "s", (), "exchange of gradients that arithmetic does not hide"),
-            Term("update", likely(done.update_s), "s", (), "the optimizer's pass over its states"),
-            Term("accumulation", float(max(setup.gradient_accumulation, 1)), "micro-batches"),
-        ),
-        likely(done.step_s),
-        "s",
-    )
-    samples = Reckoning(
-        "samples_per_s",
-        "data * batch / step_s",
-        (
-            Term("data", float(columns.data[i]), "ranks"),
-            Term("batch", setup.batch_size, "samples"),
-            step.as_term(),
-        ),
-        likely(done.samples_s),
-        "1/s",
-    )
-    found = [flops, compute, step, samples]
-    if shape.kind in TOKEN_KINDS:
-        found.append(
-            Reckoning(
-                "train_tokens_per_s",
-                "samples_per_s * sequence",
-                (
-                    samples.as_term(),
-                    Term("sequence", setup.sequence_tokens, "tokens"),
-                ),
-                likely(done.tokens_s),
-                "tokens/s",
-            )
-        )
-    if done.work_total:
-        found.append(
-            Reckoning(
-                "train_hours",
-                "samples / samples_per_s / 3600",
-                (
-                    Term("samples", done.work_total, "samples", (), "of the data, all epochs"),
-                    samples.as_term(),
-                ),
-                done.work_total / likely(done.samples_s) / 3600,
-                "h",
-            )
-        )
-    return found
-
-
-def _reckon_flops(done: TrainingWork) -> Reckoning:
-    columns = done.columns
-    shape, setup = columns.shape, columns.setup
-    every = Term("passes", passes(columns), "operations per parameter", ("kaplan-2020",))
-    if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
-        return Reckoning(
-            "flops",
-            "passes / 2 * forward * area * batch",
-            (
-                every,
-                Term("forward", shape.flops_per_sample, "operations", columns.sources_of_operations()),
-                Term("area", setup.pixel_scale(shape), "share"),
-                Term("batch", setup.batch_size, "samples"),
-            ),
-            done.flops,
-            "operations",
-        )
-    tokens = step_tokens(shape, setup)
-    return Reckoning(
-        "flops",
-        "(passes * active + 2 * passes * causal * layers * width * length) * tokens",
-        (
-            every,
-            Term("active", shape.matmul_parameters, "parameters", shape.source),
-            Term("causal", 1.0 if shape.kind == "encoder" else 0.5, "share", (), "of the scores that are computed"),
-            Term("layers", shape.attention_layers + shape.encoder_layers, "layers", shape.source),
-            Term("width", shape.query_width, "elements", shape.source),
-            Term("length", tokens / max(setup.batch_size, 1), "tokens"),
-            Term("tokens", tokens, "tokens"),
-        ),
-        done.flops,
-        "operations",
-    )
