@@ -41,7 +41,9 @@ def _served(row: Row, subjects: Subjects) -> Outcome:
     # Requests that the cache has no room for wait, which is no part of the time between tokens.
     setup = replace(setup, concurrency=_room(subjects, row["gpu"], shape, setup, split, row["concurrency"]))
     done = run(row, subjects, shape, setup, split)
-    if number_format.weight_bytes(shape) > split.cards * 1e9 * float(subjects.card(row["gpu"]).number("marketing_gb") or 0):
+    if number_format.weight_bytes(shape) > split.cards * 1e9 * float(
+        subjects.card(row["gpu"]).number("marketing_gb") or 0
+    ):
         return LeftOut(row["family"], row["id"], "the weights alone are more than the named cards hold")
     cycle = (row["ttft_ms"] + (output - 1) * row["value"]) / 1e3
     rate = float(done.work.columns.device.flops_s[0]) * split.cards

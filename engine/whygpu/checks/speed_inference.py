@@ -62,7 +62,6 @@ class InferenceWork:
     launch_s: FloatArray
     gap_s: FloatArray
     hop_s: FloatArray
-    served_s: FloatArray
     row_s: FloatArray
     read_s: FloatArray
     compute_s: FloatArray
@@ -98,19 +97,16 @@ def work(columns: Columns) -> InferenceWork:
     cache = cache_read(columns) * requests
     rows = np.maximum(requests, columns.less_is_better("decode-rows"))
     flops = 2.0 * shape.matmul_parameters * rows
-    bandwidth_share, decode_share = (
-        columns.more_is_better("decode-bandwidth-share"),
-        columns.more_is_better("decode-mfu"),
+    bandwidth_share, decode_share, prefill_share = (
+        columns.more_is_better(name) for name in ("decode-bandwidth-share", "decode-mfu", "prefill-mfu")
     )
-    prefill_share = columns.more_is_better("prefill-mfu")
     wire = columns.wire()
     layers = shape.layers + shape.encoder_layers
     launch = columns.less_is_better("launch-s-per-layer") * layers
     gap = columns.less_is_better("gap-s-per-layer") * layers + columns.less_is_better("step-s")
     row = columns.less_is_better("row-s") * layers
     # The server's own process hands out a token to each request, beside what the cards do.
-    served = columns.less_is_better("request-step-s") * requests
-    floor = np.maximum(launch, served)
+    floor = np.maximum(launch, columns.less_is_better("request-step-s") * requests)
     hop = columns.less_is_better("stage-hop-s") * (columns.pipeline - 1)
     bandwidth = device.bandwidth_bytes_s * bandwidth_share
     power = columns.power_share()
@@ -122,10 +118,9 @@ def work(columns: Columns) -> InferenceWork:
     compute = flops / (rate * decode_share)
     width = setup.format.compute_bits / 8 * shape.hidden_size
     decode_wire = _wire(wire.all_reduce_s(columns.tensor, requests * width), layers)
-    step = np.maximum(overlapped(read, compute), floor) + row * requests + gap + hop + decode_wire
     slower = slowdown(columns) if setup.adapters else None
     longer = columns.unmodelled() * (1.0 if slower is None else slower)
-    step = step * longer
+    step = (np.maximum(overlapped(read, compute), floor) + row * requests + gap + hop + decode_wire) * longer
     gain = speculative_gain(columns, requests) if applies_gain(columns) else None
     token = step if gain is None else step / gain
     prefill_flops, scores = prompt_flops(shape, computed), score_flops(shape, prompt, computed)
@@ -133,28 +128,23 @@ def work(columns: Columns) -> InferenceWork:
     filled = pipeline_fill(columns, computed)
     # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
     together = np.ones(device.size) if shape.kind in GENERATIVE else requests
-    half = columns.tensor * device.half_flops_s * power
-    arithmetic = (prefill_flops / (rate * unpacked_rate(columns)) + scores / half) / prefill_share * together * filled
-    moved = _moved_s(columns, prompt, computed, together, row, bandwidth) * filled
-    moved = moved + (0.0 if host is None else host.prompt_s)
+    attention = scores / (columns.tensor * device.half_flops_s * power)
+    arithmetic = (prefill_flops / (rate * unpacked_rate(columns)) + attention) / prefill_share * together * filled
+    moved = _moved_s(columns, prompt, computed, together, row, bandwidth) * filled + (host.prompt_s if host else 0.0)
     prefill_wire = _wire(wire.all_reduce_s(columns.tensor, computed * width * together), layers)
-    prefill = np.maximum(overlapped(arithmetic, once) + moved, launch) + gap + hop + prefill_wire
-    prefill = prefill * longer
+    prefill = (np.maximum(overlapped(arithmetic, once) + moved, launch) + gap + hop + prefill_wire) * longer
     longest = _longest(columns)
-    # A request that joins others waits for the step that is under way.
-    server = columns.less_is_better("request-s")
-    output = max(setup.output_tokens, 1)
     # Stages that a prompt leaves idle read the next one.
     stages = filled * columns.pipeline
-    chunks = _chunks(columns, computed)
-    added = joined_s(read, compute, floor, arithmetic / filled, chunks, requests, output)
-    joined = (added / columns.pipeline + (moved + prefill_wire) / stages) * longer
-    mean_token = token + others_prompts(requests, joined, output)
-    queue = wait_s(joined, (output - 1) * token, requests)
-    first = prefill if longest is None else longest.prefill_s
-    ttft = first + server + np.where(requests > 1, step, 0.0) + queue
-    cycle = prefill / stages + (requests - 1) * joined + (output - 1) * token
-    tokens = columns.data * requests * output / cycle
+    joined = prefill / stages
+    if setup.output_tokens > 1:  # else there are no steps to join
+        alone = (read, compute, floor, arithmetic / filled)
+        added = joined_s(*alone, _chunks(columns, computed), requests, setup.output_tokens) / columns.pipeline
+        joined = (added + (moved + prefill_wire) / stages) * longer
+    mean_token, queue, tokens = _in_flight(columns, token, prefill / stages, joined)
+    # A request that joins others waits for the step that is under way, and for prompts that came first.
+    first = columns.less_is_better("request-s") + np.where(requests > 1, step, 0.0) + queue
+    ttft = (prefill if longest is None else longest.prefill_s) + first
     return InferenceWork(
         columns,
         requests,
@@ -170,7 +160,6 @@ def work(columns: Columns) -> InferenceWork:
         launch,
         gap,
         hop,
-        served,
         row,
         read,
         compute,
@@ -195,6 +184,17 @@ def work(columns: Columns) -> InferenceWork:
         host,
         longest,
     )
+
+
+def _in_flight(
+    columns: Columns, token: FloatArray, prompt: FloatArray, joined: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows: seconds of a further token with the prompts of others, seconds that a prompt waits, and tokens a second."""
+    requests, output = columns.requests(), max(columns.setup.output_tokens, 1)
+    steps = (output - 1) * token
+    cycle = prompt + (requests - 1) * joined + steps
+    tokens = columns.data * requests * output / cycle
+    return token + others_prompts(requests, joined, output), wait_s(joined, steps, requests), tokens
 
 
 def _longest(columns: Columns) -> InferenceWork | None:

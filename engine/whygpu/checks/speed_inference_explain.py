@@ -15,8 +15,8 @@ from whygpu.checks.speed_inference import (
     pipeline_fill,
     prompt_length,
     prompt_width,
-    unpacked_rate,
     unpacked_bytes,
+    unpacked_rate,
     weights_read,
 )
 from whygpu.checks.speed_serving import SLOWDOWN, reckon_gain
@@ -177,7 +177,13 @@ def _read(done: InferenceWork, i: int) -> Reckoning:
     terms: tuple[Term, ...] = (
         Term("weights", float(done.weight_bytes[i]), "bytes", done.columns.shape.source, "read in a step"),
         tensor,
-        Term("cache", float(done.cache_bytes[i]), "bytes per card", (), "of all requests, in the middle of a usual answer"),
+        Term(
+            "cache",
+            float(done.cache_bytes[i]),
+            "bytes per card",
+            (),
+            "of all requests, in the middle of a usual answer",
+        ),
         bandwidth,
         coefficient_of(done.columns, i, "decode-bandwidth-share", "share"),
     )
@@ -214,7 +220,9 @@ def _step(done: InferenceWork, i: int, read: Reckoning, compute: Reckoning) -> R
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     served = coefficient_of(done.columns, i, "request-step-s", "served")
     terms = (read.as_term(), compute.as_term(), _row(done, i), requests, *_host(done, i), served, wire)
-    formula = "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch, served * requests) + row * requests + gap + hops + wire"
+    formula = (
+        "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch, served * requests) + row * requests + gap + hops + wire"
+    )
     name = "token_s" if done.gain is None else "step_s"
     return _with_adapters(done, i, Reckoning(name, formula, terms, _likely(done.step_s, i), "s"))
 
@@ -262,7 +270,11 @@ def _answers(
     formula = "data * requests * output / (prefill_s / stages + (requests - 1) * joined + (output - 1) * token_s)"
     return [
         Reckoning(
-            "ttft_ms", f"1000 * ({first_prompt.name} + server + wait + queue)", first, 1e3 * _likely(done.ttft_s, i), "ms"
+            "ttft_ms",
+            f"1000 * ({first_prompt.name} + server + wait + queue)",
+            first,
+            1e3 * _likely(done.ttft_s, i),
+            "ms",
         ),
         Reckoning("token_ms", further_ms, further, 1e3 * _likely(done.mean_token_s, i), "ms"),
         Reckoning("tokens_per_s", formula, terms, _likely(done.tokens_s, i), "tokens/s"),

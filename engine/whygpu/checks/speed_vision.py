@@ -5,8 +5,8 @@ moving of activations add up; reading weights (of a recommender's tables the row
 where these take longer. The host's work, and what goes with the image alone (copying it to the card, decoding boxes),
 come on top. Diffusion repeats it for every step.
 
-Source: Ivanov et al. 2020, Data movement is all you need (arXiv:2007.00072), 3: operators other than products are bound by
-memory, and are 40% of the time of a transformer that does 0.2% of its arithmetic in them.
+Source: Ivanov et al. 2020, Data movement is all you need (arXiv:2007.00072), 3: operators other than products are bound
+by memory, and are 40% of the time of a transformer that does 0.2% of its arithmetic in them.
 """
 
 from __future__ import annotations
@@ -173,4 +173,10 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
         batch.as_term(),
     )
     formula = "data * pipeline * batch / batch_s"
-    return [compute, read, moved, batch, Reckoning("samples_per_s", formula, terms, float(done.samples_s[LIKELY, i]), "1/s")]
+    return [
+        compute,
+        read,
+        moved,
+        batch,
+        Reckoning("samples_per_s", formula, terms, float(done.samples_s[LIKELY, i]), "1/s"),
+    ]
