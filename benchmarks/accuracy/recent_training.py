@@ -239,16 +239,16 @@ def _qwen(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split]:
         }
     )
     method: str = row["method"]
-    if "emb" in method:
+    if "emb" in method.lower():
         raise UnknownSubjectError("the token table trained beside adapters, which whygpu does not offer")
     quantized = "Q" in method and "LoRA" in method
-    full = method.startswith("Full")
+    full = method.lower().startswith("full")
     cards = row["gpus"]
     setup = Setup(
         subjects.format("gptq-int4" if quantized else "bf16"),
         phase="fine-tuning",
         method="full" if full else "qlora" if quantized else "lora",
-        training_precision="mixed-bf16" if full else "bf16",
+        training_precision="mixed-bf16",
         batch_size=1,
         sequence_tokens=row["seq_len"],
         gradient_accumulation=8,
@@ -256,7 +256,7 @@ def _qwen(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split]:
         lora_rank=64,
         lora_targets="all-linear",
     )
-    sharding = "zero3" if full or "ero3" in method else "zero2" if cards > 1 else "none"
+    sharding = "zero3" if full or "zero3" in method.lower().replace("-", "") else "zero2" if cards > 1 else "none"
     nodes = 2 if "node" in method else 1
     return shape, setup, Split(data=cards, sharding=sharding, nodes=nodes)
 
@@ -299,7 +299,7 @@ def _swift(row: Row, subjects: Subjects) -> Outcome:
         subjects.format("bf16"),
         phase="fine-tuning",
         method="full" if row["method"].startswith("full") else "lora",
-        training_precision="mixed-bf16",
+        training_precision="mixed-bf16" if row.get("sharding") else "bf16",  # weights are loaded in BF16
         batch_size=row["microbatch"],
         sequence_tokens=row["seq_len_max"],
         gradient_checkpointing=row["recompute"].split()[0],

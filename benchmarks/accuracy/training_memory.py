@@ -120,6 +120,7 @@ def _torchtune(row: Row, subjects: Subjects) -> Outcome:
         cross_entropy="chunked" if step >= 3 else "plain",
         gradient_checkpointing="full" if step >= 4 else "off",
         lora_rank=8,
+        runtime="compiled" if step >= 2 else "transformers",
     )
     done = memory.estimate(subjects.shape(row["model"]), setup, Split(), subjects.coefficients)
     figure = allocated(done)

@@ -104,13 +104,14 @@ def layer_range(shape: ModelShape, setup: Setup, split: Split, coefficients: Coe
     )
     selective = pick("selective-share", context)
     slack = pick("allocator-slack", context)
+    compiled = pick("compiled-kept-share", context)
     ffn_size, scores = mean_ffn(shape), score_bytes(shape, setup)
     low, likely, high = (
-        (h * shape.hidden_size + k * shape.kv_width + f * ffn_size) * s * a * width(setup) / 2 + scores
-        for h, k, f, s, a in (
-            (hidden.low, keys.low, ffn.low, selective.low, slack.low),
-            (hidden.likely, keys.likely, ffn.likely, selective.likely, slack.likely),
-            (hidden.high, keys.high, ffn.high, selective.high, slack.high),
+        (h * shape.hidden_size + k * shape.kv_width + f * ffn_size) * s * c * a * width(setup) / 2 + scores
+        for h, k, f, s, c, a in (
+            (hidden.low, keys.low, ffn.low, selective.low, compiled.low, slack.low),
+            (hidden.likely, keys.likely, ffn.likely, selective.likely, compiled.likely, slack.likely),
+            (hidden.high, keys.high, ffn.high, selective.high, compiled.high, slack.high),
         )
     )
     return Range(low / split.tensor, likely / split.tensor, high / split.tensor)
@@ -218,7 +219,8 @@ def _reckon_layers(
     each = layer_range(shape, setup, split, coefficients, context).likely
     layer = Reckoning(
         "layer_activations",
-        "((hidden_bytes * hidden + kv_bytes * kv + ffn_bytes * ffn) * kept * slack * bytes / 2 + scores) / tensor",
+        "((hidden_bytes * hidden + kv_bytes * kv + ffn_bytes * ffn) * kept * compiled * slack * bytes / 2 + scores)"
+        " / tensor",
         (
             coefficient_term("hidden_bytes", pick("activation-hidden-bytes", context)),
             Term("hidden", shape.hidden_size, "elements", shape.source),
@@ -227,6 +229,7 @@ def _reckon_layers(
             coefficient_term("ffn_bytes", pick("activation-ffn-bytes", context)),
             Term("ffn", mean_ffn(shape), "elements", shape.source),
             coefficient_term("kept", pick("selective-share", context)),
+            coefficient_term("compiled", pick("compiled-kept-share", context)),
             coefficient_term("slack", pick("allocator-slack", context)),
             Term("bytes", width(setup), "bytes", (), "of one activation"),
             Term("scores", score_bytes(shape, setup), "bytes", (), "attention scores, where written out"),

@@ -21,8 +21,9 @@ from whygpu.checks.setup import GATHERING, Setup, Split
 from whygpu.checks.shape import ModelShape
 from whygpu.checks.weights import ENDS, held_weights
 
-SHARDS_OPTIMIZER = frozenset({"zero1", "zero2", "zero3", "fsdp"})
-SHARDS_GRADIENTS = frozenset({"zero2", "zero3", "fsdp"})
+SHARDS_OPTIMIZER = frozenset({"zero1", "zero2"}) | GATHERING
+FSDP = frozenset({"fsdp", "fsdp1"})
+SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class States:
     moments: Coefficient
     gathered: Coefficient
     gathered_ends: Coefficient
+    upcast: Coefficient
 
 
 def states_of(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> States:
@@ -57,14 +59,34 @@ def states_of(shape: ModelShape, setup: Setup, split: Split, coefficients: Coeff
         moments=coefficients.pick("optimizer-bytes", context),
         gathered=coefficients.pick("gathered-layers", context),
         gathered_ends=coefficients.pick("gathered-ends", context),
+        upcast=coefficients.pick("upcast-end-bytes", context),
     )
 
 
 def _gradient_share(split: Split, whole: Coefficient) -> float:
-    """Share of the gradients one rank holds, of which a part may be kept whole."""
+    """Share of the gradients one rank holds, of which a part may be kept whole; all of it in a pipeline of FSDP, whose
+    micro-batches add up before they are exchanged.
+    """
     if split.sharding not in SHARDS_GRADIENTS:
         return 1.0
-    return whole.likely + (1 - whole.likely) / split.data
+    kept = 1.0 if keeps_stage(split) else whole.likely
+    return kept + (1 - kept) / split.data
+
+
+def keeps_stage(split: Split) -> bool:
+    """Whether a card keeps all layers of its stage gathered from one micro-batch to the next: FSDP does in a pipeline,
+    where they would be gathered for each one anew (torchtitan, reshard_after_forward).
+    """
+    return split.sharding in FSDP and split.pipeline > 1 and split.data > 1
+
+
+def frozen_gradients(shape: ModelShape, setup: Setup, split: Split) -> float:
+    """Frozen parameters on this card that get gradients all the same: those of the flat parameters that FSDP 1 makes of
+    a layer, adapters and all (PyTorch, FullyShardedDataParallel, use_orig_params).
+    """
+    if split.sharding != "fsdp1" or setup.method == "full":
+        return 0.0
+    return shape.parameters * stage_share(shape.layers, split.pipeline) / split.tensor
 
 
 def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryParts:
@@ -73,7 +95,9 @@ def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficie
     states = states_of(shape, setup, split, coefficients, context)
     kept = activations(shape, setup, split, coefficients, context)
     trained = states.trained * states.share
+    flat = frozen_gradients(shape, setup, split) * setup.format.bits_per_weight / 8
     gradients = _per_parameter(states.gradient, trained * states.gradient_share)
+    gradients = gradients + Range(flat, flat, flat).times(states.gradient_share)
     optimizer = _per_parameter(states.master, trained / states.optimizer_ranks)
     optimizer = optimizer + _per_parameter(states.moments, trained / states.optimizer_ranks)
     weights = _weights(shape, setup, split, states, held_weights(shape, setup.format, split, coefficients, context))
@@ -108,6 +132,7 @@ def _weights(shape: ModelShape, setup: Setup, split: Split, states: States, froz
     share = frozen_share(shape, setup)
     if share:
         held = held + frozen.times(share / states.weight_ranks)
+    held = held + _per_parameter(states.upcast, end_parameters(shape, split) / states.weight_ranks)
     return held + gathered_bytes(shape, setup, split, states) if states.weight_ranks > 1 else held
 
 
@@ -119,22 +144,37 @@ def frozen_share(shape: ModelShape, setup: Setup) -> float:
 def gathered_bytes(shape: ModelShape, setup: Setup, split: Split, states: States) -> Range:
     """Whole layers that a rank gathers while it works on them, and the token table and head around them."""
     ends = _per_parameter(states.gathered_ends, end_bytes(shape, setup, split))
+    if keeps_stage(split):
+        whole = layer_bytes(shape, setup, split) * stage_layers(shape, split)
+        return Range(whole, whole, whole) + ends
     return _per_parameter(states.gathered, layer_bytes(shape, setup, split)) + ends
 
 
+def stage_layers(shape: ModelShape, split: Split) -> float:
+    """Layers of the fullest stage."""
+    layers = shape.layers + shape.encoder_layers
+    return layers * stage_share(layers, split.pipeline)
+
+
 def layer_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
-    """Bytes of one layer as it is computed with: what is not token table or head, over the layers, at the computing
-    width.
+    """Bytes of one layer as it is gathered: what is not token table or head, over the layers, at the computing width;
+    frozen quantized layers travel as they are stored, and are unpacked matrix by matrix (FSDP and QLoRA: bitsandbytes,
+    quant_storage).
     """
+    stored = setup.method != "full" and setup.format.quantized
+    bits = setup.format.bits_per_weight if stored else setup.format.compute_bits
     inside = sum(part.parameters for part in shape.parts if part.name not in ENDS)
-    return inside / max(shape.layers + shape.encoder_layers, 1) * setup.format.compute_bits / 8 / split.tensor
+    return inside / max(shape.layers + shape.encoder_layers, 1) * bits / 8 / split.tensor
+
+
+def end_parameters(shape: ModelShape, split: Split) -> float:
+    """Parameters of the token table and the head on this card."""
+    return sum(part.parameters for part in shape.parts if part.name in ENDS) / split.tensor
 
 
 def end_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
     """Bytes of the token table and the head at the computing width."""
-    return (
-        sum(part.parameters for part in shape.parts if part.name in ENDS) * setup.format.compute_bits / 8 / split.tensor
-    )
+    return end_parameters(shape, split) * setup.format.compute_bits / 8
 
 
 def _overhead(split: Split, coefficients: Coefficients, context: Context, gradients: Range) -> Range:

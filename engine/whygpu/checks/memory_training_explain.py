@@ -5,7 +5,18 @@ from __future__ import annotations
 from whygpu.checks.activations import activations, reckon_activations
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory_parts import MemoryParts, coefficient_term, reckon_overhead
-from whygpu.checks.memory_training import States, end_bytes, frozen_share, layer_bytes, states_of, training_context
+from whygpu.checks.memory_training import (
+    States,
+    end_bytes,
+    end_parameters,
+    frozen_gradients,
+    frozen_share,
+    keeps_stage,
+    layer_bytes,
+    stage_layers,
+    states_of,
+    training_context,
+)
 from whygpu.checks.reckoning import Reckoning, Term
 from whygpu.checks.setup import Setup, Split
 from whygpu.checks.shape import ModelShape
@@ -21,7 +32,7 @@ def reckon(
     kept = activations(shape, setup, split, coefficients, context)
     return [
         _reckon_weights(shape, setup, split, coefficients, states, done),
-        _reckon_gradients(setup, states, done),
+        _reckon_gradients(shape, setup, split, states, done),
         _reckon_optimizer(setup, states, done),
         *reckon_activations(shape, setup, split, coefficients, context, kept),
         _reckon_overhead(split, coefficients, context, done),
@@ -41,12 +52,21 @@ def _on_host(name: str) -> Reckoning:
     return Reckoning(name, "on_card", (Term("on_card", 0, "bytes", (), "kept in the host's memory"),), 0.0, "bytes")
 
 
-def _reckon_gradients(setup: Setup, states: States, done: MemoryParts) -> Reckoning:
+def _reckon_gradients(shape: ModelShape, setup: Setup, split: Split, states: States, done: MemoryParts) -> Reckoning:
     if setup.offload == "all":
         return _on_host("gradients")
     held = Term("held", states.gradient_share, "share", (), "of the gradients, on this rank")
-    terms = (*_trained(setup, states), coefficient_term("gradient_bytes", states.gradient), held)
-    return Reckoning("gradients", "trained * share * gradient_bytes * held", terms, done.gradients.likely, "bytes")
+    terms: tuple[Term, ...] = (*_trained(setup, states), coefficient_term("gradient_bytes", states.gradient), held)
+    formula = "trained * share * gradient_bytes * held"
+    if flat := frozen_gradients(shape, setup, split):
+        meaning = "in flat parameters that get gradients whole (FSDP 1)"
+        terms = (
+            *terms,
+            Term("frozen", flat, "parameters", ("torch-fsdp-no-sync",), meaning),
+            Term("frozen_bytes", setup.format.bits_per_weight / 8, "bytes per parameter"),
+        )
+        formula = "(trained * share * gradient_bytes + frozen * frozen_bytes) * held"
+    return Reckoning("gradients", formula, terms, done.gradients.likely, "bytes")
 
 
 def _reckon_optimizer(setup: Setup, states: States, done: MemoryParts) -> Reckoning:
@@ -78,10 +98,19 @@ def _reckon_weights(
         terms.append(Term("model", whole_model.likely, "bytes", setup.format.source, meaning))
         terms.append(Term("frozen", share, "share", (), "of it that is not trained"))
         formula = f"model * frozen / ranks + {formula}"
+    if states.upcast.likely:
+        terms += [
+            coefficient_term("upcast", states.upcast),
+            Term("end_parameters", end_parameters(shape, split), "parameters", shape.source, "token table and head"),
+        ]
+        formula = f"{formula} + upcast * end_parameters / ranks"
     if states.weight_ranks > 1 or setup.offload == "all":
+        gathered = coefficient_term("gathered", states.gathered)
+        if keeps_stage(split):
+            gathered = Term("gathered", stage_layers(shape, split), "layers", shape.source, "of the stage, all kept")
         terms += [
             Term("layer", layer_bytes(shape, setup, split), "bytes", shape.source),
-            coefficient_term("gathered", states.gathered),
+            gathered,
             Term("ends", end_bytes(shape, setup, split), "bytes", shape.source, "token table and head"),
             coefficient_term("gathered_ends", states.gathered_ends),
         ]

@@ -17,7 +17,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 TRAINING_PHASES = frozenset({"training", "fine-tuning"})
 BESIDE = "beside"
 """The part of a pipeline that quantizing leaves as it is: text encoders and the autoencoder."""
-GATHERING = frozenset({"zero3", "fsdp"})
+GATHERING = frozenset({"zero3", "fsdp", "fsdp1"})
 """Shardings that also divide the weights, and gather each layer when it is used."""
 
 
@@ -216,8 +216,8 @@ class Setup:
 class Split:
     """How a model is spread over cards: `tensor` * `pipeline` * `data` of them on `nodes` machines.
 
-    In inference `data` counts replicas. `sharding` (none, zero1, zero2, zero3, fsdp) works over `data` in training,
-    where `interleave` counts the stages of the pipeline that each card has (Narayanan et al. 2021, arXiv:2104.04473).
+    In inference `data` counts replicas. In training `sharding` (none, zero1 to zero3, fsdp, fsdp1) works over them, and
+    `interleave` counts the stages of the pipeline on each card (Narayanan et al. 2021, arXiv:2104.04473).
     """
 
     tensor: int = 1
