@@ -21,8 +21,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from whygpu.commands.explain import day  # noqa: PLC0415  which needs this module's neighbours
 
     parser.description = (
-        "Asks again what a decision record answers, and says whether the decision still holds. "
-        "Exit status: 0 it holds, 1 something else is recommended now, 2 bad input."
+        "Asks again what a decision record answers, and says whether the decision still holds. Exit status: 0 it "
+        "holds, 1 something else is recommended now, 2 bad input."
     )
     parser.add_argument("record", metavar="RECORD", help="a file that 'kb-explain --record' wrote")
     parser.add_argument(

@@ -96,7 +96,7 @@ class Conclusion:
         return found
 
     @property
-    def _groups(self) -> list[list[int]]:
+    def groups(self) -> list[list[int]]:
         """The rows of the plans that may be recommended, an accelerator (or one that is owned) each, by rank."""
         return [] if self._c.objections else self._ranked
 
@@ -124,7 +124,7 @@ class Conclusion:
     @property
     def heads(self) -> list[int]:
         """The best plan of each accelerator, in order of rank."""
-        return [rows[0] for rows in self._groups]
+        return [rows[0] for rows in self.groups]
 
     @property
     def first(self) -> list[int]:
@@ -133,7 +133,7 @@ class Conclusion:
 
     def status(self) -> Status:
         """Whether there is a recommendation, and whether it has equals."""
-        heads = [rows[0] for rows in self._groups[:2]]
+        heads = [rows[0] for rows in self.groups[:2]]
         if not heads:
             return "infeasible"
         return "tied" if len(heads) > 1 and self.equal(*heads) else "recommended"
@@ -184,14 +184,14 @@ class Conclusion:
 
     def trace(self) -> Trace:
         """The record of all that was decided, in full for the plans shown."""
-        shown = [rows[0] for rows in self._groups[:_TRACED]]
+        shown = [rows[0] for rows in self.groups[:_TRACED]]
         return Recorder(self._c, self._ids, self._sheet).trace(shown, self._nearest_rejected, self._comparisons)
 
     # plans
 
     def best(self) -> Plan | None:
         """The recommended plan with its variants."""
-        return self._head(1, self._groups[0]) if self._groups else None
+        return self._head(1, self.groups[0]) if self.groups else None
 
     def at(self, index: int) -> Plan:
         """One plan of the consultation, whether rules reject it or not; it has no rank."""
@@ -199,9 +199,9 @@ class Conclusion:
 
     def shortlist(self) -> tuple[Pick, ...]:
         """The best plan for each role, beside the recommendation."""
-        if not self._groups:
+        if not self.groups:
             return ()
-        first = self._groups[0][0]
+        first = self.groups[0][0]
         best = self._plan(first, 1, ())
         picks = (
             (role, best if index == first else self._plan(index, None, ())) for role, index in roles_of(self._c, first)
@@ -210,21 +210,21 @@ class Conclusion:
 
     def others(self) -> Plans:
         """The best plan of each other accelerator with its variants; co-recommended ones share the first rank."""
-        rest = self._groups[1:]
+        rest = self.groups[1:]
         return Plans(len(rest), lambda position: self._head(position + 2, rest[position]))
 
     def _head(self, position: int, rows: list[int]) -> Plan:
         variants = tuple(self._plan(row, None, ()) for row in rows[1:])
-        if self.equal(rows[0], self._groups[0][0]):
+        if self.equal(rows[0], self.groups[0][0]):
             return self._plan(rows[0], 1, variants)
         return replace(self._plan(rows[0], position, variants), behind=self.behind(rows[0]))
 
     def behind(self, index: int) -> str | None:
         """The first comparison that a plan which is left loses to the recommendation, with both figures."""
         ranking = self._c.ranking
-        if ranking is None or not self._groups:
+        if ranking is None or not self.groups:
             return None
-        best = self._groups[0][0]
+        best = self.groups[0][0]
         if self._c.unverified[index] and not self._c.unverified[best]:
             return "unverified"
         return ranking.behind(index, best)
@@ -369,8 +369,8 @@ class Conclusion:
     def infeasible(self) -> Infeasible | None:
         """The fewest rules that between them reject every plan, and each that alone keeps one out."""
         field_ = self._c.field_
-        if self._groups or field_ is None or not len(field_):
-            return None if self._groups else Infeasible((), ())
+        if self.groups or field_ is None or not len(field_):
+            return None if self.groups else Infeasible((), ())
         masks = self._rejecting()
         if self._c.objections:
             limits = tuple(self._relaxations(masks)) if masks else ()
@@ -426,7 +426,7 @@ class Conclusion:
 
     def techniques(self) -> tuple[Item, ...]:
         """What the recommended plan uses."""
-        return tuple(_merged(self._techniques_of(self._groups[0][0]))) if self._groups else ()
+        return tuple(_merged(self._techniques_of(self.groups[0][0]))) if self.groups else ()
 
     def advice(self) -> tuple[Item, ...]:
         """Advice beyond the card."""
@@ -522,7 +522,7 @@ class Conclusion:
         """Equal and opposite verdicts on the plans shown."""
         tally = self._c.tally
         found: list[Conflict] = []
-        for index in [rows[0] for rows in self._groups[:_TRACED]]:
+        for index in [rows[0] for rows in self.groups[:_TRACED]]:
             for criterion in tally.favour if tally else ():
                 if tally is not None and tally.conflict(criterion)[index]:
                     sides = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 from whygpu.consult import grown
 from whygpu.explain.conclude import Conclusion
 from whygpu.knowledge import Verdict
+from whygpu.plans.rank import rank
 from whygpu.plans.tally import tally, worth_of
 
 if TYPE_CHECKING:
@@ -116,10 +116,8 @@ class Deciding:
         counted = ranking.counted
         left = tally(verdicts, plans.size, self._preferences.worth, lambda grade: grown(plans, grade))
         factor = left.factor(criterion) ** self._exponent(criterion) if verdicts else np.ones(plans.size)
-        values = counted.values / counted.factors[criterion] * factor
-        rows = np.array(ranking.order, dtype=np.int64)
-        keys = (np.where(np.isfinite(values[rows]), values[rows], math.inf), self._c.unverified[rows])
-        first = int(rows[np.lexsort(keys)[0]])
+        other = counted.with_factor(criterion, factor, by_money=self._preferences.by_money)
+        first = rank(self._c.alive, self._c.unverified, other, ranking.tied_within).order[0]
         return None if self._conclusion.alike(first, self._best) else first
 
 

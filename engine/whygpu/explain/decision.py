@@ -1,4 +1,4 @@
-"""A decision as a record that can be kept and checked again: what was asked and decided, why, and on what grounds."""
+"""A decision as a record that can be kept and checked again: what was asked and decided, why, and what it rests on."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def record(advice: Advice, view: View) -> dict[str, Any]:
             {"role": row.role, "plan": row.id, "text": row.plan, "price": row.price} for row in view.shortlist[1:]
         ],
         "figures": {row.label: {"needs": row.needs, "gets": row.gets, "status": row.status} for row in view.meters},
-        "consequences": [item.text for item in view.but] + [row.text for row in view.items if row.kind == "warning"],
+        "consequences": [
+            *(item.text for item in view.but),
+            *(item.text for item in view.items if item.kind == "warning"),
+        ],
         "reasons": {
             row.evidence.rule: {"for": row.favourable, "worth": row.worth, "says": row.text}
             for row in view.reasons

@@ -38,7 +38,7 @@ def rerun(
     if answers is None:
         given = {**consultation.answers.given, **changes}
         kept = {key: value for key, value in given.items() if value is not None}
-        answers = check(node_of(kept, "what-if"), consultation.knowledge)
+        answers = check(node_of(kept), consultation.knowledge)
         answers = replace(answers, life=consultation.answers.life)
     found = planner or plans_with_owned
     return consult(consultation.knowledge, answers, EvaluatorChain(), ENGINE, consultation.today, found)

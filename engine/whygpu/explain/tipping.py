@@ -52,7 +52,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class PriceFlip:
-    """The hourly price of one plan, all others' as they are, from which another is recommended."""
+    """The hourly price of a plan, with all plans on its card in proportion, from which another is recommended."""
 
     plan: Plan
     """Whose price changes."""
@@ -77,33 +77,44 @@ class Flips:
 
 
 def price_flips(consultation: Consultation, most: int = 8) -> tuple[PriceFlip, ...]:
-    """By division: the price above which the next plan wins, and those below which others do; the nearest first.
+    """By division: the price above which the next card wins, and those below which others do; the nearest first.
 
-    Empty where plans compare by something else than money.
+    All plans on one card become dearer or cheaper together. Empty where plans compare by something else than money.
     """
     conclusion, ranking = Conclusion(consultation), consultation.ranking
-    heads = conclusion.heads
-    if ranking is None or len(heads) < 2 or not math.isfinite(ranking.counted.values[heads[0]]):
+    groups = conclusion.groups[: most + 1]
+    if ranking is None or len(groups) < 2:
         return ()
-    counted, best = ranking.counted, heads[0]
-    verified = [
-        row
-        for row in heads[1 : most + 1]
-        if bool(consultation.unverified[row]) == bool(consultation.unverified[best])
-        and math.isfinite(counted.values[row])
+    values, best = ranking.counted.values, groups[0][0]
+    groups = [
+        rows
+        for rows in groups
+        if math.isfinite(values[rows[0]]) and consultation.unverified[rows[0]] == consultation.unverified[best]
     ]
-    found: list[PriceFlip] = []
-    for number, row in enumerate(verified):
-        pairs = [(row, float(counted.values[best]), row)]
-        if number == 0:
-            pairs.append((best, float(counted.values[row]), row))
-        for whose, value, winner in pairs:
-            price = counted.hourly_to_count(whose, value)
-            plan = conclusion.at(whose)
-            before = plan.cost.compared.usd_per_hour if plan.cost is not None else math.nan
-            if math.isfinite(price) and price > 0 and before > 0:
-                found.append(PriceFlip(plan, before, price, conclusion.at(winner), consultation.engine))
-    return tuple(sorted(found, key=lambda item: item.near))
+    if len(groups) < 2 or groups[0][0] != best:
+        return ()
+    found = [_price_flip(conclusion, rows, float(values[best]), rows[0]) for rows in groups[1:]]
+    found.append(_price_flip(conclusion, groups[0], float(values[groups[1][0]]), groups[1][0]))
+    return tuple(sorted((item for item in found if item is not None), key=lambda item: item.near))
+
+
+def _price_flip(conclusion: Conclusion, rows: list[int], value: float, winner: int) -> PriceFlip | None:
+    """The price at which the best of one card's plans counts as ``value``; ``winner``: what is first beyond it."""
+    consultation = conclusion.consultation
+    ranking, costs = consultation.ranking, consultation.costs
+    if ranking is None or costs is None:
+        return None
+    scale, row = max(
+        (ranking.counted.hourly_to_count(row, value) / float(costs.hourly[row]), row)
+        for row in rows
+        if float(costs.hourly[row]) > 0
+    )
+    if not math.isfinite(scale) or scale <= 0:
+        return None
+    shown = row if winner == rows[0] else rows[0]  # of the recommendation its own price, of others that of what wins
+    before = float(costs.hourly[shown])
+    first = row if winner == rows[0] else winner
+    return PriceFlip(conclusion.at(shown), before, before * scale, conclusion.at(first), consultation.engine)
 
 
 def limit_flips(consultation: Consultation) -> tuple[Flip, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,11 @@ class Counted:
     factors: Mapping[str, NDArray[np.float64]]
     speed: Speed | None
 
+    def with_factor(self, criterion: str, factor: NDArray[np.float64], *, by_money: bool) -> Counted:
+        """With another factor for one criterion."""
+        factors = {**self.factors, criterion: factor}
+        return replace(self, values=_values(self.money, factors, by_money=by_money), factors=factors)
+
     def product(self, index: int) -> float:
         """All factors of one plan together."""
         return math.prod(float(column[index]) for column in self.factors.values())
@@ -84,10 +89,15 @@ def count(
         factors[SPEED] = speed.factor**rest
     if first is not None and first.half_the_power is not None:
         factors[POWER] = _power(watts, alive, first.half_the_power) ** rest
-    values = money.values.copy() if preferences.by_money else np.where(np.isfinite(money.values), 1.0, np.nan)
+    return Counted(_values(money, factors, by_money=preferences.by_money), money, factors, speed)
+
+
+def _values(money: Money, factors: Mapping[str, NDArray[np.float64]], *, by_money: bool) -> NDArray[np.float64]:
+    """Money times all factors."""
+    values = money.values.copy() if by_money else np.where(np.isfinite(money.values), 1.0, np.nan)
     for column in factors.values():
         values = values * column
-    return Counted(values, money, factors, speed)
+    return values
 
 
 def _speed(

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from whygpu.quantity import show
 from whygpu.render.figures import show_plain
+from whygpu.render.screen import Screen
 from whygpu.render.table import table
 from whygpu.render.text import TextRenderer
-from whygpu.render.words import price_text
+from whygpu.render.view import view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from whygpu.advice import Advice, Item
+    from whygpu.advice import Item
     from whygpu.checks.life import LifeCost
     from whygpu.life import LifeAdvice
+    from whygpu.render.view import View
 
-_MOST_OTHERS = 3
+LINES = 55
 _UNKNOWN = "unknown"
+_METERS = (3, 2, 1)
+"""Needs that are told of each phase: as many as there is room for."""
+_MOST_ASSUMED = 6
 
 
 class LifeRenderer(TextRenderer):
@@ -27,29 +31,27 @@ class LifeRenderer(TextRenderer):
 
     def render_life(self, advice: LifeAdvice) -> str:
         """The whole answer."""
-        sections = [
-            list(self._phase("Train", advice.train)),
-            list(self._phase("Serve", advice.serve)),
-            list(self._cost(advice)),
-            list(self._said((*advice.warnings, *advice.advice))),
-            list(self._taken(advice)),
-            [
-                *self._footer(advice.train),
-                self._style.faint("--only train or --only serve explains that phase in full."),
-            ],
-        ]
-        return self._style.safe("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
+        views = [view_of(phase) for phase in advice.phases]
+        lines: list[str] = []
+        for meters in _METERS:
+            lines = list(self._whole(advice, views, meters))
+            if len(lines) <= LINES:
+                break
+        return self._style.safe("\n".join(lines) + "\n")
 
-    def _phase(self, title: str, advice: Advice) -> Iterator[str]:
-        yield self._style.strong(title)
-        for line in self._verdict(advice):
-            yield f"  {line}"
-        others = list(islice((plan for plan in advice.alternatives if plan.rank != 1), _MOST_OTHERS))
-        if others:
-            shown = "; ".join(f"{plan.label} {plan.format.upper()}, {price_text(plan)}" for plan in others)
-            yield from self._wrap(f"Next: {shown}.", "    ", "  ")
-        for item in advice.warnings:
-            yield from self._wrap(f"Warning: {item.text}", "    ", "  ")
+    def _whole(self, advice: LifeAdvice, views: Sequence[View], meters: int) -> Iterator[str]:
+        screen = Screen(self._style, self._width)
+        for title, view in zip(("TRAIN", "SERVE"), views, strict=True):
+            yield self._style.strong(title)
+            yield from screen.verdict(view, meters)
+            yield ""
+        yield from self._cost(advice)
+        yield ""
+        yield from self._said((*advice.warnings, *advice.advice))
+        yield from screen.labelled("ASSUMED", self._taken(advice))
+        yield ""
+        yield from self._footer(advice.train)
+        yield self._style.faint("--only train or --only serve explains that phase in full.")
 
     # the cost
 
@@ -66,18 +68,17 @@ class LifeRenderer(TextRenderer):
         for item in items:
             yield from self._wrap(f"{item.text} [{', '.join(item.claims)}]", "    ", "  - ")
 
-    def _taken(self, advice: LifeAdvice) -> Iterator[str]:
-        """What was assumed; once where both phases assume it alike."""
+    def _taken(self, advice: LifeAdvice) -> str:
+        """What was assumed, in short; once where both phases assume it alike."""
         phases: dict[str, list[str]] = {}
         for name, phase in (("training", advice.train), ("serving", advice.serve)):
             for item in phase.assumed:
                 spec = self._vocabulary.get(item.name)
                 value = show_plain(item.value, spec.unit if spec else None, item.name)
-                phases.setdefault(f"{item.answer} = {value}: {item.because}", []).append(name)
-        if phases:
-            yield self._style.strong("Assumed, since nothing was said (answer to change it)")
-        for text, names in phases.items():
-            yield from self._wrap(text if len(names) > 1 else f"{names[0]}: {text}", "    ", "  - ")
+                phases.setdefault(f"{item.answer} = {value}", []).append(name)
+        texts = [text if len(names) > 1 else f"{names[0]} {text}" for text, names in phases.items()]
+        left = len(texts) - _MOST_ASSUMED
+        return "; ".join(texts[:_MOST_ASSUMED]) + (f" (+{left} more: --only PHASE --assumed)" if left > 0 else "")
 
 
 def cost_rows(advice: LifeAdvice) -> list[tuple[str, str, str, str]]:

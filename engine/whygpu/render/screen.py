@@ -73,6 +73,18 @@ class Screen:
                 break
         return lines
 
+    def verdict(self, view: View, meters: int) -> Iterator[str]:
+        """The request, the verdict, and what is nearest to being missed: what is told of each phase of a life."""
+        yield from self.wrap(view.request.text, "")
+        yield from self._headline(view)
+        for sentence in view.because[:1]:
+            yield from self._sentence("BECAUSE", sentence)
+        for sentence in view.but[:1]:
+            yield from self._sentence("BUT", sentence)
+        if view.trouble is not None:
+            yield from self._trouble(view, _ROOMS[-1])
+        yield from [line for line in self._meters(view.meters[:meters]) if line]
+
     def _draw(self, view: View, room: Room, *, footer: bool) -> Iterator[str]:
         yield from self.wrap(view.request.text, "")
         yield ""
@@ -83,7 +95,7 @@ class Screen:
             yield from self._sentence("BUT" if not number else "", sentence)
         for item in view.items:
             if item.kind == "warning" and item.evidence.rule is None and room.but > 1:
-                yield from self._labelled("NOTE", item.text)
+                yield from self.labelled("NOTE", item.text)
         if view.trouble is not None:
             yield from self._trouble(view, room)
         yield from self._meters(view.meters[: room.meters])
@@ -115,9 +127,10 @@ class Screen:
             yield from (sure(line) for line in self.wrap(head.why[:1].upper() + head.why[1:] + ".", "     "))
 
     def _sentence(self, label: str, sentence: Sentence) -> Iterator[str]:
-        yield from self._labelled(label, sentence.text + cited(sentence.evidence))
+        yield from self.labelled(label, sentence.text + cited(sentence.evidence))
 
-    def _labelled(self, label: str, text: str) -> Iterator[str]:
+    def labelled(self, label: str, text: str) -> Iterator[str]:
+        """A word in front, and the text beside it."""
         lines = self.wrap(text, " " * _LABEL)
         if lines:
             yield self._style.strong(label.ljust(_LABEL)) + lines[0][_LABEL:]
@@ -199,10 +212,8 @@ class Screen:
         place = (row.evidence.place or "").rpartition("/")[2]
         room = self._width - len(start)
         who = " ".join(filter(None, (row.evidence.rule, place, *claims[:1]))) + more
-        for shorter in (
-            " ".join(filter(None, (row.evidence.rule, place, *claims[:1]))),
-            f"{row.evidence.rule} {place}",
-        ):
+        first = " ".join(filter(None, (row.evidence.rule, place, *claims[:1])))
+        for shorter in (first, f"{row.evidence.rule} {place}", str(row.evidence.rule)):
             if len(who) > room - _TITLE:
                 who = shorter
         who = cut(who, room - _TITLE)
@@ -214,18 +225,18 @@ class Screen:
         if view.flips:
             yield ""
         for number, row in enumerate(view.flips[: room.flips]):
-            yield from self._labelled("FLIPS IF" if not number else "", f"{row.change}: {row.then}")
+            yield from self.labelled("FLIPS IF" if not number else "", f"{row.change}: {row.then}")
         for item in view.disagreements[:1] if room.but > 1 else ():
-            yield from self._labelled("DISPUTED", item.text + cited(item.favour) + cited(item.against))
+            yield from self.labelled("DISPUTED", item.text + cited(item.favour) + cited(item.against))
         if view.assumed:
             shown = view.assumed[: room.assumed]
             left = len(view.assumed) - len(shown)
             text = "; ".join(f"{row.answer} = {row.value}" for row in shown)
-            yield from self._labelled("ASSUMED", text + (f" (+{left} more: --assumed)" if left else " (--assumed)"))
+            yield from self.labelled("ASSUMED", text + (f" (+{left} more: --assumed)" if left else " (--assumed)"))
         if view.ruled_out and view.trouble is None:
             parts = [f"{item.count} by {item.evidence.rule}" for item in view.ruled_out[:3]]
             total = sum(item.count for item in view.ruled_out)
-            yield from self._labelled("OUT", f"{total} accelerators: {', '.join(parts)} (--why-not CARD)")
+            yield from self.labelled("OUT", f"{total} accelerators: {', '.join(parts)} (--why-not CARD)")
 
     def section(self, section: Section) -> Iterator[str]:
         """An answer to a question: its title, its lines, its table."""

@@ -42,6 +42,8 @@ _PHRASES = {
     "quantization": "quantization {}",
     "format": "in {}",
     "service_months": "for {}",
+    "training_runs": "{} each time",
+    "retrain_months": "trained again every {}",
     "count": "on {}",
     "providers": "from {}",
     "provider_classes": "from {} providers",

@@ -1,0 +1,85 @@
+"""The one screen: how long and how wide it is, what it says, and texts that are kept to be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.render.cases import CASES, GOLDEN, LIFE, TODAY, WIDTHS
+from tests.render.write_golden import screen
+from whygpu.render.life import LifeRenderer
+from whygpu.render.screen import Screen
+from whygpu.render.view import view_of
+from whygpu.render.view.model import ItemRow, View
+
+if TYPE_CHECKING:
+    import whygpu
+
+
+@pytest.fixture(scope="module")
+def views(advised: dict[str, whygpu.Advice]) -> dict[str, View]:
+    """The view of every case."""
+    return {name: view_of(advice) for name, advice in advised.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_a_screen_keeps_to_its_width_and_its_lines(views: dict[str, View], name: str, width: int) -> None:
+    lines = Screen(width=width).render(views[name]).splitlines()
+    assert max(map(len, lines)) <= width
+    if width >= 100:
+        assert len(lines) <= 40
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_screen_says_what_to_take_why_what_it_lacks_and_what_would_change_it(
+    views: dict[str, View], name: str
+) -> None:
+    view = views[name]
+    text = Screen(width=100).render(view)
+    if view.headline.confidence is None:
+        assert "ANY OF THESE BRINGS A PLAN BACK" in text
+        assert 1 <= len(view.trouble.repairs if view.trouble else ()) <= 3
+        return
+    assert "\nTAKE " in text
+    assert view.headline.confidence.upper() in text
+    for word in ("BECAUSE", "BUT", "needs", "WHY", "ASSUMED"):
+        assert word in text
+    assert text.count("\n> ") == (1 if len(view.shortlist) > 1 else 0)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_screen_reads_as_it_was_read(views: dict[str, View], name: str, width: int) -> None:
+    """Where this fails on purpose: ``python -m tests.render.write_golden``, then read the difference."""
+    assert screen(views[name], width) == (GOLDEN / f"{name}-{width}.txt").read_text(encoding="utf-8")
+
+
+def test_a_life_is_at_most_55_lines(kb: whygpu.KnowledgeBase) -> None:
+    advice = kb.advise_life(LIFE, engine="evaluator", today=TODAY)
+    for width in (100, 120):
+        renderer = LifeRenderer(kb.knowledge.claims, kb.knowledge.vocabulary, width=width)
+        lines = renderer.render_life(advice).splitlines()
+        assert len(lines) <= 55
+        assert max(map(len, lines)) <= width
+
+
+def test_what_others_wrote_does_not_reach_the_terminal_as_commands(kb: whygpu.KnowledgeBase) -> None:
+    model = {"parameters": "8B", "name": "evil\x1b[2J\x07\u202emodel"}
+    advice = kb.advise({"model": model}, engine="evaluator", today=TODAY)
+    text = Screen(width=100).render(view_of(advice))
+    assert "model" in text.splitlines()[0]
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+
+
+def test_a_view_marks_what_was_assumed(views: dict[str, View]) -> None:
+    assert "cloud?" in views["chat"].request.text
+    assert "production," in views["chat"].request.text
+    assert "production?" not in views["chat"].request.text
+
+
+def test_what_every_such_work_is_told_comes_last(views: dict[str, View]) -> None:
+    items: tuple[ItemRow, ...] = views["chat"].items
+    assert any(item.general for item in items)
+    assert [item.general for item in items] == sorted(item.general for item in items)

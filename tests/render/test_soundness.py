@@ -1,0 +1,237 @@
+"""What explanations say, tried: fixes fix, flips flip, what decides decides, and figures are those of the trace."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import whygpu
+from tests.render.cases import CASES, CHAT, TODAY
+from whygpu.chain.engines import EvaluatorChain
+from whygpu.consult import consult
+from whygpu.explain import decision
+from whygpu.explain.conclude import Conclusion
+from whygpu.explain.deciding import Deciding
+from whygpu.explain.fixes import repairs
+from whygpu.explain.proof import arithmetic, prove
+from whygpu.explain.rerun import choice, rerun
+from whygpu.explain.tipping import limit_flips, price_flips, search
+from whygpu.knowledge import Condition, Verdict
+from whygpu.plans.rank import rank
+from whygpu.render.view import view_of
+
+if TYPE_CHECKING:
+    from whygpu.consult import Consultation
+
+WORKS = ("chat", "watch-cameras", "train-7b")
+CARDS = ("RTX 4090", "2x L40S int8", "T4", "H200", "1x L4 in fp16", "Gaudi 3", "8x MI300X bf16")
+
+
+@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.parametrize("asked", CARDS)
+def test_a_why_nots_fix_lifts_the_first_failure(advised: dict[str, whygpu.Advice], name: str, asked: str) -> None:
+    advice = advised[name]
+    for item in advice.why_not(asked):
+        assert item.engine == "evaluator"
+        assert item.rejected or item.behind is not None or item.factors or item.plan.rank == 1 or item.left_out
+        if not item.fix:
+            continue
+        changes = dict(item.fix)
+        plan = item.plan
+        text = f"{plan.count}x {plan.accelerator.id} {plan.format}"
+        (after,) = [
+            other
+            for other in advice.what_if(**changes).advice.why_not(text)
+            if other.plan.accelerator.id == plan.accelerator.id
+        ]
+        assert item.rejected[0].rule not in {reason.rule for reason in after.rejected}
+
+
+@pytest.mark.parametrize("name", ["chat", "watch-cameras"])
+def test_a_plan_wins_below_the_price_that_is_named(advised: dict[str, whygpu.Advice], name: str) -> None:
+    consultation = advised[name].sections.consultation
+    found = price_flips(consultation)
+    assert found
+    best = Conclusion(consultation).heads[0]
+    assert any(item.plan.index == best for item in found)
+    for item in found:
+        up = item.after > item.before
+        beyond, short = (item.after * (1.01 if up == outside else 0.99) for outside in (True, False))
+        assert _card(consultation, _first_at(consultation, item.plan.index, beyond)) == _card(
+            consultation, item.winner.index
+        )
+        assert _card(consultation, _first_at(consultation, item.plan.index, short)) == _card(consultation, best)
+
+
+def _card(consultation: Consultation, row: int) -> int:
+    assert consultation.field_ is not None
+    return int(consultation.field_.card[row])
+
+
+def _first_at(consultation: Consultation, row: int, price: float) -> int:
+    """Which plan comes first where one plan's hour costs so much, and all plans on its card change with it."""
+    ranking, costs, field = consultation.ranking, consultation.costs, consultation.field_
+    assert ranking is not None
+    assert costs is not None
+    assert field is not None
+    counted = ranking.counted
+    values, scale = counted.values.copy(), price / costs.hourly[row]
+    for other in np.flatnonzero((field.card == field.card[row]) & (field.owned == field.owned[row])).tolist():
+        hourly = scale * costs.hourly[other] + counted.money.handling[other]
+        values[other] = hourly * counted.money.hours[other] * counted.product(other)
+    order = rank(consultation.alive, consultation.unverified, replace(counted, values=values), 0.0).order
+    return order[0]
+
+
+@pytest.mark.parametrize("name", ["chat", "serve-llama-70b", "train-7b"])
+def test_a_limit_flips_at_the_value_that_is_named(advised: dict[str, whygpu.Advice], name: str) -> None:
+    consultation = advised[name].sections.consultation
+    for item in limit_flips(consultation):
+        assert choice(rerun(consultation, {item.answer: item.after})) != choice(consultation)
+        assert choice(rerun(consultation, {item.answer: item.unchanged})) == choice(consultation)
+
+
+def test_flips_flip_and_just_short_of_them_nothing_changes(kb: whygpu.KnowledgeBase) -> None:
+    answers = {**CHAT, "accelerators": ["L4", "L40S", "A100 80GB"], "max_nodes": 1}
+    consultation = kb.advise(answers, engine="evaluator", today=TODAY).sections.consultation
+    before, found = choice(consultation), search(consultation)
+    assert found.found
+    assert [item.near for item in found.found] == sorted(item.near for item in found.found)
+    for item in found.found:
+        assert choice(rerun(consultation, {item.answer: item.after})) != before
+        if item.unchanged is not None and item.unchanged != item.before:
+            assert choice(rerun(consultation, {item.answer: item.unchanged})) == before
+    assert not {item.answer for item in found.found} & set(found.idle)
+
+
+@settings(max_examples=12, deadline=None)
+@given(concurrency=st.integers(1, 64), context=st.sampled_from([1024, 4096, 16384]), forbid=st.booleans())
+def test_what_if_is_a_fresh_run(kb: whygpu.KnowledgeBase, concurrency: int, context: int, forbid: bool) -> None:
+    changes: dict[str, Any] = {"concurrency": concurrency, "context_tokens": context}
+    if forbid:
+        changes["quantization"] = "forbidden"
+    advice = kb.advise(CHAT, engine="evaluator", today=TODAY)
+    fresh = kb.advise({**CHAT, **changes}, engine="evaluator", today=TODAY)
+    assert advice.what_if(**changes).advice.to_dict() == fresh.to_dict()
+
+
+def test_what_if_says_which_engine_ran_and_judges_on_the_same_day(kb: whygpu.KnowledgeBase) -> None:
+    advice = kb.advise(CHAT, engine="durable", today=TODAY)
+    after = advice.what_if(concurrency=8).advice
+    assert (advice.engine, after.engine) == ("durable", "evaluator")
+    assert after.sections.consultation.today == TODAY
+
+
+@pytest.mark.parametrize("name", [*WORKS, "serve-llama-70b", "fine-tune-8b"])
+def test_what_is_said_to_decide_does(kb: whygpu.KnowledgeBase, advised: dict[str, whygpu.Advice], name: str) -> None:
+    """Against a consultation of a knowledge base in which the rule has no verdicts."""
+    advice = advised[name]
+    conclusion = Conclusion(advice.sections.consultation)
+    found = Deciding(conclusion).weights(conclusion.heads[1:4])
+    assert [item.decides for item in found] == sorted((item.decides for item in found), reverse=True)
+    tried = [item for item in found if len([e for e in item.rule.effects if isinstance(e, Verdict)]) == 1]
+    assert tried
+    for item in tried[:4]:
+        assert item.worth > 1
+        others = tuple(effect for effect in item.rule.effects if not isinstance(effect, Verdict))
+        mute = replace(item.rule, effects=others)
+        rules = tuple(mute if rule is item.rule else rule for rule in kb.knowledge.rules)
+        knowledge = replace(kb.knowledge, rules=rules)
+        after = consult(knowledge, advice.sections.consultation.answers, EvaluatorChain(), "evaluator", TODAY)
+        assert after.ranking is not None
+        first = Conclusion(after).identity(after.ranking.order[0])
+        expected = conclusion.heads[0] if item.instead is None else item.instead
+        assert first == conclusion.identity(expected), item.rule.id
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_fired_steps_conditions_hold(kb: whygpu.KnowledgeBase, advised: dict[str, whygpu.Advice], name: str) -> None:
+    seen = 0
+    for step in advised[name].trace.steps:
+        if step.rule is None or step.status != "fired":
+            continue
+        rule = kb.knowledge.rule_by_id[step.rule]
+        results = {item.text: item.result for item in step.conditions}
+        for condition in rule.when.parts:
+            if isinstance(condition, Condition):
+                seen += 1
+                assert results[condition.text] == "true"
+        for condition in rule.unless.parts:
+            if isinstance(condition, Condition):
+                assert results[f"unless {condition.text}"] == "false"
+    assert seen > 20
+
+
+@pytest.mark.parametrize("name", ["chat", "train-7b"])
+def test_arithmetic_shows_every_number_that_is_put_in(advised: dict[str, whygpu.Advice], name: str) -> None:
+    advice = advised[name]
+    proof = prove(advice, "plan.total_gib", depth=4)
+    assert proof.fact is not None
+    assert proof.step is not None
+    assert "GiB" in arithmetic(proof.step)
+    worked = [arithmetic(step) for step in advice.trace.steps if step.kind == "check" and step.terms]
+    assert worked
+    assert not [text for text in worked if "_" in text.replace("min over", "")]  # no name is left without its number
+
+
+def test_a_proof_ends_in_answers_and_sources(advised: dict[str, whygpu.Advice]) -> None:
+    advice = advised["chat"]
+    shallow, deep = (prove(advice, "plan.total_gib", depth=depth) for depth in (1, 5))
+    assert len(shallow.rests_on) == len(deep.rests_on)
+    assert not any(item.rests_on for item in shallow.rests_on)
+    with pytest.raises(whygpu.AnswerError, match="nothing in the trace"):
+        prove(advice, "plan.totl_gib")
+
+
+@pytest.mark.parametrize("name", ["budget-too-small", "nothing-fast-enough"])
+def test_repairs_are_complete_and_ordered_by_what_they_cost(advised: dict[str, whygpu.Advice], name: str) -> None:
+    advice = advised[name]
+    found = repairs(advice.sections.consultation)
+    assert 1 <= len(found) <= 3
+    prices = [np.inf if item.plan.cost is None else item.plan.cost.compared.usd_per_hour for item in found]
+    assert prices == sorted(prices)
+    for item in found:
+        after = advice.what_if(**item.changes).advice
+        assert after.recommendation is not None
+        assert after.recommendation.id == item.plan.id
+
+
+def test_an_unknown_card_says_which_names_are_near(advised: dict[str, whygpu.Advice]) -> None:
+    with pytest.raises(whygpu.AnswerError, match="RTX 4090"):
+        advised["chat"].why_not("RTX 409")
+
+
+def test_a_card_that_the_answers_leave_out_is_judged_all_the_same(advised: dict[str, whygpu.Advice]) -> None:
+    (found,) = advised["cards-named"].why_not("RTX 3060 12GB")
+    assert found.left_out == ("accelerators",)
+    assert not found.enumerated
+
+
+def test_a_record_that_nobody_touched_is_identical(kb: whygpu.KnowledgeBase, advised: dict[str, whygpu.Advice]) -> None:
+    advice = advised["chat"]
+    old = json.loads(json.dumps(decision.record(advice, view_of(advice))))
+    again = kb.advise(decision.checked(old, "r")["answers"], engine="evaluator", today=TODAY)
+    new = decision.record(again, view_of(again))
+    assert decision.changes(old, new) == []
+    assert decision.holds(old, new)
+    other = kb.advise({**CHAT, "concurrency": 400}, engine="evaluator", today=TODAY)
+    found = decision.changes(old, decision.record(other, view_of(other)))
+    assert "answers.concurrency" in {where for where, _, _ in found}
+
+
+@pytest.mark.parametrize(
+    "data", [None, [], {}, {"kind": decision.KIND, "schema": 99}, {"kind": decision.KIND, "schema": 1}]
+)
+def test_what_is_no_record_says_so(data: object) -> None:
+    with pytest.raises(whygpu.AnswerError):
+        decision.checked(data, "record.json")
+
+
+def test_cases_are_enough() -> None:
+    assert len(CASES) >= 12
