@@ -1,4 +1,4 @@
-"""What explanations take: how, why not, what if, flips, and one screen. Run ``python benchmarks/explaining.py``."""
+"""What explanations take: how, why not, what if, flips, one screen. ``python benchmarks/explaining.py``."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ def test_the_text_shows_both_plans_and_the_cost(run: Run) -> None:
     done = run("explain", EXAMPLE)
     assert done.returncode == 0, done.stderr
     text = done.stdout
-    assert text.index("Train\n  Take ") < text.index("Serve\n  Take ") < text.index("What the whole life costs")
+    assert text.index("TRAIN\n") < text.index("SERVE\n") < text.index("What the whole life costs")
+    assert text.count("\nTAKE ") == 2
     assert "24 runs in 8 trainings" in text
     assert "Serving on the accelerator that trains" in text
     assert "griddly-26" in text

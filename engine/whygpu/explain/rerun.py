@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from whygpu.answers import check, node_of
 from whygpu.chain.engines import EvaluatorChain
@@ -16,8 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu.answers import Answers
+    from whygpu.chain.engines import Mask
     from whygpu.consult import Consultation
     from whygpu.plans.enumerate import Planner
+    from whygpu.plans.field import Field, Options, Targets
+    from whygpu.plans.work import Work
 
 ENGINE = "evaluator"
 """What runs again: both engines agree, and it is the faster one for a single consultation."""
@@ -51,10 +56,25 @@ def choice(consultation: Consultation) -> Identity | None:
     return conclusion.identity(heads[0]) if heads else None
 
 
-def changed(consultation: Consultation, changes: Mapping[str, Any], before: Identity | None) -> Consultation | None:
+def changed(
+    consultation: Consultation, changes: Mapping[str, Any], before: Identity | None, planner: Planner | None = None
+) -> Consultation | None:
     """The changed consultation, where it can be held and recommends something else than ``before``."""
     try:
-        after = rerun(consultation, changes)
+        after = rerun(consultation, changes, planner)
     except AnswerError:
         return None
     return after if choice(after) != before else None
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """A planner of the usual plans on some of the accelerators alone: by id."""
+
+    cards: frozenset[str]
+
+    def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> Field:
+        """The plans on those that are allowed, too."""
+        names = work.knowledge.catalogue.accelerators
+        left = allowed & np.array([name in self.cards for name in names])
+        return plans_with_owned(work, left, options, targets)

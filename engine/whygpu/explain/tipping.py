@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.explain.conclude import Conclusion
 from whygpu.explain.meters import needs
-from whygpu.explain.rerun import ENGINE, changed, choice
+from whygpu.explain.rerun import ENGINE, Among, changed, choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from whygpu.explain.meters import Need
     from whygpu.explain.rerun import Identity
     from whygpu.knowledge import NameSpec
+    from whygpu.plans.enumerate import Planner
 
 LADDER = (2.0, 8.0, 64.0)
 """Numbers are tried this many times more and less; between the last that changes nothing and the first that does the
 search goes on by halving.
 """
-_HALVINGS = 6
+_HALVINGS = 5
+_CONTENDERS = 8
+"""Cards among which the search goes on: what it finds is made sure of among all of them."""
 _MOST_CHOICES = 12
 _HAIR = 1e-3
 _THE_WORK = ("phase", "task", "model")
@@ -151,62 +154,84 @@ def _limit_flip(consultation: Consultation, need: Need, before: Identity | None)
 
 def search(consultation: Consultation) -> Flips:
     """For each answer, given or assumed, the nearest value that changes the recommendation, where one was found."""
-    knowledge = consultation.knowledge
-    assumed = {item.question.id: item.value for item in consultation.assumed}
-    before = choice(consultation)
-    found: list[Flip] = []
-    idle: list[str] = []
-    for key, value in {**assumed, **consultation.answers.values}.items():
-        if key in _THE_WORK:
-            continue
-        spec = knowledge.name_by_answer[key]
-        known = len(found)
-        if spec.kind in ("choice", "flag"):
-            found += _choice_flips(consultation, key, value, spec, before)
-        elif isinstance(value, float) and value > 0 and spec.unit != "pixels":  # an area is no answer: its sides are
-            found += _number_flips(consultation, key, value, spec, before)
-        else:
-            continue
-        if len(found) == known:
-            idle.append(key)
-    return Flips(tuple(sorted(found, key=lambda item: item.near)), tuple(idle))
+    return _Search(consultation).run()
 
 
-def _choice_flips(
-    consultation: Consultation, key: str, value: float | bool | str, spec: NameSpec, before: Identity | None
-) -> Iterator[Flip]:
-    others: tuple[bool | str, ...] = (not value,) if isinstance(value, bool) else tuple(spec.values)
-    if len(others) > _MOST_CHOICES and consultation.options is not None:  # of all formats, those that are considered
-        others = tuple(other for other in others if other in consultation.options.formats)
-    for other in others:
-        after = changed(consultation, {key: other}, before) if other != value else None
-        if after is not None:
-            yield Flip(key, value, other, _recommended(after))
+class _Search:
+    """Looks for tipping points among the plans on the best few cards, and makes sure of each among all plans."""
 
+    def __init__(self, consultation: Consultation) -> None:
+        conclusion = Conclusion(consultation)
+        self._c, self._before = consultation, choice(consultation)
+        cards = {conclusion.identity(row)[0] for row in conclusion.heads[:_CONTENDERS]}
+        self._few = Among(frozenset(cards)) if cards else None
 
-def _number_flips(
-    consultation: Consultation, key: str, value: float, spec: NameSpec, before: Identity | None
-) -> Iterator[Flip]:
-    for up in (True, False):
-        same, other = value, value
-        found: Consultation | None = None
+    def run(self) -> Flips:
+        assumed = {item.question.id: item.value for item in self._c.assumed}
+        found: list[Flip] = []
+        idle: list[str] = []
+        for key, value in {**assumed, **self._c.answers.values}.items():
+            if key in _THE_WORK:
+                continue
+            spec = self._c.knowledge.name_by_answer[key]
+            known = len(found)
+            if spec.kind in ("choice", "flag"):
+                found += self._choices(key, value, spec)
+            elif isinstance(value, float) and value > 0 and spec.unit != "pixels":  # its sides are the answer
+                found += [item for up in (True, False) if (item := self._number(key, value, spec, up=up)) is not None]
+            else:
+                continue
+            if len(found) == known:
+                idle.append(key)
+        return Flips(tuple(sorted(found, key=lambda item: item.near)), tuple(idle))
+
+    def _tried(self, key: str, value: float | bool | str, planner: Planner | None) -> Consultation | None:
+        return changed(self._c, {key: value}, self._before, planner)
+
+    def _choices(self, key: str, value: float | bool | str, spec: NameSpec) -> Iterator[Flip]:
+        others: tuple[bool | str, ...] = (not value,) if isinstance(value, bool) else tuple(spec.values)
+        if len(others) > _MOST_CHOICES and self._c.options is not None:  # of all formats, those that are considered
+            others = tuple(other for other in others if other in self._c.options.formats)
+        for other in others:
+            after = self._tried(key, other, None) if other != value else None
+            if after is not None:
+                yield Flip(key, value, other, _recommended(after))
+
+    def _number(self, key: str, value: float, spec: NameSpec, *, up: bool) -> Flip | None:
+        """The nearest number on one side; found among few plans and true among all, or else searched among all."""
+        for planner in dict.fromkeys((self._few, None)):
+            ends = self._ends(key, value, spec, planner, up=up)
+            if ends is None and planner is not None:
+                return None
+            if ends is None:
+                continue
+            same, other = ends
+            found = self._tried(key, other, None)
+            if found is not None and (same == value or self._tried(key, same, None) is None):
+                return Flip(key, value, other, _recommended(found), same)
+        return None
+
+    def _ends(
+        self, key: str, value: float, spec: NameSpec, planner: Planner | None, *, up: bool
+    ) -> tuple[float, float] | None:
+        """The last number that changes nothing, and the first that does."""
+        same = other = value
         for factor in LADDER:
             other = _bounded(value * factor if up else value / factor, spec)
-            if other == same:
-                continue
-            found = changed(consultation, {key: other}, before)
-            if found is not None:
+            if other != same and self._tried(key, other, planner) is not None:
                 break
             same = other
-        if found is None:
-            continue
+        else:
+            return None
         for _ in range(_HALVINGS):  # towards the nearest value that still changes it
             middle = _bounded(float(f"{math.sqrt(same * other):.3g}"), spec)
-            if middle in (same, other) or not min(same, other) < middle < max(same, other):
+            if not min(same, other) < middle < max(same, other):
                 break
-            nearer = changed(consultation, {key: middle}, before)
-            same, other, found = (middle, other, found) if nearer is None else (same, middle, nearer)
-        yield Flip(key, value, other, _recommended(found), same)
+            if self._tried(key, middle, planner) is None:
+                same = middle
+            else:
+                other = middle
+        return same, other
 
 
 def _bounded(value: float, spec: NameSpec) -> float:
