@@ -122,7 +122,11 @@ class Screen:
             yield f"{self._style.strong(first[0])}{_GAP}{price}{sure(head.confidence.upper())}"
         else:
             yield from (self._style.strong(line) for line in first)
-            yield f"     {price}{sure(head.confidence.upper())}"
+            if len(price) + 5 + len(head.confidence) <= self._width:
+                yield f"     {price}{sure(head.confidence.upper())}"
+            else:
+                yield from self.wrap(head.price, "     ")
+                yield f"     {sure(head.confidence.upper())}"
         if head.why:
             yield from (sure(line) for line in self.wrap(head.why[:1].upper() + head.why[1:] + ".", "     "))
 
