@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST = 6
 """Rows of a shortlist."""
-_SPEEDS = ("token_ms", "ttft_ms", "train_hours")
+_SPEEDS = ("train_hours", "token_ms", "ttft_ms")
 _RATES = ("requests_per_s", "frames_per_s", "train_tokens_per_s", "samples_per_s")
 _UNITS = {"token_ms": "ms", "ttft_ms": "ms", "train_hours": "hours"}
 _SAME = 0.05
