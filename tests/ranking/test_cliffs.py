@@ -48,7 +48,8 @@ def nearby(workload: Workload, before: Asked) -> Iterator[tuple[str, Asked]]:
     specs = {spec.answer: spec for spec in knowledge().vocabulary.values()}
     ignored = {question.id for question in before.consultation.irrelevant}
     assumed = {taken.question.id: taken.value for taken in before.consultation.assumed}
-    for factor in (1 - STEP, 1 + STEP):
+    data = {name: float(assumed[name]) for name in ("dataset_tokens", "dataset_samples") if name in assumed}
+    for factor in (1 - STEP, 1 + STEP):  # of the model alone: what is assumed of the data goes with its size
         for name in NUMBERS:
             value, spec = workload.answers.values.get(name, assumed.get(name)), specs[name]
             if not isinstance(value, float) or name in ignored:
@@ -62,7 +63,7 @@ def nearby(workload: Workload, before: Asked) -> Iterator[tuple[str, Asked]]:
             after = ask(workload.with_(**{name: other}))
             if after is not None:
                 yield f"{name} {value:g} -> {other:g}", after
-        after = ask(workload, reshape=partial(resized, factor=factor))
+        after = ask(workload.with_(**data), reshape=partial(resized, factor=factor))
         if after is not None:
             yield f"model x{factor:g}", after
 

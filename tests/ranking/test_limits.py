@@ -35,6 +35,7 @@ LOOSE = {
 }
 """Limits far beyond what any plan uses."""
 COUNTS = ("max_count", "max_nodes")
+ASSUMED = {"larger-than-assumed", "more-than-a-desk-or-a-device-holds", "a-desk-is-no-server-room"}
 
 
 def loosened(before: Asked) -> Iterator[tuple[str, Workload]]:
@@ -55,7 +56,7 @@ def changes(before: Asked, name: str, after: Asked) -> Iterator[str]:
     for plan in before.rows.keys() - after.rows.keys():
         if math.isfinite(before.value(plan)) and not (_figure(before, name, plan) or 0) > LOOSE[name]:
             yield f"{before.workload.id}: {name} puts {plan} out"
-    beyond = {"larger-than-assumed", "more-than-a-desk-or-a-device-holds"} if name in COUNTS else set()
+    beyond = ASSUMED if name in COUNTS else set()
     for plan, row in after.rows.items():
         if plan not in before.rows or beyond & before.rules(plan) or not math.isfinite(before.value(plan)):
             continue
