@@ -55,9 +55,9 @@ def test_what_a_model_is_made_for_is_assumed_of_the_work(kb: whygpu.KnowledgeBas
 def test_a_changed_threshold_in_one_file_changes_the_answer(kb: whygpu.KnowledgeBase, tmp_path: Path) -> None:
     copy = tmp_path / "kb"
     shutil.copytree(ROOT / "kb", copy)
-    path = copy / "rules" / "batching.yaml"
+    path = copy / "rules" / "right-sizing.yaml"
     before = path.read_text(encoding="utf-8")
-    after = before.replace("workload.concurrency > 32", "workload.concurrency > 0")
+    after = before.replace("workload.concurrency < 64", "workload.concurrency < 1")
     assert after != before
     path.write_text(after, encoding="utf-8")
     answers = {"phase": "inference", "model": "llama-3.2-1b", "provider_classes": ["hyperscaler"]}

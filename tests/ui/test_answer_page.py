@@ -48,7 +48,7 @@ def test_the_verdict_is_the_advice(answers: dict[str, Any], opened: Opened, kb: 
     for plan in best:
         assert sentence(plan) in text
     for rule in {step.rule for step in advice.trace.of_plan(best[0].id) if step.rule}:
-        assert f"Rule `{rule}` in `kb/rules/" in text
+        assert f"Rule `{rule}` in `kb/" in text
     for item in advice.assumed:
         assert f"is assumed, because {item.because}" in text
 

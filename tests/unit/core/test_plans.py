@@ -129,6 +129,7 @@ def test_recomputing_before_running_out_of_memory(kb: whygpu.KnowledgeBase) -> N
         "phase": "fine-tuning",
         "method": "lora",
         "model": "llama-3.1-8b",
+        "sequence_tokens": 1536,
         "accelerators": ["rtx-5090"],
         "count": 1,
     }
@@ -171,10 +172,10 @@ def test_what_must_not_fail_has_a_replica_to_spare(kb: whygpu.KnowledgeBase, con
     assert [verdict.rules for verdict in alone.verdicts if "no-single-point-of-failure" in verdict.rules]
 
 
-@pytest.mark.parametrize(("method", "least", "most"), [("full", 17.9, 18.1), ("lora", 2.0, 2.2), ("qlora", 0.5, 0.8)])
+@pytest.mark.parametrize(("method", "least", "most"), [("full", 17.9, 18.1), ("lora", 2.0, 2.2), ("qlora", 0.5, 1.1)])
 def test_states_of_training_by_method(kb: whygpu.KnowledgeBase, method: str, least: float, most: float) -> None:
     """primer-04, primer-05: 18 bytes a parameter in mixed precision (2 + 4 + 4 + 8, arXiv:1910.02054); beside adapters
-    the frozen weights alone, 2 bytes in BF16 and about half a byte in four bits.
+    the frozen weights alone, 2 bytes in BF16 and about half a byte in four bits, the token tables in FP32 (peft).
     """
     session = kb.consult({"phase": "fine-tuning", "model": "llama-3.1-8b", "accelerators": ["H100"]}).session
     states_gib = plain(session.value(f"need.{method}_states_gib"))
@@ -182,7 +183,7 @@ def test_states_of_training_by_method(kb: whygpu.KnowledgeBase, method: str, lea
     assert least < states_gib * 2**30 / 8.03e9 < most
 
 
-@pytest.mark.parametrize("card", ["t4", "l4", "v100-sxm2-16gb"])
+@pytest.mark.parametrize("card", ["t4", "l4", "a10g"])
 def test_late_answers_of_a_small_model_come_from_replicas(kb: whygpu.KnowledgeBase, card: str) -> None:
     """runpod-33, runpod-41: several requests that share a small model's replica are spread, the model is not split."""
     found = plan(kb, card, model="bge-m3", format="fp16", requests_per_second=200, latency_ms=100, max_nodes=8)
