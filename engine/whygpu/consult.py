@@ -390,12 +390,20 @@ class _Run:
             count=None if count is None else int(count),
             max_count=self._limit("max_count", 8),
             max_nodes=self._limit("max_nodes", 1),
-            usual_count=int(self._number("max_count") or self._limit("max_count", 8)),
+            usual_count=self._usual_count(),
             replicas=int(self._usual(LEAST_REPLICAS) or 1),
             samples=self._samples(),
             at_once=self._at_once(),
             owned=self._owned(),
         )
+
+    def _usual_count(self) -> int:
+        """Accelerators up to which room to spare is looked for: those allowed, at most what is assumed of them."""
+        question = next((item for item in self._knowledge.questions if item.id == "max_count"), None)
+        assumption = None if question is None else next((x for x in question.assumptions if self._holds(x.when)), None)
+        assumed = None if assumption is None else self._assumed_value(assumption)
+        most = self._limit("max_count", 8)
+        return min(most, int(assumed)) if isinstance(assumed, float) else int(self._number("max_count") or most)
 
     def _limit(self, key: str, usual: int) -> int:
         """The most of something that the answers allow: what was assumed limits nothing, only what was answered does.

@@ -126,12 +126,12 @@ def _ungraded(effect: Effect) -> Effect:
 
 
 def _around(name: str, base: Knowledge) -> Iterator[str]:
-    workload = named(name)
-    before = ask(workload, base)
-    after = ask(workload.with_(context_tokens=4301.0), base)
+    before = ask(named(name), base)
     assert before is not None
-    assert after is not None
-    yield from cliffs(before, "context", after)
+    for factor in (1 - STEP, 1 + STEP):
+        after = ask(named(name), base, reshape=partial(resized, factor=factor))
+        assert after is not None
+        yield from cliffs(before, f"model x{factor:g}", after)
 
 
 LADDERS = {
