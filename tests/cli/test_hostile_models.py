@@ -135,6 +135,7 @@ def test_a_pipeline_is_sized(run: Run, tmp_path: Path) -> None:
     plan = json.loads(done.stdout)
     preset = json.loads(run("estimate", "--model", "stable-diffusion-1.5", *settings).stdout)
     assert plan["memory"]["total_gib"] == pytest.approx(preset["memory"]["total_gib"], rel=0.001)
+    # what its layers hand on is no part of a configuration: it is taken from the peak, which is more
     assert plan["speed"]["samples_per_s"]["likely"] == pytest.approx(
-        preset["speed"]["samples_per_s"]["likely"], rel=0.25
+        preset["speed"]["samples_per_s"]["likely"], rel=0.5
     )

@@ -22,7 +22,7 @@ def test_what_runs_on_what_is_owned_and_when_renting_pays(run: Run) -> None:
     assert plan["cost"]["price_kind"] == "owned"
     kinds = {item["kind"]: item for item in advice["comparisons"]}
     assert {"price_ratio", "speed_ratio", "usd_per_hour_saved", "cheaper", "text"} <= kinds["owned-or-rented"].keys()
-    text = run(*TUNE, *OWNED, "--set", "dataset_tokens=1e8").stdout
+    text = run(*TUNE, *OWNED, "--set", "dataset_tokens=1e8", "--all").stdout
     assert "RTX 3090 (owned)" in text
     assert "an hour of power" in text
     assert "Owned or rented:" in text
@@ -30,7 +30,7 @@ def test_what_runs_on_what_is_owned_and_when_renting_pays(run: Run) -> None:
 
 def test_a_bought_plan_says_when_it_pays(run: Run) -> None:
     settings = ("--set", "deployment=on-prem", "--set", "service_months=24", "--set", "accelerators=h100-pcie")
-    done = run("explain", "--set", "phase=inference", "--model", "llama-3.1-8b", *settings)
+    done = run("explain", "--set", "phase=inference", "--model", "llama-3.1-8b", *settings, "--all")
     assert done.returncode == 0, done.stderr
     flat = " ".join(done.stdout.split())
     assert "an hour to own" in flat

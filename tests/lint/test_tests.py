@@ -161,9 +161,7 @@ def test_durable_rules_is_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     drain = DurableEngine.drain
 
     def say_nothing(engine: DurableEngine, state: int) -> Iterator[tuple[str, str]]:
-        for _ in drain(engine, state):
-            pass
-        return iter(())
+        return iter([item for item in drain(engine, state) if "boot" in item[0]])
 
     monkeypatch.setattr(DurableEngine, "drain", say_nothing)
     (problem,) = _problems("{plan.format: int4, gpu.int8_tops: 50, workload.deployment: cloud}", "fires")
