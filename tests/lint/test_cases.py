@@ -54,7 +54,7 @@ _HEAD = """cases:
         ("ahead: {this: {family: H100}, of: {family: T4}}", "their ranks are 2 and 1"),
         ("ahead: {this: {family: L4}, of: {family: T4}}", "no plan of the first kind is ranked"),
         ("possible: {family: L4}", "every such plan is out"),
-        ("impossible: {family: T4}", "left: 2x T4 fp16, 1x T4 fp8, 1x T4 int8"),
+        ("impossible: {family: T4}", "left: 2x T4 fp16, "),
         ("fits: {t4: bf16}", "no such plan holds it"),
         ("does_not_fit: {t4: awq-int4}", "it fits: 1x T4 awq-int4"),
         ("rejected: {t4: the-need-must-fit}", "left: 2x T4 fp16"),
