@@ -24,11 +24,11 @@ from types import MappingProxyType
 from typing import Any
 
 import whygpu
-from whygpu import consult as consult_module
 from whygpu.api import REGISTRY
 from whygpu.chain.engines import EngineName
 from whygpu.chain.strata import stratify
-from whygpu.load.knowledge import default_root, load_texts, read_texts
+from whygpu.consult import driver as consult_module
+from whygpu.load.assemble import default_root, load_texts, read_texts
 
 ENGINES: tuple[EngineName, ...] = ("durable", "evaluator")
 ANSWERS = {"phase": "inference", "model": "llama-3.1-70b", "concurrency": 8}

@@ -29,7 +29,7 @@ from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value
 from whygpu.chain.strata import stratify
 from whygpu.errors import Place
-from whygpu.knowledge import AllOf, AnyOf, Knowledge, NameSpec, Rule, Template, Verdict
+from whygpu.knowledge.base import AllOf, AnyOf, Knowledge, NameSpec, Rule, Template, Verdict
 from whygpu.language import tree as t
 from whygpu.language import values as v
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.accuracy.rows import FitSeen, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, layered
 
-from whygpu.checks import memory
+from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import Setup, Split
 
 

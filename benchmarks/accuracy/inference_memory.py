@@ -8,9 +8,9 @@ from benchmarks.accuracy import peers
 from benchmarks.accuracy.rows import INFERENCE_MEMORY, WEIGHTS_AND_KV, Compared, Held, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, untied
 
-from whygpu.checks import memory
-from whygpu.checks.memory import MemoryEstimate
-from whygpu.checks.reckoning import Range
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.estimate import MemoryEstimate
 from whygpu.checks.setup import Setup, Split
 
 GIB = 2.0**30

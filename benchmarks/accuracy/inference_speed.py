@@ -9,11 +9,11 @@ from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, LeftOut, O
 from benchmarks.accuracy.speeds import compared, degree, per_second, run, time_of
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, layered
 
-from whygpu.checks.reckoning import Range
+from whygpu.checks.calculation import Range
 from whygpu.checks.setup import Setup, Split
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_columns import Band
-from whygpu.checks.speed_inference import InferenceWork
+from whygpu.checks.speed.columns import Band
+from whygpu.checks.speed.estimate import SpeedEstimate
+from whygpu.checks.speed.inference import InferenceWork
 
 SUPERPOD_BYTES_S = 25e9
 """Eight 200 Gbit/s adapters a node of eight cards: the hardware that FasterTransformer's GPT guide states."""

@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-from whygpu.checks.memory import MemoryEstimate
-from whygpu.checks.shape import TOKEN_KINDS, ModelShape
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_training import passes
+from whygpu.checks.memory.estimate import MemoryEstimate
+from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
+from whygpu.checks.speed.estimate import SpeedEstimate
+from whygpu.checks.speed.training import passes
 
 NAMES = ("accelerate", "hf-mem", "DeepSpeed", "roofline")
 

@@ -8,8 +8,8 @@ from benchmarks.accuracy.inference_memory import GB, GIB, allocated, compared
 from benchmarks.accuracy.rows import INFERENCE_MEMORY, WEIGHTS_AND_KV, LeftOut, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects
 
-from whygpu.checks import memory
-from whygpu.checks.reckoning import Range
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import Setup, Split
 
 

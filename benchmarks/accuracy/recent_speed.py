@@ -10,10 +10,10 @@ from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, LeftOut, O
 from benchmarks.accuracy.speeds import compared, degree, per_second, run, step_s, time_of
 from benchmarks.accuracy.subjects import Subjects, layered
 
-from whygpu.checks import memory
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed_inference import prompt_flops
+from whygpu.checks.speed.inference import prompt_flops
 
 FIRST = 128
 """Tokens of a short chat prompt, where a row does not print it."""

@@ -14,13 +14,14 @@ from benchmarks.accuracy.peers import training_roofline
 from benchmarks.accuracy.rows import TRAINING_MEMORY, TRAINING_SPEED, Compared, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device
 
-from whygpu.checks import memory, speed
-from whygpu.checks.memory import MemoryEstimate
-from whygpu.checks.reckoning import Range
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.estimate import MemoryEstimate
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import Device, Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_columns import Band
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.columns import Band
+from whygpu.checks.speed.estimate import SpeedEstimate
 
 QWEN1 = {  # layers, hidden size, heads, feed-forward and parameters, from the models' config.json; 151,936 tokens
     "Qwen-1.8B": (24, 2048, 16, 5504, 1_836_828_672),

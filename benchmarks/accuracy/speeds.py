@@ -8,13 +8,14 @@ import re
 from benchmarks.accuracy.rows import Compared, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device
 
-from whygpu.checks import memory, speed
-from whygpu.checks.reckoning import Range
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_columns import Band
-from whygpu.checks.speed_inference import InferenceWork
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.columns import Band
+from whygpu.checks.speed.estimate import SpeedEstimate
+from whygpu.checks.speed.inference import InferenceWork
 
 
 def run(

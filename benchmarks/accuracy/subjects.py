@@ -12,11 +12,11 @@ from typing import Any
 from benchmarks.accuracy.rows import Held, LeftOut, Outcome, Row
 
 from whygpu import intake
-from whygpu.catalogue import Accelerator, Catalogue, fold
 from whygpu.checks.coefficients import Coefficients
-from whygpu.checks.memory import MemoryEstimate
+from whygpu.checks.memory.estimate import MemoryEstimate
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import HALF, CardKind, Device, Format, Split, pcie_bytes_s
-from whygpu.checks.shape import ModelShape
+from whygpu.knowledge.catalogue import Accelerator, Catalogue, fold
 
 MODELS = {  # as the tables write it, folded: the preset
     "bertlargeuncased": "bert-large",

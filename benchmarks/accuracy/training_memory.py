@@ -11,10 +11,10 @@ from benchmarks.accuracy.litgpt_recipes import RECIPES
 from benchmarks.accuracy.rows import TRAINING_MEMORY, TRAINING_STATES, Compared, LeftOut, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, by_family, untied
 
-from whygpu.checks import memory
-from whygpu.checks.reckoning import Range
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
 
 RENAMED = {"gemma2b": "gemma2-2b", "llama-3.2-1b": "llama-3.2-1B", "llama-3.2-3b": "llama-3.2-3B"}
 GEMMA2 = {"gemma2-2b": "gemma-2-2b", "gemma2-9b": "gemma-2-9b"}

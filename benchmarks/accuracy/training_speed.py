@@ -7,13 +7,14 @@ from benchmarks.accuracy.peers import training_roofline
 from benchmarks.accuracy.rows import TRAINING_SPEED, Compared, LeftOut, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, by_family, device
 
-from whygpu.checks import memory, speed
-from whygpu.checks.reckoning import Range
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_columns import Band
-from whygpu.checks.speed_training import TrainingWork
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.columns import Band
+from whygpu.checks.speed.estimate import SpeedEstimate
+from whygpu.checks.speed.training import TrainingWork
 
 ALPACA_TOKENS = 200
 """LitGPT's tables print the longest sample of Alpaca alone (1,304 tokens). A prompt with its template and answer is

@@ -10,7 +10,6 @@ import_module("whygpu.load")  # the package, before the function that is offered
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whygpu.advice import Advice, Plan
     from whygpu.api import KnowledgeBase
     from whygpu.errors import (
         AnswerError,
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
         Problem,
         WhygpuError,
     )
-    from whygpu.life import LifeAdvice
+    from whygpu.explain.advice import Advice, Plan
+    from whygpu.lifecycle.advice import LifeAdvice
 
 __version__ = "0.1.0"
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from whygpu.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
 from whygpu.errors import AnswerError, Place, Problem, did_you_mean
-from whygpu.load.document import Document, Mapping, Node, Scalar, Sequence, parse, plain_data, plain_value
-from whygpu.load.fields import kind_of, problem
+from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
 from whygpu.quantity import parse_number, parse_pixels
+from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence, parse, plain_data, plain_value
+from whygpu.yamldoc.fields import kind_of, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Mapping as ReadOnly
 
-    from whygpu.knowledge import Knowledge, NameSpec
+    from whygpu.knowledge.base import Knowledge, NameSpec
 
 MAX_ITEMS = 500
 LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")

@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 from whygpu.answers import Answers, check, node_of
 from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
-from whygpu.consult import PHASE_OF_LIFE, Consultation, consult
+from whygpu.consult.driver import PHASE_OF_LIFE, Consultation, consult
 from whygpu.errors import EngineError, KnowledgeBaseError, Place, Problem
 from whygpu.explain.conclude import conclude
-from whygpu.explain.life import LIFE_NAMES, conclude_life
-from whygpu.load.document import Mapping, Node, Scalar, Sequence
-from whygpu.load.knowledge import Registry, default_root, load_texts, read_texts
-from whygpu.phases import check_life, is_life
+from whygpu.lifecycle.answers import check_life, is_life
+from whygpu.lifecycle.conclude import LIFE_NAMES, conclude_life
+from whygpu.load.assemble import Registry, default_root, load_texts, read_texts
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
+from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Mapping as ReadOnly
     from datetime import date
 
-    from whygpu.advice import Advice, Plan
-    from whygpu.estimate import Estimate
-    from whygpu.knowledge import Knowledge
-    from whygpu.life import LifeAdvice
+    from whygpu.explain.advice import Advice, Plan
+    from whygpu.explain.estimate import Estimate
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.lifecycle.advice import LifeAdvice
 
 REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, PHASE_OF_LIFE))
 
@@ -98,7 +98,7 @@ class KnowledgeBase:
         today: date | None = None,
     ) -> Estimate:
         """The same with every figure's formula, and how far the work could grow; raises AnswerError."""
-        from whygpu.estimate import estimate_of, one_accelerator  # noqa: PLC0415  to give advice takes neither
+        from whygpu.explain.estimate import estimate_of, one_accelerator  # noqa: PLC0415  to give advice takes neither
         from whygpu.plans.explicit import explicit_plans  # noqa: PLC0415
 
         checked = one_accelerator(self.check(answers))

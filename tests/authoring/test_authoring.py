@@ -15,17 +15,17 @@ from tests.load.small import small_texts
 
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.cli import explain_main, main
-from whygpu.knowledge import Advise, Conclude, Consider, Exclude, Require, Verdict, Warn
+from whygpu.knowledge.base import Advise, Conclude, Consider, Exclude, Require, Verdict, Warn
 from whygpu.lint.cases import check_cases
 from whygpu.lint.registry import CHECKS, lint
 from whygpu.lint.tests import check_tests
+from whygpu.load.assemble import load_texts
 from whygpu.load.cases import EXPECTATIONS, LIFE_EXPECTATIONS
 from whygpu.load.files import default_root
-from whygpu.load.knowledge import load_texts
 from whygpu.load.tables import HITS
 
 if TYPE_CHECKING:
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "authoring.md"
 TEXT = GUIDE.read_text(encoding="utf-8")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import whygpu
-    from whygpu.catalogue import Accelerator, Catalogue
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Accelerator, Catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))

@@ -12,14 +12,14 @@ from tests.load.small import real_texts
 from whygpu.api import REGISTRY
 from whygpu.lint import accelerators, prices
 from whygpu.lint.registry import CHECKS
-from whygpu.load.knowledge import load_texts
+from whygpu.load.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import whygpu
     from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
     Finder = Callable[[Knowledge], Iterable[tuple[Place, str, str]]]
 

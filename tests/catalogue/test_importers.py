@@ -18,13 +18,13 @@ import whygpu
 from whygpu.cli import main
 from whygpu.errors import AnswerError, Place
 from whygpu.imports import Entries, model_entry, price_entries
+from whygpu.intake.resolve import shape_of
 from whygpu.load.files import default_root
-from whygpu.models import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whygpu.catalogue import Catalogue
+    from whygpu.knowledge.catalogue import Catalogue
 
 Capture = pytest.CaptureFixture[str]
 CONFIGS: list[dict[str, Any]] = yaml.safe_load(

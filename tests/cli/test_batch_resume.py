@@ -17,10 +17,10 @@ from tests.conftest import ROOT
 
 from whygpu.api import KnowledgeBase
 from whygpu.cli import main
-from whygpu.commands.crew import CHUNK, Crew
 from whygpu.commands.job import Detail, Job
 from whygpu.commands.journal import output
 from whygpu.commands.rows import Row
+from whygpu.commands.workers import CHUNK, Crew
 from whygpu.errors import AnswerError
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -13,7 +13,7 @@ from tests.lint.test_cases import KB
 from tests.lint.test_open_catalogue import choosing
 
 from whygpu.chain.durable import DurableEngine
-from whygpu.consult import consult
+from whygpu.consult.driver import consult
 from whygpu.explain.conclude import conclude
 from whygpu.lint.cases import asked_on, check_case, contradictions
 

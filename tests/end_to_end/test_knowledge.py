@@ -12,7 +12,7 @@ import pytest
 import whygpu
 from whygpu.answers import read_text
 from whygpu.chain.durable import DurableEngine
-from whygpu.consult import consult
+from whygpu.consult.driver import consult
 from whygpu.explain.conclude import conclude
 from whygpu.lint.tests import check_tests
 from whygpu.render.screen import Screen

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.unit.intake.files import LLAMA_GGUF, LLAMA_KEYS, gguf_bytes
 
-from whygpu.consult import fill_template
+from whygpu.consult.driver import fill_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

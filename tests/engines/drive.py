@@ -16,7 +16,7 @@ from whygpu.answers import Answers
 from whygpu.chain.durable import DurableEngine
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, one, plain
-from whygpu.consult import Consultation, _Run
+from whygpu.consult.driver import Consultation, _Run
 from whygpu.language import values as v
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Chain, Mask
     from whygpu.chain.strata import Stratum
-    from whygpu.knowledge import Kind
+    from whygpu.knowledge.base import Kind
 
 NO_ANSWERS = Answers(MappingProxyType({}), MappingProxyType({}))
 TODAY = date(2026, 1, 1)

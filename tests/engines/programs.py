@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from whygpu.errors import KnowledgeBaseError
-from whygpu.knowledge import CRITERIA, STRENGTHS, Kind
+from whygpu.knowledge.base import CRITERIA, STRENGTHS, Kind
 from whygpu.language.types import Signature
-from whygpu.load.document import parse, plain_data
-from whygpu.load.knowledge import Registry, load_texts
+from whygpu.load.assemble import Registry, load_texts
+from whygpu.yamldoc.document import parse, plain_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 
 class Gap(enum.Enum):

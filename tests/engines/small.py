@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from tests.engines.programs import REGISTRY, Program
 
-from whygpu.load.knowledge import load_texts
+from whygpu.load.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tests.engines.programs import Cell
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 NUMBER = {"type": "number", "meaning": "a number"}
 FLAG = {"type": "flag", "meaning": "a flag"}

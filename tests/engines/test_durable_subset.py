@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.engines.programs import Cell
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 PATTERNS = 16
 STAGE_RULES = 200

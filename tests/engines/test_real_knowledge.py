@@ -13,8 +13,8 @@ import whygpu
 from whygpu.errors import AnswerError
 
 if TYPE_CHECKING:
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Knowledge, NameSpec
+    from whygpu.consult.driver import Consultation
+    from whygpu.knowledge.base import Knowledge, NameSpec
 
 TODAY = date(2026, 11, 21)
 

@@ -9,8 +9,8 @@ import pytest
 from tests.engines.drive import Tally, judge
 from tests.engines.programs import program
 
-from whygpu import consult
 from whygpu.chain import durable, normal
+from whygpu.consult import driver as consult
 from whygpu.language import evaluate
 from whygpu.language import tree as t
 from whygpu.language import values as v

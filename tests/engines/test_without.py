@@ -10,7 +10,7 @@ import pytest
 
 from whygpu.api import KnowledgeBase, load
 from whygpu.chain.durable import DurableEngine
-from whygpu.consult import Consultation, consult
+from whygpu.consult.driver import Consultation, consult
 from whygpu.explain.conclude import conclude
 from whygpu.render.plain import advice_dict
 

@@ -6,15 +6,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from whygpu.errors import Place
-from whygpu.knowledge import NameSpec
+from whygpu.knowledge.base import NameSpec
 from whygpu.language.parse import parse
 from whygpu.language.types import Signature, check
-from whygpu.load.document import Document, Mapping, Scalar, Sequence
-from whygpu.load.document import parse as parse_yaml
+from whygpu.yamldoc.document import Document, Mapping, Scalar, Sequence
+from whygpu.yamldoc.document import parse as parse_yaml
 
 if TYPE_CHECKING:
     from whygpu.errors import Problem
-    from whygpu.knowledge import Kind
+    from whygpu.knowledge.base import Kind
     from whygpu.language.tree import Expression
 
 

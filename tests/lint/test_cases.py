@@ -10,8 +10,8 @@ from tests.load.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.chain.engines import EngineName
 from whygpu.lint.cases import check_case, check_cases
+from whygpu.load.assemble import load_texts
 from whygpu.load.files import default_root, read_texts
-from whygpu.load.knowledge import load_texts
 
 ROOT = default_root()
 KB = KnowledgeBase(load_texts(read_texts(ROOT), str(ROOT), REGISTRY))

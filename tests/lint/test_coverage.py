@@ -10,19 +10,19 @@ import pytest
 from tests.load.small import small_texts
 
 from whygpu.api import REGISTRY, KnowledgeBase
-from whygpu.checks.reckoning import CHECKS, Phase
+from whygpu.checks.calculation import CHECKS, Phase
 from whygpu.errors import Problem
-from whygpu.life import LifeAdvice
+from whygpu.lifecycle.advice import LifeAdvice
 from whygpu.lint.coverage import Coverage, _without, cover
 from whygpu.lint.outcome import Outcome
 from whygpu.lint.registry import lint
+from whygpu.load.assemble import load_texts
 from whygpu.load.files import default_root, read_texts
-from whygpu.load.knowledge import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.advice import Advice
+    from whygpu.explain.advice import Advice
     from whygpu.trace import Trace
 
 _CLAIMS = """documents:

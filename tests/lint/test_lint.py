@@ -8,7 +8,7 @@ from tests.load.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.errors import Problem
 from whygpu.lint.registry import CHECKS, lint
-from whygpu.load.knowledge import load_texts
+from whygpu.load.assemble import load_texts
 
 RULE = """rules:
 - id: try-it

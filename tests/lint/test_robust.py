@@ -11,11 +11,11 @@ from tests.load.small import small_texts
 
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.errors import Place
-from whygpu.knowledge import Knowledge
+from whygpu.intake.resolve import shape_of
+from whygpu.knowledge.base import Knowledge
 from whygpu.lint.robust import repriced, resized, robustness
+from whygpu.load.assemble import load_texts
 from whygpu.load.files import default_root, read_texts
-from whygpu.load.knowledge import load_texts
-from whygpu.models import shape_of
 
 
 @cache

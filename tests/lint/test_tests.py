@@ -11,7 +11,7 @@ from whygpu.api import REGISTRY
 from whygpu.chain.durable import DurableEngine
 from whygpu.errors import Problem
 from whygpu.lint.tests import check_tests
-from whygpu.load.knowledge import load_texts
+from whygpu.load.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

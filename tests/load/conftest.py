@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.load.small import small_texts
 
-from whygpu.load import document, knowledge
+from whygpu.load import assemble as knowledge
+from whygpu.yamldoc import document
 
 if TYPE_CHECKING:
     from whygpu.errors import Problem

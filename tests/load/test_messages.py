@@ -9,10 +9,10 @@ from tests.load.small import small_texts
 
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
-from whygpu.load.document import MAX_BYTES, MAX_SCALAR
-from whygpu.load.knowledge import load_texts
+from whygpu.load.assemble import load_texts
 from whygpu.render.problems import problems_data, problems_text
 from whygpu.render.style import Style
+from whygpu.yamldoc.document import MAX_BYTES, MAX_SCALAR
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted(DATA.glob("*.txt"))

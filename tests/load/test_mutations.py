@@ -11,11 +11,11 @@ from tests.load.small import real_texts, small_texts
 
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError, Problem
-from whygpu.knowledge import Knowledge
+from whygpu.knowledge.base import Knowledge
 from whygpu.lint.registry import lint
 from whygpu.lint.tests import outcome
-from whygpu.load.knowledge import load_texts
-from whygpu.load.spans import split_lines
+from whygpu.load.assemble import load_texts
+from whygpu.yamldoc.spans import split_lines
 
 LOOPS_EACH = 200
 

@@ -9,9 +9,9 @@ from tests.load.small import small_texts
 
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
-from whygpu.knowledge import STRENGTHS
-from whygpu.load.knowledge import load_texts
-from whygpu.preferences import ROLES, Preferences
+from whygpu.knowledge.base import STRENGTHS
+from whygpu.knowledge.preferences import ROLES, Preferences
+from whygpu.load.assemble import load_texts
 
 RANKING = """ranking:
   worths:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from whygpu.api import REGISTRY
 from whygpu.listing import whole
+from whygpu.load.assemble import load_texts
 from whygpu.load.files import default_root, read_texts
-from whygpu.load.knowledge import load_texts
 
 if TYPE_CHECKING:
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 MINE = """
 references:

@@ -11,7 +11,7 @@ from benchmarks.accuracy.rows import Compared
 from benchmarks.accuracy.score import ninetieth, score
 from tests.unit.checks.conftest import Facts
 
-from whygpu.checks import memory
+from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import Setup, Split
 
 

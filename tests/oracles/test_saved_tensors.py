@@ -8,9 +8,9 @@ import pytest
 from tests.oracles.hooks import Convolutions, Llama
 from tests.unit.checks.conftest import Facts
 
-from whygpu.checks.activations import activations
-from whygpu.checks.memory_training import training_context
-from whygpu.checks.reckoning import Range
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory.activations import activations
+from whygpu.checks.memory.training import training_context
 from whygpu.checks.setup import Setup, Split
 
 TOLERANCE = 0.05

@@ -12,7 +12,7 @@ import importlib.util
 import pytest
 from tests.unit.checks.conftest import Facts
 
-from whygpu.checks import memory
+from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import Setup, Split
 
 HAS_DEEPSPEED = importlib.util.find_spec("deepspeed") is not None

@@ -18,14 +18,14 @@ import yaml
 from whygpu.answers import Answers, check, node_of
 from whygpu.api import REGISTRY
 from whygpu.chain.engines import Chain, EvaluatorChain
-from whygpu.consult import Consultation, consult
+from whygpu.consult.driver import Consultation, consult
 from whygpu.errors import AnswerError, Place
-from whygpu.knowledge import Knowledge, Verdict
-from whygpu.load.document import Node
+from whygpu.knowledge.base import Knowledge, Verdict
+from whygpu.lifecycle.answers import check_life, is_life
+from whygpu.load.assemble import load_texts
 from whygpu.load.files import default_root, read_texts
-from whygpu.load.knowledge import load_texts
-from whygpu.phases import check_life, is_life
 from whygpu.plans.counting import Counted
+from whygpu.yamldoc.document import Node
 
 TODAY = date(2026, 11, 22)
 """Prices age: all is asked on one day."""

@@ -11,9 +11,9 @@ from types import MappingProxyType
 import pytest
 from tests.ranking.asked import SLIGHTLY, TODAY, Asked, ask, asked, knowledge, one_in, swapped
 
-from whygpu.catalogue import Accelerator, Figure, Offering
 from whygpu.checks.coefficients import Coefficient, Coefficients
-from whygpu.knowledge import Knowledge
+from whygpu.knowledge.base import Knowledge
+from whygpu.knowledge.catalogue import Accelerator, Figure, Offering
 from whygpu.lint.robust import repriced
 
 

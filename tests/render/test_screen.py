@@ -8,7 +8,7 @@ import pytest
 
 from tests.render.cases import CASES, GOLDEN, LIFE, TODAY, WIDTHS
 from tests.render.write_golden import screen
-from whygpu.render.life import LifeRenderer
+from whygpu.render.lifecycle import LifeRenderer
 from whygpu.render.screen import Screen
 from whygpu.render.view import view_of
 from whygpu.render.view.model import ItemRow, View

@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 import whygpu
 from tests.render.cases import CASES, CHAT, TODAY
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult import consult
+from whygpu.consult.driver import consult
 from whygpu.explain import decision
 from whygpu.explain.conclude import Conclusion
 from whygpu.explain.deciding import Deciding
 from whygpu.explain.fixes import repairs
+from whygpu.explain.flips import limit_flips, price_flips, search
 from whygpu.explain.proof import arithmetic, prove
 from whygpu.explain.rerun import choice, rerun
-from whygpu.explain.tipping import limit_flips, price_flips, search
-from whygpu.knowledge import Condition, Verdict
+from whygpu.knowledge.base import Condition, Verdict
 from whygpu.plans.rank import rank
 from whygpu.render.view import view_of
 
 if TYPE_CHECKING:
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
 
 WORKS = ("chat", "watch-cameras", "train-7b")
 CARDS = ("RTX 4090", "2x L40S int8", "T4", "H200", "1x L4 in fp16", "Gaudi 3", "8x MI300X bf16")

@@ -9,7 +9,7 @@ import streamlit as st
 import yaml
 
 from whygpu.language.tree import names
-from whygpu.phases import KEY
+from whygpu.lifecycle.answers import KEY
 from whygpu.quantity import show
 from whygpu.render.words import buying_text, comparison_text, cost_text, sentence
 from whygpu_ui.answer_tables import alternatives, rejected
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from whygpu import Advice, KnowledgeBase, LifeAdvice, Plan
-    from whygpu.advice import Item
+    from whygpu.explain.advice import Item
 
 _MOST_BARS = 6
 _SPEEDS = (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import apply_settings, node_of
 from whygpu.errors import AnswerError, Place, Problem
-from whygpu.load.document import plain_data
-from whygpu.models import shape_of
-from whygpu.phases import KEY, PARTS, check_life
+from whygpu.intake.resolve import shape_of
+from whygpu.lifecycle.answers import KEY, PARTS, check_life
+from whygpu.yamldoc.document import plain_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ import streamlit as st
 import whygpu
 from whygpu.errors import AnswerError
 from whygpu.explain.conclude import conclude
-from whygpu.phases import KEY
+from whygpu.lifecycle.answers import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

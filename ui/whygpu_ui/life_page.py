@@ -8,8 +8,8 @@ import streamlit as st
 import yaml
 
 from whygpu.errors import AnswerError
-from whygpu.phases import LIFE_KEYS, PARTS
-from whygpu.render.life import cost_rows, instead, why_unknown
+from whygpu.lifecycle.answers import LIFE_KEYS, PARTS
+from whygpu.render.lifecycle import cost_rows, instead, why_unknown
 from whygpu.render.words import sentence
 from whygpu_ui.answer_page import listed, one_plan, take_along
 from whygpu_ui.answers_link import check_answer

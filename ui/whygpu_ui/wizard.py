@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from whygpu import KnowledgeBase
-    from whygpu.knowledge import NameSpec, Question
+    from whygpu.knowledge.base import NameSpec, Question
 
 MOST_SHOWN = 8
 """Choices shown side by side; more than these go into a list that can be searched."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
     from whygpu.chain.strata import Strata, Stratum
-    from whygpu.knowledge import Knowledge, Rule
+    from whygpu.knowledge.base import Knowledge, Rule
     from whygpu.language.values import Value
 
 GROUP_RULES = 200  # rules a stage fact: beyond 256 on one condition the library breaks

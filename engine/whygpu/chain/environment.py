@@ -12,7 +12,7 @@ from whygpu.language.evaluate import Evaluator
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from whygpu.knowledge import Knowledge, NameSpec
+    from whygpu.knowledge.base import Knowledge, NameSpec
 
 
 def unknown_of(spec: NameSpec) -> v.Value:

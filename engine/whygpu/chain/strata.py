@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
-from whygpu.knowledge import Conclude, Rule
+from whygpu.knowledge.base import Conclude, Rule
 from whygpu.language.tree import Expression, names
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from whygpu.knowledge import DerivedValue
+    from whygpu.knowledge.base import DerivedValue
 
 
 @dataclass(frozen=True, slots=True)

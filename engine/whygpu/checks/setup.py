@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from whygpu.checks.shape import GENERATIVE, TOKEN_KINDS, ModelShape
+from whygpu.checks.model_shape import GENERATIVE, TOKEN_KINDS, ModelShape
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import EngineName
     from whygpu.commands.job import Detail, Job
     from whygpu.commands.rows import Row, Source
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 OK = 0
 MOST_JOBS = 256
@@ -86,7 +86,7 @@ def run(
 
 def _lines(job: Job, knowledge: KnowledgeBase, rows: Iterator[Row], jobs: int) -> Iterator[list[str]]:
     """Result lines in order, by this process or several."""
-    from whygpu.commands.crew import Crew  # noqa: PLC0415
+    from whygpu.commands.workers import Crew  # noqa: PLC0415
 
     first: list[Row] = []
     if jobs > 1:
@@ -104,7 +104,7 @@ def _cores() -> int:
 def _digest(job: Job, source: Source) -> str:
     """Of all that the results rest on: where it is the same, so are they."""
     import whygpu  # noqa: PLC0415
-    from whygpu.load.document import plain_data  # noqa: PLC0415
+    from whygpu.yamldoc.document import plain_data  # noqa: PLC0415
 
     common = None if job.common is None else plain_data(job.common)
     rests_on = (whygpu.__version__, job.knowledge_hash, job.engine, job.key, job.detail, common, source.digest)

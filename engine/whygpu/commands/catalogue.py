@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
     from whygpu.listing import Listing, Section
 
 OK = 0

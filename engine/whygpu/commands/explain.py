@@ -12,14 +12,14 @@ from whygpu.commands import batch, inputs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whygpu.advice import Advice
     from whygpu.api import KnowledgeBase
     from whygpu.chain.engines import EngineName
     from whygpu.commands.job import Detail
     from whygpu.errors import AnswerError
-    from whygpu.life import LifeAdvice
-    from whygpu.load.document import Node
+    from whygpu.explain.advice import Advice
+    from whygpu.lifecycle.advice import LifeAdvice
     from whygpu.render.view.model import Section
+    from whygpu.yamldoc.document import Node
 
 OK, INFEASIBLE = 0, 3
 FORMATS = ("text", "json", "markdown", "html", "mermaid", "dot")
@@ -102,7 +102,7 @@ def _record(options: argparse.Namespace, advice: Advice | LifeAdvice) -> None:
     """Write the decision record; raises AnswerError."""
     from whygpu.commands.replay import write  # noqa: PLC0415
     from whygpu.explain.decision import record  # noqa: PLC0415
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
     if isinstance(advice, LifeAdvice):
@@ -115,7 +115,7 @@ def _asked(options: argparse.Namespace) -> bool:
 
 
 def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
 
     if isinstance(advice, LifeAdvice) and (_asked(options) or options.format in ("mermaid", "dot")):
         raise _idle("a whole life has two answers; this is about one of them", "--only", "add --only train or serve")
@@ -132,7 +132,7 @@ def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice
 
 def _document(options: argparse.Namespace, advice: Advice | LifeAdvice) -> str:
     """The advice as Markdown, HTML, or a graph of its proof."""
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
     if isinstance(advice, LifeAdvice):
@@ -154,8 +154,8 @@ def _document(options: argparse.Namespace, advice: Advice | LifeAdvice) -> str:
 
 
 def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
-    from whygpu.render.life import LifeRenderer  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
+    from whygpu.render.lifecycle import LifeRenderer  # noqa: PLC0415
     from whygpu.render.screen import Screen  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
@@ -183,8 +183,8 @@ def _sectioned(options: argparse.Namespace) -> bool:
 
 def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section]:
     """The answers to what was asked about the advice, in the order of the options; raises AnswerError."""
+    from whygpu.explain.flips import price_flips, search  # noqa: PLC0415
     from whygpu.explain.proof import prove  # noqa: PLC0415
-    from whygpu.explain.tipping import price_flips, search  # noqa: PLC0415
     from whygpu.render.view import questions  # noqa: PLC0415
 
     if options.assumed:
@@ -204,7 +204,7 @@ def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section
 def settings(texts: Iterable[str]) -> dict[str, Any]:
     """``key=value`` as plain data, as ``--set`` reads it; raises AnswerError."""
     from whygpu.answers import apply_settings  # noqa: PLC0415
-    from whygpu.load.document import plain_data  # noqa: PLC0415
+    from whygpu.yamldoc.document import plain_data  # noqa: PLC0415
 
     found = plain_data(apply_settings(None, texts))
     return found if isinstance(found, dict) else {}
@@ -212,7 +212,7 @@ def settings(texts: Iterable[str]) -> dict[str, Any]:
 
 def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
     """One row of a batch; raises AnswerError."""
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
     from whygpu.render.plain import advice_dict, life_dict  # noqa: PLC0415
 
     advice = _of_phase(knowledge.advise(node, engine=engine), detail.only)
@@ -235,7 +235,7 @@ def _idle(message: str, option: str, mend: str) -> AnswerError:
 
 def _of_phase(advice: Advice | LifeAdvice, only: str | None) -> Advice | LifeAdvice:
     """The whole advice, or that on one phase of a life; raises AnswerError where the answers are about no life."""
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
 
     if only is None:
         return advice

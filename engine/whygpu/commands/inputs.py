@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
     from whygpu.api import KnowledgeBase
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 MAX_ANSWERS_BYTES = 1024 * 1024
 
@@ -58,7 +58,7 @@ def read_answers(options: argparse.Namespace, knowledge: KnowledgeBase) -> Node 
 def _file(name: str | None) -> Node | None:
     from whygpu.answers import read_text  # noqa: PLC0415
     from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
-    from whygpu.regular import read_bounded, unreadable  # noqa: PLC0415
+    from whygpu.files import read_bounded, unreadable  # noqa: PLC0415
 
     if name is None:
         return None
@@ -84,11 +84,11 @@ def _standard_input() -> bytes | None:
 def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
     """The answers with the model that ``--model`` names; raises AnswerError where it is not found."""
     from whygpu.answers import node_of  # noqa: PLC0415
-    from whygpu.catalogue import fold  # noqa: PLC0415
     from whygpu.errors import AnswerError, Place, Problem, did_you_mean  # noqa: PLC0415
-    from whygpu.intake.hub import locate  # noqa: PLC0415
-    from whygpu.intake.tensors import WeightsError  # noqa: PLC0415
-    from whygpu.load.document import Mapping  # noqa: PLC0415
+    from whygpu.intake.files.tensors import WeightsError  # noqa: PLC0415
+    from whygpu.intake.huggingface.hub import locate  # noqa: PLC0415
+    from whygpu.knowledge.catalogue import fold  # noqa: PLC0415
+    from whygpu.yamldoc.document import Mapping  # noqa: PLC0415
 
     catalogue = knowledge.knowledge.catalogue
     place = Place("--model")

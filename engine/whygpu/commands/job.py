@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import AnswerError, EngineError, InputError, Place, Problem
-from whygpu.load.document import Mapping
 from whygpu.render.output import json_text
 from whygpu.render.problems import problems_data
+from whygpu.yamldoc.document import Mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whygpu.api import KnowledgeBase
     from whygpu.chain.engines import EngineName
     from whygpu.commands.rows import Row
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 
 @dataclass(frozen=True, slots=True)

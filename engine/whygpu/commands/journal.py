@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from whygpu.errors import AnswerError, Place, Problem
-from whygpu.regular import check_target, reason
+from whygpu.files import check_target, reason
 from whygpu.render.output import in_ascii, is_utf8
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _read(name: str) -> object:
     from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
-    from whygpu.regular import read_bounded, unreadable  # noqa: PLC0415
+    from whygpu.files import read_bounded, unreadable  # noqa: PLC0415
 
     try:
         data = read_bounded(Path(name), MAX_ANSWERS_BYTES)

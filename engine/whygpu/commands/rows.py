@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from whygpu.answers import apply_settings, is_text, node_of
 from whygpu.errors import AnswerError, Place, Problem
-from whygpu.regular import open_regular, unreadable
+from whygpu.files import open_regular, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 FORMATS = (".jsonl", ".csv", ".parquet")
 STANDARD_INPUT = "-"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from whygpu.advice import Comparison
-from whygpu.checks import money
+from whygpu.checks.cost import money
+from whygpu.explain.advice import Comparison
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whygpu.advice import Plan
+    from whygpu.explain.advice import Plan
 
 _TOLD = 9
 """The recommendation, and the alternatives that texts tell of."""

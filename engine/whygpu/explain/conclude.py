@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.advice import (
+from whygpu.chain.environment import plain
+from whygpu.chain.strata import used_names
+from whygpu.checks.model_shape import TOKEN_KINDS
+from whygpu.checks.speed.estimate import FIGURES
+from whygpu.consult.driver import fill_template
+from whygpu.explain.advice import (
     AcceleratorName,
     Advice,
     Assumed,
@@ -32,18 +37,13 @@ from whygpu.advice import (
     Relaxation,
     Status,
 )
-from whygpu.chain.environment import plain
-from whygpu.chain.strata import used_names
-from whygpu.checks.shape import TOKEN_KINDS
-from whygpu.checks.speed import FIGURES
-from whygpu.consult import fill_template
 from whygpu.explain.compare import fast_or_cheap, owned_or_rented
 from whygpu.explain.conditions import Judge
 from whygpu.explain.costs import CostSheet
 from whygpu.explain.record import Recorder
 from whygpu.explain.shortlist import gains, roles_of
-from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
-from whygpu.phases import LIFE_KEYS
+from whygpu.knowledge.base import STRENGTHS, Advise, Rule, Verdict, Warn
+from whygpu.lifecycle.answers import LIFE_KEYS
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
-    from whygpu.checks.reckoning import Range, Reckoning
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Profile
-    from whygpu.plans.field import Candidate
+    from whygpu.checks.calculation import Range, Reckoning
+    from whygpu.consult.driver import Consultation
+    from whygpu.knowledge.base import Profile
+    from whygpu.plans.plan_set import Candidate
     from whygpu.trace import Trace
 
 

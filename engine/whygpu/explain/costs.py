@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.advice import Buying, Cost, Spot
-from whygpu.checks import money
-from whygpu.checks.reckoning import Reckoning, Term
+from whygpu.checks.calculation import Reckoning, Term
+from whygpu.checks.cost import money
+from whygpu.explain.advice import Buying, Cost, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.catalogue import Purchase
     from whygpu.checks.coefficients import Coefficient
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
+    from whygpu.knowledge.catalogue import Purchase
     from whygpu.plans.columns import Costs
-    from whygpu.plans.field import Candidate, Field
-    from whygpu.plans.owning import Owning, Terms
+    from whygpu.plans.plan_set import Candidate, Field
+    from whygpu.plans.purchase import Owning, Terms
 
 _RATES = ("tokens_per_s", "train_tokens_per_s")
 ESTIMATE = "estimate"

@@ -9,7 +9,7 @@ from whygpu.errors import AnswerError, Place, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.advice import Advice
+    from whygpu.explain.advice import Advice
     from whygpu.render.view.model import View
 
 SCHEMA = 1

@@ -11,7 +11,7 @@ from whygpu.quantity import GIB, MIB, show
 from whygpu.trace import Fact, Step, Term
 
 if TYPE_CHECKING:
-    from whygpu.advice import Advice
+    from whygpu.explain.advice import Advice
     from whygpu.trace import Trace
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.chain.environment import PlanEnvironment, plain
-from whygpu.consult import fill_template
+from whygpu.consult.driver import fill_template
 from whygpu.explain.conditions import Judge
-from whygpu.knowledge import Conclude, Effect, Rule, Verdict
+from whygpu.knowledge.base import Conclude, Effect, Rule, Verdict
 from whygpu.language import tree as t
 from whygpu.quantity import GIB
 from whygpu.trace import Fact, Origin, Step, Term, Trace, content_id
@@ -17,9 +17,9 @@ from whygpu.trace import Fact, Origin, Step, Term, Trace, content_id
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from whygpu.advice import Comparison
-    from whygpu.checks.reckoning import Reckoning
-    from whygpu.consult import Consultation
+    from whygpu.checks.calculation import Reckoning
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Comparison
     from whygpu.explain.costs import CostSheet
     from whygpu.trace import StepKind
 

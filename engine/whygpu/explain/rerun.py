@@ -9,19 +9,19 @@ import numpy as np
 
 from whygpu.answers import check, node_of
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult import consult
+from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError
 from whygpu.explain.conclude import Conclusion
-from whygpu.plans.owned import plans_with_owned
+from whygpu.plans.existing import plans_with_owned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu.answers import Answers
     from whygpu.chain.engines import Mask
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
     from whygpu.plans.enumerate import Planner
-    from whygpu.plans.field import Field, Options, Targets
+    from whygpu.plans.plan_set import Field, Options, Targets
     from whygpu.plans.work import Work
 
 ENGINE = "evaluator"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whygpu.preferences import POWER, SPEED
+from whygpu.knowledge.preferences import POWER, SPEED
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from whygpu.advice import Plan
     from whygpu.chain.engines import Mask
-    from whygpu.consult import Consultation
-    from whygpu.preferences import RoleId
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Plan
+    from whygpu.knowledge.preferences import RoleId
 
 MOST = 6
 """Rows of a shortlist."""

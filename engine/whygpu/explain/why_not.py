@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whygpu.catalogue import fold
 from whygpu.chain.strata import used_names
 from whygpu.errors import AnswerError, Place, Problem, did_you_mean
 from whygpu.explain.conclude import Conclusion
 from whygpu.explain.fixes import fixes, is_limit
 from whygpu.explain.rerun import rerun
+from whygpu.knowledge.catalogue import fold
 from whygpu.plans.asked import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.advice import Plan, Reason
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Plan, Reason
     from whygpu.plans.enumerate import Planner
 
 _COUNTED = re.compile(r"(\d{1,6})\s*[x×]\s*(.+)\Z", re.IGNORECASE)

@@ -12,8 +12,8 @@ from whygpu.imports.offers import MOST_ENTRIES, PriceRow
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu.catalogue import Catalogue
     from whygpu.imports.feeds import Machine
+    from whygpu.knowledge.catalogue import Catalogue
 
 _MEMORY_TOLERANCE = 0.1
 """A card's memory is printed in GB, GiB or what is left of it."""

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from whygpu import intake
-from whygpu.checks.shape import KvGroup, ModelShape
+from whygpu.checks.model_shape import KvGroup, ModelShape
 from whygpu.errors import AnswerError, Place, Problem
 from whygpu.imports.entries import Entries, Value, block
 from whygpu.intake.mapping import NUMBERS, WHOLE_NUMBERS
@@ -15,7 +15,7 @@ from whygpu.intake.sizes import SizeTable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whygpu.catalogue import Catalogue
+    from whygpu.knowledge.catalogue import Catalogue
 
 _FLAGS = ("gated_ffn", "tied_embeddings")
 _ASIDE = frozenset({"name", "id", "task", "source", "assumed"})

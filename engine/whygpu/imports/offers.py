@@ -12,7 +12,7 @@ from whygpu.imports.entries import Entries, Value, flow
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whygpu.catalogue import Catalogue
+    from whygpu.knowledge.catalogue import Catalogue
 
 MOST_ENTRIES = 5_000
 MOST_USD_PER_HOUR = 1e6

@@ -7,23 +7,23 @@ import io
 from datetime import date
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import PRICE_KINDS
 from whygpu.errors import AnswerError, Place, Problem, did_you_mean
 from whygpu.imports.feeds import MOST_BYTES, read_feed
 from whygpu.imports.machines import machine_rows
 from whygpu.imports.offers import MOST_CARDS, MOST_USD_PER_HOUR, PriceRow, offering_entries
-from whygpu.load.document import MAX_BYTES
-from whygpu.load.fields import DATE
+from whygpu.knowledge.catalogue import PRICE_KINDS
 from whygpu.load.files import read_text
 from whygpu.quantity import parse_number
 from whygpu.spreadsheet import is_formula
+from whygpu.yamldoc.document import MAX_BYTES
+from whygpu.yamldoc.fields import DATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from whygpu.catalogue import Catalogue
     from whygpu.imports.entries import Entries
+    from whygpu.knowledge.catalogue import Catalogue
 
 COLUMNS = ("accelerator", "count", "usd_per_hour", "price_kind", "region", "instance", "as_of", "note")
 REQUIRED = ("accelerator", "usd_per_hour")

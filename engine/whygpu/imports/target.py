@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from whygpu.api import REGISTRY
 from whygpu.errors import AnswerError, Place, Problem, did_you_mean
-from whygpu.load.document import Mapping, Node, Sequence, parse
-from whygpu.load.fields import ID
+from whygpu.files import check_target, write_whole
+from whygpu.load.assemble import load_texts
 from whygpu.load.files import SUFFIXES, default_root, read_text, read_texts
-from whygpu.load.knowledge import load_texts
-from whygpu.regular import check_target, write_whole
+from whygpu.yamldoc.document import Mapping, Node, Sequence, parse
+from whygpu.yamldoc.fields import ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.imports.entries import Entries
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from whygpu.checks.shape import ModelShape
+from whygpu.checks.model_shape import ModelShape
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import fold
+from whygpu.knowledge.catalogue import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from whygpu.catalogue import Accelerator, Catalogue
     from whygpu.checks.coefficients import Coefficient
     from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Accelerator, Catalogue
 
     Finding = tuple[Place, str, str]
 

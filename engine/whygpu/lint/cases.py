@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu import cases as c
 from whygpu.chain.environment import plain
 from whygpu.errors import AnswerError, Problem
-from whygpu.life import LifeAdvice
+from whygpu.knowledge import cases as c
+from whygpu.lifecycle.advice import LifeAdvice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.advice import Advice, Plan
     from whygpu.api import KnowledgeBase
     from whygpu.chain.engines import EngineName, Mask
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Knowledge
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Advice, Plan
+    from whygpu.knowledge.base import Knowledge
 
 _SHOWN = 3
 

@@ -13,8 +13,8 @@ from whygpu.api import KnowledgeBase
 from whygpu.chain.strata import Strata, Stratum
 from whygpu.errors import AnswerError, Problem
 from whygpu.explain.conclude import Conclusion
-from whygpu.knowledge import Advise, Warn
-from whygpu.life import LifeAdvice
+from whygpu.knowledge.base import Advise, Warn
+from whygpu.lifecycle.advice import LifeAdvice
 from whygpu.lint.cases import asked_on
 from whygpu.lint.outcome import Outcome
 from whygpu.lint.use import WHO_CITES
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from whygpu.answers import Answers
-    from whygpu.cases import Case
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Citation, Claim, Knowledge, Rule, Tension
+    from whygpu.consult.driver import Consultation
+    from whygpu.knowledge.base import Citation, Claim, Knowledge, Rule, Tension
+    from whygpu.knowledge.cases import Case
     from whygpu.lint.outcome import Moved
 
 

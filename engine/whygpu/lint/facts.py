@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import fold
 from whygpu.errors import AnswerError, did_you_mean
+from whygpu.intake.resolve import shape_of
+from whygpu.knowledge.catalogue import fold
 from whygpu.language.tree import Constant
-from whygpu.models import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
     Finding = tuple[Place, str, str]
 

@@ -12,7 +12,7 @@ from whygpu.explain.conclude import Conclusion
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
 
 Moved = Literal["status", "recommendation", "order", "plans", "verdicts"]
 """What changed, the weightiest first: how it ends, what is recommended, the order of accelerators, which plans there

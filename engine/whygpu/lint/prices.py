@@ -11,9 +11,9 @@ from whygpu.plans.price import fresh_days, usual_prices
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whygpu.catalogue import Catalogue, Offering
     from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Catalogue, Offering
 
     Finding = tuple[Place, str, str]
 

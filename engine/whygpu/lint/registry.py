@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from whygpu.errors import Place, Severity
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 Finding = tuple["Place", str, str]
 """Where, what is suspect, and what may be done about it."""

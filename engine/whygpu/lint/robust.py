@@ -12,24 +12,24 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult import consult
+from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError, Problem
 from whygpu.explain.conclude import conclude
-from whygpu.explain.life import conclude_life
-from whygpu.life import LifeAdvice
+from whygpu.lifecycle.advice import LifeAdvice
+from whygpu.lifecycle.answers import LifeAnswers, check_life, is_life
+from whygpu.lifecycle.conclude import conclude_life
 from whygpu.lint.cases import asked_on, contradictions
-from whygpu.phases import LifeAnswers, check_life, is_life
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
-    from whygpu.advice import Advice
     from whygpu.answers import Answers
     from whygpu.api import KnowledgeBase
-    from whygpu.cases import Case
-    from whygpu.checks.shape import ModelShape
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Knowledge
+    from whygpu.checks.model_shape import ModelShape
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Advice
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.cases import Case
 
 SIZES = (0.8, 1.2)
 PRICES = (0.85, 1.15)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
 from whygpu.explain.conditions import conditions_of
-from whygpu.knowledge import Condition, Verdict, in_words
+from whygpu.knowledge.base import Condition, Verdict, in_words
+from whygpu.language.domains import Interval, Numbers
 from whygpu.language.tree import All, Compare, Constant, Expression, Name, OneOf, atoms, names
 from whygpu.lint.logic import allowed, satisfiable
-from whygpu.load.domains import Interval, Numbers
 from whygpu.load.words import catalogue_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge, NameSpec, Rule
+    from whygpu.knowledge.base import Knowledge, NameSpec, Rule
 
     Finding = tuple[Place, str, str]
 

@@ -6,13 +6,13 @@ from itertools import combinations, islice, product
 from math import inf, prod
 from typing import TYPE_CHECKING
 
-from whygpu.load.domains import Numbers, Words
+from whygpu.language.domains import Numbers, Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge, Table, TableRow
+    from whygpu.knowledge.base import Knowledge, Table, TableRow
 
     Finding = tuple[Place, str, str]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.checks.reckoning import CHECKS
-from whygpu.consult import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
+from whygpu.checks.calculation import CHECKS
+from whygpu.consult.driver import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import Place
-from whygpu.knowledge import Advise, Require, Warn
+from whygpu.knowledge.base import Advise, Require, Warn
 from whygpu.language.tree import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
     Finding = tuple[Place, str, str]
 

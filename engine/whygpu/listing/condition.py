@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whygpu.errors import AnswerError, Place, Problem
-from whygpu.knowledge import NameSpec
+from whygpu.knowledge.base import NameSpec
 from whygpu.language import values as v
 from whygpu.language.evaluate import Evaluator
 from whygpu.listing.rows import ENTITY
 from whygpu.load.conditions import Reading
-from whygpu.load.document import Document, Scalar
 from whygpu.plans.columns import accelerator_columns
+from whygpu.yamldoc.document import Document, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
     from whygpu.listing.rows import Listing
 
 

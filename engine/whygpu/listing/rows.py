@@ -8,7 +8,7 @@ from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
-from whygpu.catalogue import fold
+from whygpu.knowledge.catalogue import fold
 from whygpu.listing.documents import listed_beside
 from whygpu.plans.price import usual_prices
 from whygpu.quantity import GIB
@@ -16,9 +16,9 @@ from whygpu.quantity import GIB
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.catalogue import Accelerator, Catalogue, Plain
     from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Accelerator, Catalogue, Plain
 
 Section = Literal["accelerators", "offerings", "models"]
 SECTIONS: tuple[Section, ...] = get_args(Section)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import fold
 from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.knowledge.catalogue import fold
 from whygpu.listing.rows import ENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
     from whygpu.listing.rows import Listing, Row
 
 

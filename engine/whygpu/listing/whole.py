@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import Accelerator, Entry, Figure, Offering
+from whygpu.knowledge.catalogue import Accelerator, Entry, Figure, Offering
 from whygpu.listing.documents import listed_beside
 from whygpu.plans.price import usual_prices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu.catalogue import Plain, Purchase
     from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Plain, Purchase
     from whygpu.listing.rows import Section
     from whygpu.plans.price import Price
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whygpu import cases as c
 from whygpu.answers import check
 from whygpu.errors import AnswerError, did_you_mean
-from whygpu.knowledge import CRITERIA, Advise, Verdict, Warn
+from whygpu.knowledge import cases as c
+from whygpu.knowledge.base import CRITERIA, Advise, Verdict, Warn
+from whygpu.lifecycle.answers import check_life, is_life
 from whygpu.load.cells import read_cell
 from whygpu.load.conditions import Reading
-from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.effects import EffectReader
-from whygpu.load.fields import Fields, kind_of, problem
 from whygpu.load.selectors import SelectorReader, one_card
 from whygpu.load.sources import listed
-from whygpu.phases import check_life, is_life
+from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
+from whygpu.yamldoc.fields import Fields, kind_of, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from whygpu.errors import Problem
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 STATUSES = ("recommended", "tied", "infeasible")
 QUANTITIES = {"recommended": "some", "only_recommended": "all", "not_recommended": "none"}

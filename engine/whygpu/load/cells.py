@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge import Condition, NameSpec
+from whygpu.knowledge.base import Condition, NameSpec
+from whygpu.language.domains import Domain, everything, of_any, of_test
 from whygpu.language.tree import All, Compare, CompareOp, Constant, Expression, Name, OneOf
-from whygpu.load.document import Node, Scalar, Sequence, plain_value
-from whygpu.load.domains import Domain, everything, of_any, of_test
 from whygpu.load.facts import fits
-from whygpu.load.fields import kind_of, problem
+from whygpu.yamldoc.document import Node, Scalar, Sequence, plain_value
+from whygpu.yamldoc.fields import kind_of, problem
 
 if TYPE_CHECKING:
     from whygpu.errors import Problem

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.knowledge import Citation
-from whygpu.load.document import Mapping, Scalar, Sequence
+from whygpu.knowledge.base import Citation
+from whygpu.yamldoc.document import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 FACTS = frozenset({"accelerators", "providers", "offerings", "purchases", "areas", "models", "formats", "coefficients"})
 _NOT_KNOWLEDGE = frozenset({"cases", "claims", "tensions", "documents"})

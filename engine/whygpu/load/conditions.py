@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from whygpu.errors import Problem, did_you_mean
-from whygpu.knowledge import AllOf, AnyOf, Condition, ConditionTree, NameSpec, Template
+from whygpu.knowledge.base import AllOf, AnyOf, Condition, ConditionTree, NameSpec, Template
 from whygpu.language import tree as t
 from whygpu.language.parse import parse
 from whygpu.language.types import Signature, check
-from whygpu.load.document import Mapping, Node, Scalar, Sequence
 from whygpu.load.facts import fits
-from whygpu.load.fields import Fields, kind_of, problem
+from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
+from whygpu.yamldoc.fields import Fields, kind_of, problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as ReadOnly

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
-from whygpu.knowledge import concluded_names
+from whygpu.knowledge.base import concluded_names
 from whygpu.language.tree import negated_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.knowledge import NameSpec, Rule
+    from whygpu.knowledge.base import NameSpec, Rule
 
 
 def cross_check(

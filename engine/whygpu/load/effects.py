@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge import (
+from whygpu.knowledge.base import (
     CONSIDERABLE,
     CRITERIA,
     STRENGTHS,
@@ -21,8 +21,8 @@ from whygpu.knowledge import (
     Warn,
     in_words,
 )
-from whygpu.load.document import Mapping, Node, Scalar
-from whygpu.load.fields import ID, Fields, kind_of, problem
+from whygpu.yamldoc.document import Mapping, Node, Scalar
+from whygpu.yamldoc.fields import ID, Fields, kind_of, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

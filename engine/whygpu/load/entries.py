@@ -5,12 +5,10 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from whygpu.catalogue import Entry
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.setup import Format
 from whygpu.errors import did_you_mean
-from whygpu.load.document import Mapping, Node, Scalar, Sequence
-from whygpu.load.fields import Fields, problem
+from whygpu.knowledge.catalogue import Entry
 from whygpu.load.schemas import (
     CASE,
     COEFFICIENT,
@@ -24,12 +22,14 @@ from whygpu.load.schemas import (
     check_fields,
     format_schema,
 )
+from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
+from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from collections.abc import Mapping as ReadOnly
 
-    from whygpu.catalogue import Figure
+    from whygpu.knowledge.catalogue import Figure
     from whygpu.load.facts import FactReader
 
 _NUMBERS = ("memory_gb", "parts", "instances", "usd_in", "usd_out")

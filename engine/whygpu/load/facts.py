@@ -6,16 +6,16 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import Accelerator, Figure, Plain, Reference
 from whygpu.errors import did_you_mean
-from whygpu.load.document import Mapping, Node, Scalar, Sequence
-from whygpu.load.fields import Fields, kind_of, problem
+from whygpu.knowledge.catalogue import Accelerator, Figure, Plain, Reference
+from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
+from whygpu.yamldoc.fields import Fields, kind_of, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Problem
-    from whygpu.knowledge import NameSpec
+    from whygpu.knowledge.base import NameSpec
 
 
 class FactReader:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from whygpu.errors import KnowledgeBaseError, Place, Problem
-from whygpu.load.document import MAX_BYTES
-from whygpu.load.spans import split_lines
-from whygpu.regular import read_bounded, unreadable
+from whygpu.files import read_bounded, unreadable
+from whygpu.yamldoc.document import MAX_BYTES
+from whygpu.yamldoc.spans import split_lines
 
 MAX_FILES = 500
 SUFFIXES = (".yaml", ".yml")

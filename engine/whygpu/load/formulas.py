@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.checks.reckoning import CHECKS, Phase
-from whygpu.knowledge import Formula
-from whygpu.load.fields import Fields, problem
+from whygpu.checks.calculation import CHECKS, Phase
+from whygpu.knowledge.base import Formula
 from whygpu.load.sources import listed
+from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whygpu.load.conditions import Reading
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 _BOTH: tuple[Phase, ...] = ("training", "inference")
 _PHASES: tuple[Phase, ...] = (*_BOTH, "life")

@@ -6,17 +6,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge import ABSENT, Expectation, RuleTest
-from whygpu.load.document import Mapping as MappingNode
-from whygpu.load.document import Scalar, Sequence
+from whygpu.knowledge.base import ABSENT, Expectation, RuleTest
 from whygpu.load.effects import EffectReader
-from whygpu.load.fields import Fields, problem
+from whygpu.yamldoc.document import Mapping as MappingNode
+from whygpu.yamldoc.document import Scalar, Sequence
+from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.load.conditions import Reading
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 EXPECTATIONS: tuple[Expectation, ...] = ("fires", "silent", "unknown")
 

@@ -7,16 +7,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge import CRITERIA, STRENGTHS
-from whygpu.load.document import Scalar, Sequence
-from whygpu.load.fields import Fields, problem
-from whygpu.preferences import ROLES, Handling, Money, Preferences, PriorityWorth, Role, SpeedWorth, Worth
+from whygpu.knowledge.base import CRITERIA, STRENGTHS
+from whygpu.knowledge.preferences import ROLES, Handling, Money, Preferences, PriorityWorth, Role, SpeedWorth, Worth
+from whygpu.yamldoc.document import Scalar, Sequence
+from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.load.conditions import Reading
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 
 _TIMES = ("token_ms", "ttft_ms", "train_hours")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import (
+from whygpu.errors import did_you_mean
+from whygpu.knowledge.catalogue import (
     PRICE_KINDS,
     PROVIDER_CLASSES,
     PURCHASE_KINDS,
@@ -15,8 +16,7 @@ from whygpu.catalogue import (
     Provider,
     Purchase,
 )
-from whygpu.errors import did_you_mean
-from whygpu.load.fields import Fields, problem
+from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.knowledge import Point, Profile
-from whygpu.load.fields import Fields, problem
+from whygpu.knowledge.base import Point, Profile
+from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.load.conditions import Reading
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 
 def read_profiles(nodes: list[Node], reading: Reading) -> dict[str, Profile]:

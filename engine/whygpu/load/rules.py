@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.knowledge import (
+from whygpu.knowledge.base import (
     Advise,
     AnyOf,
     Conclude,
@@ -20,15 +20,15 @@ from whygpu.knowledge import (
 from whygpu.language import tree as t
 from whygpu.load.conditions import Reading, expression_of
 from whygpu.load.effects import EffectReader, Placed
-from whygpu.load.fields import Fields, problem
 from whygpu.load.inline_tests import read_tests
+from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from whygpu.errors import Problem
-    from whygpu.knowledge import AllOf, Effect, RuleTest
-    from whygpu.load.document import Node
+    from whygpu.knowledge.base import AllOf, Effect, RuleTest
+    from whygpu.yamldoc.document import Node
 
 NO_TEXT = Template("", (("", None),))
 

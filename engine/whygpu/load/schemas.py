@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from whygpu.checks.shape import KINDS
+from whygpu.checks.model_shape import KINDS
 from whygpu.errors import did_you_mean
 from whygpu.intake.limits import LIMITS
 from whygpu.intake.mapping import NUMBERS, WHOLE_NUMBERS
 from whygpu.intake.preset import DESCRIPTIVE
-from whygpu.load.document import Mapping, Node, Scalar, Sequence
-from whygpu.load.fields import kind_of, mend_key, problem
 from whygpu.quantity import parse_number
+from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
+from whygpu.yamldoc.fields import kind_of, mend_key, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.cases import Selector
 from whygpu.errors import did_you_mean
+from whygpu.knowledge.cases import Selector
 from whygpu.language.tree import All, Any, Compare, Constant, Expression, Name, OneOf
 from whygpu.load.cells import read_cell
-from whygpu.load.document import Mapping, Node, Scalar, Sequence
-from whygpu.load.fields import kind_of, problem
 from whygpu.load.words import catalogue_words
+from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
+from whygpu.yamldoc.fields import kind_of, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Problem
-    from whygpu.knowledge import Knowledge, NameSpec
+    from whygpu.knowledge.base import Knowledge, NameSpec
 
 _ENTITIES = ("plan", "gpu")
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem, did_you_mean
-from whygpu.knowledge import ABOUT, Claim, SourceDocument, Tension
-from whygpu.load.document import Scalar
-from whygpu.load.fields import Fields, problem
+from whygpu.knowledge.base import ABOUT, Claim, SourceDocument, Tension
+from whygpu.yamldoc.document import Scalar
+from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from whygpu.errors import Problem
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 CLAIM_KINDS = ("advice", "fact", "formula", "procedure", "symptom", "concept")
 

@@ -12,22 +12,22 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge import AllOf, AnyOf, Condition, Rule, RuleTest, Table, TableRow
+from whygpu.knowledge.base import AllOf, AnyOf, Condition, Rule, RuleTest, Table, TableRow
 from whygpu.load.cells import Cell, is_any, read_cell
-from whygpu.load.document import Mapping as MappingNode
-from whygpu.load.document import Node, Scalar, Sequence
 from whygpu.load.effects import EFFECTS, EffectReader, Placed
-from whygpu.load.fields import Fields, problem
 from whygpu.load.inline_tests import read_effects, read_given, read_tests
 from whygpu.load.rules import NO_TEXT, Assembly
+from whygpu.yamldoc.document import Mapping as MappingNode
+from whygpu.yamldoc.document import Node, Scalar, Sequence
+from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from whygpu.errors import Place
-    from whygpu.knowledge import Effect, NameSpec, Template
+    from whygpu.knowledge.base import Effect, NameSpec, Template
+    from whygpu.language.domains import Domain
     from whygpu.load.conditions import Reading
-    from whygpu.load.domains import Domain
 
 HITS = ("unique", "first", "any", "collect")
 MAX_ROWS = 200

@@ -8,24 +8,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge import (
-    Assumption,
-    DerivedValue,
-    NameSpec,
-    Question,
-    Unasked,
-)
+from whygpu.knowledge.base import Assumption, DerivedValue, NameSpec, Question, Unasked
 from whygpu.language.tree import Constant, names
 from whygpu.load.conditions import expression_of
-from whygpu.load.document import Mapping, Node, Scalar
 from whygpu.load.facts import fits
-from whygpu.load.fields import Fields, problem
+from whygpu.yamldoc.document import Mapping, Node, Scalar
+from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Problem
-    from whygpu.knowledge import Kind
+    from whygpu.knowledge.base import Kind
     from whygpu.language.tree import Expression
     from whygpu.load.conditions import Reading
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.checks.shape import KINDS
+from whygpu.checks.model_shape import KINDS
 
 if TYPE_CHECKING:
-    from whygpu.catalogue import Catalogue
+    from whygpu.knowledge.catalogue import Catalogue
 
 
 def catalogue_words(catalogue: Catalogue, name: str) -> frozenset[str] | None:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.plans.enumerate import enumerate_plans
+from whygpu.plans.existing import plans_with_owned
 from whygpu.plans.explicit import explicit_plans
-from whygpu.plans.field import Field, Speeds
-from whygpu.plans.owned import plans_with_owned
+from whygpu.plans.plan_set import Field, Speeds
 
 if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
-    from whygpu.plans.field import Options, Targets
+    from whygpu.plans.plan_set import Options, Targets
     from whygpu.plans.work import Work
 
 

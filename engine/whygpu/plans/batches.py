@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.checks.shape import TOKEN_KINDS
+from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.plans.search import SHARDS
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
+    from whygpu.checks.model_shape import ModelShape
     from whygpu.checks.setup import Setup, Split
-    from whygpu.checks.shape import ModelShape
-    from whygpu.plans.field import Field, Options, Way
+    from whygpu.plans.plan_set import Field, Options, Way
     from whygpu.plans.search import Search
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whygpu.chain.environment import plain
-from whygpu.checks import money
-from whygpu.checks.speed import FIGURES
+from whygpu.checks.cost import money
+from whygpu.checks.speed.estimate import FIGURES
 from whygpu.language import values as v
 from whygpu.plans.counting import Money
-from whygpu.plans.field import cards_of
-from whygpu.plans.owning import owning_of
+from whygpu.plans.plan_set import cards_of
 from whygpu.plans.price import fresh_days
+from whygpu.plans.purchase import owning_of
 from whygpu.plans.sharing import SHARING_NAMES, fill_sharing
 from whygpu.quantity import GIB
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from whygpu.catalogue import Accelerator
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment
     from whygpu.checks.setup import Setup
-    from whygpu.knowledge import Knowledge, NameSpec
-    from whygpu.plans.field import Field, Way
-    from whygpu.plans.owning import Owning, Terms
+    from whygpu.knowledge.base import Knowledge, NameSpec
+    from whygpu.knowledge.catalogue import Accelerator
+    from whygpu.knowledge.preferences import Handling
+    from whygpu.plans.plan_set import Field, Way
     from whygpu.plans.price import Price, PriceList
+    from whygpu.plans.purchase import Owning, Terms
     from whygpu.plans.work import Work
-    from whygpu.preferences import Handling
 
 PLAN_NAMES = (
     "plan.count",

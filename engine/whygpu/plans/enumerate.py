@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from whygpu.plans.batches import filled, packed_widely
-from whygpu.plans.field import cards_of
 from whygpu.plans.growth import Growth
+from whygpu.plans.plan_set import cards_of
 from whygpu.plans.search import Search, on_cards
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.checks.setup import Setup
-    from whygpu.plans.field import Field, Options, Targets
+    from whygpu.plans.plan_set import Field, Options, Targets
     from whygpu.plans.work import Work
 
 Planner: TypeAlias = "Callable[[Work, Mask, Options, Targets], Field]"

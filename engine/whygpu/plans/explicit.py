@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import Split
-from whygpu.checks.shape import TOKEN_KINDS
 from whygpu.plans.batches import packed
-from whygpu.plans.field import Field, Options, Targets, cards_of
+from whygpu.plans.plan_set import Field, Options, Targets, cards_of
 from whygpu.plans.search import SHARDS, Search, on_cards
 
 if TYPE_CHECKING:

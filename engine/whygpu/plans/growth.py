@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.checks.shape import TOKEN_KINDS
+from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.plans.batches import filled
 from whygpu.plans.search import SHARDS, Search
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.checks.setup import Setup, Split
-    from whygpu.plans.field import Field, Options, Targets
+    from whygpu.plans.plan_set import Field, Options, Targets
     from whygpu.plans.work import Work
 
 _ROUNDS = 4

@@ -15,15 +15,15 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import PROVIDER_CLASSES
+from whygpu.knowledge.catalogue import PROVIDER_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import date
 
     from whygpu.answers import Answers
-    from whygpu.catalogue import Catalogue, Offering
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Catalogue, Offering
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import TOKEN_KINDS
-from whygpu.plans.field import Cards, Field, Options, Way, field_of
+from whygpu.plans.plan_set import Cards, Field, Options, Way, field_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
-    from whygpu.checks.memory import MemoryEstimate
+    from whygpu.checks.memory.estimate import MemoryEstimate
     from whygpu.plans.work import Work
 
 SHARDS = (1, 2, 4, 8)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.checks.weights import expert_bytes
+from whygpu.checks.memory.weights import expert_bytes
 from whygpu.language import values as v
-from whygpu.plans.field import cards_of
+from whygpu.plans.plan_set import cards_of
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.environment import PlanEnvironment
-    from whygpu.knowledge import Knowledge
-    from whygpu.plans.field import Field
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.plans.plan_set import Field
 
 SHARING_NAMES = (
     "plan.slice",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import plain
-from whygpu.checks import memory
+from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import Format, Setup, Split
 from whygpu.language import values as v
 from whygpu.language.types import Signature
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from whygpu.chain.environment import SessionEnvironment
-    from whygpu.checks.memory import MemoryEstimate
-    from whygpu.checks.reckoning import Reckoning
-    from whygpu.checks.shape import ModelShape
-    from whygpu.knowledge import Knowledge
+    from whygpu.checks.calculation import Reckoning
+    from whygpu.checks.memory.estimate import MemoryEstimate
+    from whygpu.checks.model_shape import ModelShape
+    from whygpu.knowledge.base import Knowledge
 
 ONE_CARD = Split()
 

@@ -7,7 +7,7 @@ import io
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from whygpu.catalogue import Offering
+from whygpu.knowledge.catalogue import Offering
 from whygpu.quantity import show
 from whygpu.render import output
 from whygpu.render.style import Style
@@ -17,7 +17,7 @@ from whygpu.spreadsheet import neutral
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from whygpu.catalogue import Figure, Plain, Purchase
+    from whygpu.knowledge.catalogue import Figure, Plain, Purchase
     from whygpu.listing import Fact, Listing, Row, Source, Whole
 
 USUAL = {

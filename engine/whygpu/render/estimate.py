@@ -14,9 +14,9 @@ from whygpu.render.words import buying_text, cost_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whygpu.advice import Plan
-    from whygpu.checks.reckoning import Reckoning, Term
-    from whygpu.estimate import Estimate, Limit
+    from whygpu.checks.calculation import Reckoning, Term
+    from whygpu.explain.advice import Plan
+    from whygpu.explain.estimate import Estimate, Limit
 
 _SIZES = {
     "concurrency": "requests at once",

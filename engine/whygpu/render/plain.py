@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whygpu.advice import Advice, Infeasible, Item, Plan
-    from whygpu.knowledge import Profile
-    from whygpu.life import LifeAdvice
+    from whygpu.explain.advice import Advice, Infeasible, Item, Plan
+    from whygpu.knowledge.base import Profile
+    from whygpu.lifecycle.advice import LifeAdvice
     from whygpu.render.view.model import Section
     from whygpu.trace import Fact, Step, Trace
 

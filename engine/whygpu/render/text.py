@@ -15,8 +15,8 @@ from whygpu.render.words import buying_text, comparison_text, cost_text, price_t
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from whygpu.advice import Advice, Plan, Rejection
-    from whygpu.knowledge import Claim, NameSpec, Profile
+    from whygpu.explain.advice import Advice, Plan, Rejection
+    from whygpu.knowledge.base import Claim, NameSpec, Profile
     from whygpu.trace import Fact, Outcome, Step
 
 _PARTS = (

@@ -10,8 +10,8 @@ import yaml
 
 from whygpu import intake
 from whygpu.checks.coefficients import Coefficients
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import Format
-from whygpu.checks.shape import ModelShape
 
 FACTS = Path(__file__).parents[3] / "kb" / "facts"
 

@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable
 
-from whygpu.checks.reckoning import Reckoning
+from whygpu.checks.calculation import Reckoning
 
 OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from tests.unit.checks.conftest import Facts
 
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
 
 MODELS = (
     "llama-3.1-8b", "qwen2.5-0.5b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-20b", "gemma-2-9b", "gpt2", "bert-large",

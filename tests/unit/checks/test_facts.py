@@ -9,7 +9,7 @@ import yaml
 from tests.unit.checks.conftest import FACTS, Facts, read
 
 from whygpu import intake
-from whygpu.checks import memory
+from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import Setup, Split
 
 

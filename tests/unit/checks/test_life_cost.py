@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.checks.formulas import value_of
 
-from whygpu.checks.life import Life, life_cost
+from whygpu.checks.cost.lifecycle import Life, life_cost
 
 MONTHS = st.floats(0.1, 240)
 USD = st.none() | st.floats(0, 1e6)

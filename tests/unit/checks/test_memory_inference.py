@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.checks.conftest import Facts
 
-from whygpu.checks import memory
+from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import Setup, Split
 
 GIB = 2**30

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.checks.strategies import FACTS, setups, shapes, splits, works
 
-from whygpu.checks import memory
-from whygpu.checks.memory import PART_NAMES, MemoryEstimate
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.estimate import PART_NAMES, MemoryEstimate
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
 
 Work = tuple[ModelShape, Setup, Split]
 SLACK = 1 + 1e-9

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.unit.checks.conftest import Facts
 
-from whygpu.checks import memory
-from whygpu.checks.adapters import adapter_parameters
-from whygpu.checks.memory_training import gathered_bytes, states_of, training_context
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.adapters import adapter_parameters
+from whygpu.checks.memory.training import gathered_bytes, states_of, training_context
 from whygpu.checks.setup import Setup, Split
 
 GIB = 2**30

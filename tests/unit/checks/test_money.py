@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whygpu.checks import money
+from whygpu.checks.cost import money
 
 USD = st.floats(0.01, 1e6)
 RATE = st.floats(0.01, 100.0)

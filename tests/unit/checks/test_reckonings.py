@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from tests.unit.checks.formulas import value_of
 from tests.unit.checks.strategies import FACTS, works
 
-from whygpu.checks import memory, speed
-from whygpu.checks.memory import PART_NAMES
-from whygpu.checks.reckoning import Reckoning
+from whygpu.checks.calculation import Reckoning
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.estimate import PART_NAMES
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import CardKind, Device, Setup, Split
-from whygpu.checks.shape import ModelShape
+from whygpu.checks.speed import estimate as speed
 
 Work = tuple[ModelShape, Setup, Split]
 CARDS = Device.of(

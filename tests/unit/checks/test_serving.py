@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from tests.unit.checks.conftest import Facts
 from tests.unit.checks.strategies import FACTS, works
 
-from whygpu.checks import memory, speed
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import CardKind, Device, Setup, Split
-from whygpu.checks.shape import TOKEN_KINDS, ModelShape
+from whygpu.checks.speed import estimate as speed
 
 Work = tuple[ModelShape, Setup, Split]
 CARDS = Device.of(

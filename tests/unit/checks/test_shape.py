@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.checks.conftest import Facts
 
-from whygpu.checks.shape import KvGroup
+from whygpu.checks.model_shape import KvGroup
 
 
 @pytest.mark.parametrize(

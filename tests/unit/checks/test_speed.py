@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.unit.checks.conftest import Facts
 from tests.unit.checks.strategies import FACTS, works
 
-from whygpu.checks import speed
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import CardKind, Device, Setup, Split, pcie_bytes_s
-from whygpu.checks.shape import ModelShape
+from whygpu.checks.speed import estimate as speed
 
 RTX_4090 = Device.of(1.008e12, 165e12, kinds=CardKind("ada", "consumer", memory="gddr6x"))
 A100 = Device.of(

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.unit.checks.conftest import Facts
 from tests.unit.checks.strategies import FACTS, works
 
-from whygpu.checks import speed
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import CardKind, Device, Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed_inference import InferenceWork
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.inference import InferenceWork
 
 A100 = Device.of(2.039e12, 312e12, link_bytes_s=3e11, link_cards=8, kinds=CardKind("ampere", "data-centre"))
 

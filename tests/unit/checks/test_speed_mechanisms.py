@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.unit.checks.conftest import Facts
 from tests.unit.checks.strategies import FACTS, works
 
-from whygpu.checks import speed
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import CardKind, Device, Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed_columns import Band, Columns
-from whygpu.checks.speed_inference import InferenceWork, overlapped, score_flops
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.columns import Band, Columns
+from whygpu.checks.speed.inference import InferenceWork, overlapped, score_flops
 
 RTX_4090 = Device.of(1.008e12, 165.2e12, power_w=450, kinds=CardKind("ada", "consumer", memory="gddr6x"))
 RTX_A6000 = Device.of(7.68e11, 154.8e12, power_w=300, kinds=CardKind("ampere", "workstation", memory="gddr6"))

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from tests.unit.checks.conftest import Facts
 from tests.unit.checks.strategies import FACTS
 
-from whygpu.checks import memory, speed
+from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import CardKind, Device, Setup, Split
-from whygpu.checks.speed_inference import InferenceWork, weights_read
-from whygpu.checks.speed_queue import joined_s, wait_s
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.inference import InferenceWork, weights_read
+from whygpu.checks.speed.queue import joined_s, wait_s
 
 SECONDS = st.floats(1e-5, 10)
 H100 = Device.of(

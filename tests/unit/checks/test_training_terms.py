@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 import whygpu
 from whygpu import intake
-from whygpu.checks import memory, speed
-from whygpu.checks.memory_training import layer_bytes
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.training import layer_bytes
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import CardKind, Device, Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_columns import LIKELY
-from whygpu.checks.speed_training import TrainingWork
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.columns import LIKELY
+from whygpu.checks.speed.estimate import SpeedEstimate
+from whygpu.checks.speed.training import TrainingWork
 
 HOPPER = CardKind("hopper", "data-centre", "cuda", "nvlink", "hbm3")
 AMPERE = CardKind("ampere", "data-centre", "cuda", "nvlink", "hbm2e")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whygpu.knowledge.preferences import Preferences, PriorityWorth, SpeedWorth, Worth
 from whygpu.plans.counting import Counted, Money, count
 from whygpu.plans.tally import VerdictTally, tally
-from whygpu.preferences import Preferences, PriorityWorth, SpeedWorth, Worth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
-    from whygpu.knowledge import Verdict
+    from whygpu.knowledge.base import Verdict
 
 MILD, NORMAL, STRONG = 1.25, 2.0, 4.0
 WORTHS = MappingProxyType(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import whygpu
 from whygpu.answers import read_text
 from whygpu.chain.engines import EngineName
-from whygpu.phases import LIFE_KEYS
+from whygpu.lifecycle.answers import LIFE_KEYS
 
 TODAY = date(2026, 11, 21)
 TRAIN = {"phase": "fine-tuning", "method": "lora", "dataset_tokens": "100M"}

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whygpu.catalogue import PRICE_KINDS, PROVIDER_CLASSES, Area, Catalogue, Offering, Provider
 from whygpu.errors import Place
+from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, Area, Catalogue, Offering, Provider
 from whygpu.plans.price import PriceList
 
 PLACE = Place("prices.yaml", 1)

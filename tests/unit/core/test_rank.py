@@ -11,9 +11,9 @@ from tests.unit.core.counted import counted, dollars, only, preferences, tallied
 
 import whygpu
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult import Consultation, consult
+from whygpu.consult.driver import Consultation, consult
 from whygpu.explain.conclude import smallest_cover
-from whygpu.knowledge import Knowledge, Verdict
+from whygpu.knowledge.base import Knowledge, Verdict
 from whygpu.lint.robust import repriced
 from whygpu.plans.rank import Ranking, rank
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from whygpu.errors import AnswerError
-from whygpu.regular import NotRegularError, check_target, open_regular, read_bounded, write_whole
+from whygpu.files import NotRegularError, check_target, open_regular, read_bounded, write_whole
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import whygpu
-from whygpu.advice import Pick, Plan
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult import Consultation, consult
+from whygpu.consult.driver import Consultation, consult
+from whygpu.explain.advice import Pick, Plan
 from whygpu.explain.conclude import conclude
 from whygpu.explain.shortlist import MOST
-from whygpu.preferences import ROLES, RoleId
+from whygpu.knowledge.preferences import ROLES, RoleId
 
 CHAT: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 8, "context_tokens": 4096}
 LARGE: dict[str, Any] = {"phase": "inference", "model": "llama-3.3-70b", "concurrency": 16}

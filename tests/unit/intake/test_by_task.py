@@ -9,7 +9,7 @@ import pytest
 
 import whygpu
 from whygpu.errors import Place
-from whygpu.models import shape_of
+from whygpu.intake.resolve import shape_of
 
 TODAY = date(2026, 11, 21)
 

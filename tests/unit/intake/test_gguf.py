@@ -16,7 +16,7 @@ from tests.unit.intake.files import LLAMA_GGUF, LLAMA_KEYS, gguf_bytes, text
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.setup import Format
 from whygpu.intake import read
-from whygpu.intake.gguf import FILE_TYPES, MOST_VALUES, TYPES, read_header
+from whygpu.intake.files.gguf import FILE_TYPES, MOST_VALUES, TYPES, read_header
 
 GOOD = gguf_bytes(LLAMA_GGUF, LLAMA_KEYS)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from whygpu.intake.hf_config import from_hf_config
+from whygpu.intake.huggingface.config import from_hf_config
 
 ROOT = Path(__file__).parents[3]
 CONFIGS: list[dict[str, Any]] = yaml.load(

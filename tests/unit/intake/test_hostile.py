@@ -10,7 +10,7 @@ from tests.unit.intake.test_hf_config import CONFIGS
 
 from whygpu.checks.coefficients import Coefficients
 from whygpu.intake import IntakeProblem, SizeTable, from_mapping, read
-from whygpu.intake.hf_config import from_hf_config
+from whygpu.intake.huggingface.config import from_hf_config
 from whygpu.intake.mapping import NUMBERS, OTHERS, WHOLE_NUMBERS
 
 anything = st.recursive(

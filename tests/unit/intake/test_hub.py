@@ -16,8 +16,9 @@ from tests.unit.intake.files import CONFIG, PARAMETERS, header_of, llama_tensors
 from tests.unit.intake.pipelines import BUILT, write_pipeline
 
 from whygpu.checks.coefficients import Coefficients
-from whygpu.intake import hub, read
-from whygpu.intake.tensors import WeightsError
+from whygpu.intake import read
+from whygpu.intake.files.tensors import WeightsError
+from whygpu.intake.huggingface import hub
 
 PRESETS = {"llama-3.1-8b": None}
 COMMIT = "0123456789abcdef"

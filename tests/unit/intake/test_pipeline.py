@@ -14,11 +14,11 @@ from tests.unit.intake.files import header_of, write_safetensors
 from tests.unit.intake.pipelines import BUILT, COGVIDEOX, FLUX, SD3, WAN, write_pipeline
 
 from whygpu.checks.coefficients import Coefficients
+from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import Format
-from whygpu.checks.shape import ModelShape
 from whygpu.intake import IntakeProblem, read
-from whygpu.intake.hf_config import from_hf_config
-from whygpu.intake.pipeline import from_pipeline
+from whygpu.intake.diffusers.pipeline import from_pipeline
+from whygpu.intake.huggingface.config import from_hf_config
 
 FACTS = Path(__file__).parents[3] / "kb" / "facts" / "models"
 PRESETS: dict[str, dict[str, Any]] = {

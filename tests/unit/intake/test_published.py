@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from whygpu.intake.hf_config import from_hf_config
+from whygpu.intake.huggingface.config import from_hf_config
 
 DATA = Path(__file__).parents[2] / "data" / "published.yaml"
 ROWS: list[dict[str, Any]] = yaml.load(DATA.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["published"]

@@ -26,8 +26,8 @@ from tests.unit.intake.files import (
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.setup import Format
 from whygpu.intake import read
-from whygpu.intake.safetensors import MOST_BRACKETS, MOST_COLONS, MOST_COMMAS, MOST_WIDE_BYTES, read_header
-from whygpu.intake.tensors import part_of
+from whygpu.intake.files.safetensors import MOST_BRACKETS, MOST_COLONS, MOST_COMMAS, MOST_WIDE_BYTES, read_header
+from whygpu.intake.files.tensors import part_of
 
 BF16 = Format("bf16", "BF16", 16)
 

@@ -22,12 +22,12 @@ from whygpu.render.words import price_text, short_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from whygpu.advice import Advice, Item, Plan, Rejection
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Advice, Item, Plan, Rejection
     from whygpu.explain.conclude import Conclusion
     from whygpu.explain.deciding import Weight
-    from whygpu.explain.tipping import Flip, PriceFlip
-    from whygpu.knowledge import Rule
+    from whygpu.explain.flips import Flip, PriceFlip
+    from whygpu.knowledge.base import Rule
     from whygpu.render.view.words import Words
 
 _SPEEDS = (

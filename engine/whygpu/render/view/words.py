@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whygpu.consult import fill_template
+from whygpu.consult.driver import fill_template
 from whygpu.render.figures import show_plain
 from whygpu.render.view.model import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
     from whygpu.explain.deciding import Weight
-    from whygpu.knowledge import Rule
+    from whygpu.knowledge.base import Rule
 
 
 class Words:
