@@ -29,9 +29,11 @@ from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value
 from whygpu.chain.strata import stratify
 from whygpu.errors import Place
-from whygpu.knowledge.base import AllOf, AnyOf, Knowledge, NameSpec, Rule, Template, Verdict
+from whygpu.knowledge.base import Knowledge
+from whygpu.knowledge.rules import AllOf, AnyOf, Rule, Template, Verdict
 from whygpu.language import tree as t
 from whygpu.language import values as v
+from whygpu.language.names import NameSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

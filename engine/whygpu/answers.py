@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Mapping as ReadOnly
 
-    from whygpu.knowledge.base import Knowledge, NameSpec
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.language.names import NameSpec
 
 MAX_ITEMS = 500
 LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")

@@ -15,7 +15,7 @@ from tests.load.small import small_texts
 
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.cli import explain_main, main
-from whygpu.knowledge.base import Advise, Conclude, Consider, Exclude, Require, Verdict, Warn
+from whygpu.knowledge.rules import Advise, Conclude, Consider, Exclude, Require, Verdict, Warn
 from whygpu.lint.cases import check_cases
 from whygpu.lint.registry import CHECKS, lint
 from whygpu.lint.tests import check_tests

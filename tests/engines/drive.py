@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tests.engines.programs import Cell, Program
 
     from whygpu.chain.engines import Chain, Mask
-    from whygpu.chain.strata import Stratum
-    from whygpu.knowledge.base import Kind
+    from whygpu.knowledge.strata import Stratum
+    from whygpu.language.names import Kind
 
 NO_ANSWERS = Answers(MappingProxyType({}), MappingProxyType({}))
 TODAY = date(2026, 1, 1)

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from whygpu.errors import KnowledgeBaseError
-from whygpu.knowledge.base import CRITERIA, STRENGTHS, Kind
+from whygpu.knowledge.rules import CRITERIA, STRENGTHS
+from whygpu.language.names import Kind
 from whygpu.language.types import Signature
 from whygpu.load.assemble import Registry, load_texts
 from whygpu.yamldoc.document import parse, plain_data

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tests.engines.programs import Gap
 
-from whygpu.knowledge.base import AllOf, AnyOf, Conclude, Condition, Require
+from whygpu.knowledge.rules import AllOf, AnyOf, Conclude, Condition, Require
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from tests.engines.programs import Cell, Program
 
-    from whygpu.knowledge.base import ConditionTree, DerivedValue, Rule
+    from whygpu.knowledge.questions import DerivedValue
+    from whygpu.knowledge.rules import ConditionTree, Rule
 
 Interval = tuple[float, float]
 Value = Interval | Gap | bool | str | None

@@ -15,7 +15,7 @@ from tests.engines.programs import program, shuffled
 from whygpu.chain import durable
 from whygpu.chain.durable import DurableEngine
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.knowledge.base import Verdict
+from whygpu.knowledge.rules import Verdict
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from whygpu.errors import AnswerError
 
 if TYPE_CHECKING:
     from whygpu.consult.driver import Consultation
-    from whygpu.knowledge.base import Knowledge, NameSpec
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.language.names import NameSpec
 
 TODAY = date(2026, 11, 21)
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from whygpu.errors import Place
-from whygpu.knowledge.base import NameSpec
+from whygpu.language.names import NameSpec
 from whygpu.language.parse import parse
 from whygpu.language.types import Signature, check
 from whygpu.yamldoc.document import Document, Mapping, Scalar, Sequence
@@ -14,7 +14,7 @@ from whygpu.yamldoc.document import parse as parse_yaml
 
 if TYPE_CHECKING:
     from whygpu.errors import Problem
-    from whygpu.knowledge.base import Kind
+    from whygpu.language.names import Kind
     from whygpu.language.tree import Expression
 
 

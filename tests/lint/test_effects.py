@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whygpu.api import REGISTRY
-from whygpu.knowledge.base import CRITERIA, STRENGTHS, Rule, Verdict
+from whygpu.knowledge.rules import CRITERIA, STRENGTHS, Rule, Verdict
 from whygpu.lint.tests import check_tests
 from whygpu.load.assemble import load_texts
 from whygpu.load.files import default_root, read_texts

@@ -9,8 +9,8 @@ from tests.load.small import small_texts
 
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
-from whygpu.knowledge.base import STRENGTHS
 from whygpu.knowledge.preferences import ROLES, Preferences
+from whygpu.knowledge.rules import STRENGTHS
 from whygpu.load.assemble import load_texts
 
 RANKING = """ranking:

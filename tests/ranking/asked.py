@@ -20,7 +20,8 @@ from whygpu.api import REGISTRY
 from whygpu.chain.engines import Chain, EvaluatorChain
 from whygpu.consult.driver import Consultation, consult
 from whygpu.errors import AnswerError, Place
-from whygpu.knowledge.base import Knowledge, Verdict
+from whygpu.knowledge.base import Knowledge
+from whygpu.knowledge.rules import Verdict
 from whygpu.lifecycle.answers import check_life, is_life
 from whygpu.load.assemble import load_texts
 from whygpu.load.files import default_root, read_texts

@@ -11,7 +11,8 @@ import pytest
 from tests.ranking.asked import Asked, Workload, ask, asked, knowledge, named, one_in
 
 from whygpu.chain.environment import plain
-from whygpu.knowledge.base import Effect, Knowledge, Verdict
+from whygpu.knowledge.base import Knowledge
+from whygpu.knowledge.rules import Effect, Verdict
 from whygpu.lint.robust import resized
 
 NUMBERS = (

@@ -22,7 +22,7 @@ from whygpu.explain.fixes import repairs
 from whygpu.explain.flips import limit_flips, price_flips, search
 from whygpu.explain.proof import arithmetic, prove
 from whygpu.explain.rerun import choice, rerun
-from whygpu.knowledge.base import Condition, Verdict
+from whygpu.knowledge.rules import Condition, Verdict
 from whygpu.plans.rank import rank
 from whygpu.render.view import view_of
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whygpu import KnowledgeBase
-    from whygpu.knowledge.base import Question
+    from whygpu.knowledge.questions import Question
     from whygpu_ui.answers_link import Given
 
 PRESET, SIZE, CONFIG = "A known model", "Its number of parameters", "Its config.json"

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from whygpu import KnowledgeBase
-    from whygpu.knowledge.base import NameSpec, Question
+    from whygpu.knowledge.questions import Question
+    from whygpu.language.names import NameSpec
 
 MOST_SHOWN = 8
 """Choices shown side by side; more than these go into a list that can be searched."""

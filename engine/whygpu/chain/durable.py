@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
-    from whygpu.chain.strata import Strata, Stratum
-    from whygpu.knowledge.base import Knowledge, Rule
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Rule
+    from whygpu.knowledge.strata import Strata, Stratum
     from whygpu.language.values import Value
 
 GROUP_RULES = 200  # rules a stage fact: beyond 256 on one condition the library breaks

@@ -7,12 +7,12 @@ which an engine fires rules.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
-from whygpu.knowledge.base import Conclude, Rule
+from whygpu.knowledge.rules import Conclude, Rule
+from whygpu.knowledge.strata import Strata, Stratum
 from whygpu.language.tree import Expression, names
 
 if TYPE_CHECKING:
@@ -20,26 +20,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from whygpu.knowledge.base import DerivedValue
-
-
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """Rules judged together, and the concluded names that are settled once they have been."""
-
-    rules: tuple[Rule, ...]
-    settles: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Strata:
-    """The strata of a knowledge base: once per consultation; then per plan, hard, and soft on what is left."""
-
-    session: tuple[Stratum, ...]
-    hard: tuple[Stratum, ...]
-    soft: tuple[Stratum, ...]
-    aggregates: tuple[DerivedValue, ...] = ()
-    """Values over the plans left, between the hard and the soft; one that uses another comes after it."""
+    from whygpu.knowledge.questions import DerivedValue
 
 
 def used_names(trees: Iterable[Expression], values: Mapping[str, DerivedValue]) -> set[str]:

@@ -23,7 +23,7 @@ from whygpu.checks.cost.money import hours_a_month
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.errors import AnswerError, Place, Problem
 from whygpu.intake.resolve import shape_of
-from whygpu.knowledge.base import Conclude, Consider, Verdict
+from whygpu.knowledge.rules import Conclude, Consider, Verdict
 from whygpu.language import values as v
 from whygpu.plans.columns import Costs, comparable, costs_of, fill, money_of, watts_of
 from whygpu.plans.counting import count
@@ -42,9 +42,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Chain, Mask
-    from whygpu.chain.strata import Stratum
     from whygpu.checks.model_shape import ModelShape
-    from whygpu.knowledge.base import Assumption, DerivedValue, Grade, Knowledge, Question, Rule, Template, Unasked
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.questions import Assumption, DerivedValue, Question, Unasked
+    from whygpu.knowledge.rules import Grade, Rule, Template
+    from whygpu.knowledge.strata import Stratum
     from whygpu.language.tree import Expression
 
 # What could turn a name into a link, an image or code where texts are rendered as Markdown

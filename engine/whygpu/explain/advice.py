@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whygpu.explain.flips import Flip
     from whygpu.explain.what_if import WhatIf
     from whygpu.explain.why_not import WhyNot
-    from whygpu.knowledge.base import Profile
+    from whygpu.knowledge.questions import Profile
     from whygpu.trace import Step, Trace
 
 Status = Literal["recommended", "tied", "infeasible"]

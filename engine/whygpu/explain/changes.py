@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.explain.advice import Advice, Plan
-    from whygpu.knowledge.base import Rule
+    from whygpu.knowledge.rules import Rule
     from whygpu.trace import Outcome
 
 _SAME = 0.005

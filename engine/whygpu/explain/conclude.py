@@ -42,7 +42,7 @@ from whygpu.explain.conditions import Judge
 from whygpu.explain.costs import CostSheet
 from whygpu.explain.record import Recorder
 from whygpu.explain.shortlist import gains, roles_of
-from whygpu.knowledge.base import STRENGTHS, Advise, Rule, Verdict, Warn
+from whygpu.knowledge.rules import STRENGTHS, Advise, Rule, Verdict, Warn
 from whygpu.lifecycle.answers import LIFE_KEYS
 from whygpu.quantity import GIB
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
     from whygpu.checks.calculation import Range, Reckoning
     from whygpu.consult.driver import Consultation
-    from whygpu.knowledge.base import Profile
+    from whygpu.knowledge.questions import Profile
     from whygpu.plans.plan_set import Candidate
     from whygpu.trace import Trace
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from whygpu.consult.driver import grown
 from whygpu.explain.conclude import Conclusion
-from whygpu.knowledge.base import Verdict
+from whygpu.knowledge.rules import Verdict
 from whygpu.plans.rank import rank
 from whygpu.plans.tally import tally, worth_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.consult.driver import Consultation
-    from whygpu.knowledge.base import Grade, Rule
+    from whygpu.knowledge.rules import Grade, Rule
 
 _SAYS_NOTHING = 0.005
 """A worth this near to 1 says nothing."""

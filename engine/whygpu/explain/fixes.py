@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from whygpu.consult.driver import Consultation
     from whygpu.explain.advice import Plan
-    from whygpu.knowledge.base import NameSpec, Rule
+    from whygpu.knowledge.rules import Rule
+    from whygpu.language.names import NameSpec
 
 MOST_REPAIRS = 3
 _FIXED = ("phase", "task", "model", "owned")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from whygpu.explain.advice import Plan
     from whygpu.explain.meters import Need
     from whygpu.explain.rerun import Identity
-    from whygpu.knowledge.base import NameSpec
+    from whygpu.language.names import NameSpec
     from whygpu.plans.enumerate import Planner
 
 LADDER = (2.0, 8.0, 64.0)

@@ -10,7 +10,7 @@ from whygpu.chain.environment import plain
 from whygpu.checks.calculation import Range
 from whygpu.checks.speed.estimate import FIGURES
 from whygpu.explain.conditions import Judge
-from whygpu.knowledge.base import Condition
+from whygpu.knowledge.rules import Condition
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from whygpu.consult.driver import Consultation
     from whygpu.explain.advice import Plan
-    from whygpu.knowledge.base import Rule
+    from whygpu.knowledge.rules import Rule
 
 MeterStatus = Literal["met", "at risk", "missed"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from whygpu.chain.environment import PlanEnvironment, plain
 from whygpu.consult.driver import fill_template
 from whygpu.explain.conditions import Judge
-from whygpu.knowledge.base import Conclude, Effect, Rule, Verdict
+from whygpu.knowledge.rules import Conclude, Effect, Rule, Verdict
 from whygpu.language import tree as t
 from whygpu.quantity import GIB
 from whygpu.trace import Fact, Origin, Step, Term, Trace, content_id

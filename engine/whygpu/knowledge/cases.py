@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu.errors import Place
-    from whygpu.knowledge.base import Strength
+    from whygpu.knowledge.rules import Strength
     from whygpu.language.tree import Expression
     from whygpu.yamldoc.document import Mapping as Node
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whygpu.knowledge.base import NameSpec
+    from whygpu.language.names import NameSpec
     from whygpu.language.tree import CompareOp
 
 Plain = float | bool | str

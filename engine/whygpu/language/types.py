@@ -25,7 +25,7 @@ from whygpu.language.tree import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.knowledge.base import NameSpec
+    from whygpu.language.names import NameSpec
     from whygpu.yamldoc.document import Scalar
 
 

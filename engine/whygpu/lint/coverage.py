@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whygpu.api import KnowledgeBase
-from whygpu.chain.strata import Strata, Stratum
 from whygpu.errors import AnswerError, Problem
 from whygpu.explain.conclude import Conclusion
-from whygpu.knowledge.base import Advise, Warn
+from whygpu.knowledge.rules import Advise, Warn
+from whygpu.knowledge.strata import Strata, Stratum
 from whygpu.lifecycle.advice import LifeAdvice
 from whygpu.lint.cases import asked_on
 from whygpu.lint.outcome import Outcome
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
     from whygpu.answers import Answers
     from whygpu.consult.driver import Consultation
-    from whygpu.knowledge.base import Citation, Claim, Knowledge, Rule, Tension
+    from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.cases import Case
+    from whygpu.knowledge.rules import Rule
+    from whygpu.knowledge.sources import Citation, Claim, Tension
     from whygpu.lint.outcome import Moved
 
 

@@ -11,7 +11,7 @@ from whygpu.language.tree import Constant, Expression, Name, OneOf
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu.knowledge.base import NameSpec
+    from whygpu.language.names import NameSpec
 
 
 def allowed(tree: Expression, vocabulary: Mapping[str, NameSpec]) -> tuple[str, Domain] | None:

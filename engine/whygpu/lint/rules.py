@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
 from whygpu.explain.conditions import conditions_of
-from whygpu.knowledge.base import Condition, Verdict, in_words
+from whygpu.knowledge.rules import Condition, Verdict, in_words
 from whygpu.language.domains import Interval, Numbers
 from whygpu.language.tree import All, Compare, Constant, Expression, Name, OneOf, atoms, names
 from whygpu.lint.logic import allowed, satisfiable
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.errors import Place
-    from whygpu.knowledge.base import Knowledge, NameSpec, Rule
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Rule
+    from whygpu.language.names import NameSpec
 
     Finding = tuple[Place, str, str]
 

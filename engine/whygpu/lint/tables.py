@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Place
-    from whygpu.knowledge.base import Knowledge, Table, TableRow
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Table, TableRow
 
     Finding = tuple[Place, str, str]
 

@@ -12,15 +12,16 @@ import numpy as np
 
 from whygpu.chain.durable import SET_GROUPS, DurableEngine
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
-from whygpu.chain.strata import Strata, Stratum
 from whygpu.errors import EngineUnavailableError, Problem
-from whygpu.knowledge.base import ABSENT, Verdict, in_words
+from whygpu.knowledge.rules import ABSENT, Verdict, in_words
+from whygpu.knowledge.strata import Strata, Stratum
 from whygpu.language import values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from whygpu.knowledge.base import Knowledge, Rule, RuleTest
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Rule, RuleTest
 
 _ONE = np.ones(1, dtype=np.bool_)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from whygpu.checks.calculation import CHECKS
 from whygpu.consult.driver import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import Place
-from whygpu.knowledge.base import Advise, Require, Warn
+from whygpu.knowledge.rules import Advise, Require, Warn
 from whygpu.language.tree import names
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whygpu.errors import AnswerError, Place, Problem
-from whygpu.knowledge.base import NameSpec
 from whygpu.language import values as v
 from whygpu.language.evaluate import Evaluator
+from whygpu.language.names import NameSpec
 from whygpu.listing.rows import ENTITY
 from whygpu.load.conditions import Reading
 from whygpu.plans.columns import accelerator_columns

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from collections.abc import Mapping as ReadOnly
 
-    from whygpu.knowledge.base import NameSpec, Rule, SourceDocument, Table
+    from whygpu.knowledge.rules import Rule, Table
+    from whygpu.knowledge.sources import SourceDocument
+    from whygpu.language.names import NameSpec
     from whygpu.language.types import Signature
 
 _LISTS = frozenset(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from whygpu.answers import check
 from whygpu.errors import AnswerError, did_you_mean
 from whygpu.knowledge import cases as c
-from whygpu.knowledge.base import CRITERIA, Advise, Verdict, Warn
+from whygpu.knowledge.rules import CRITERIA, Advise, Verdict, Warn
 from whygpu.lifecycle.answers import check_life, is_life
 from whygpu.load.cells import read_cell
 from whygpu.load.conditions import Reading

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.base import Condition, NameSpec
+from whygpu.knowledge.rules import Condition
 from whygpu.language.domains import Domain, everything, of_any, of_test
+from whygpu.language.names import NameSpec
 from whygpu.language.tree import All, Compare, CompareOp, Constant, Expression, Name, OneOf
 from whygpu.load.facts import fits
 from whygpu.yamldoc.document import Node, Scalar, Sequence, plain_value

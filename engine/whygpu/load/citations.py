@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.knowledge.base import Citation
+from whygpu.knowledge.sources import Citation
 from whygpu.yamldoc.document import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from whygpu.errors import Problem, did_you_mean
-from whygpu.knowledge.base import AllOf, AnyOf, Condition, ConditionTree, NameSpec, Template
+from whygpu.knowledge.rules import AllOf, AnyOf, Condition, ConditionTree, Template
 from whygpu.language import tree as t
+from whygpu.language.names import NameSpec
 from whygpu.language.parse import parse
 from whygpu.language.types import Signature, check
 from whygpu.load.facts import fits

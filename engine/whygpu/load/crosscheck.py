@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
-from whygpu.knowledge.base import concluded_names
+from whygpu.knowledge.rules import concluded_names
 from whygpu.language.tree import negated_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.knowledge.base import NameSpec, Rule
+    from whygpu.knowledge.rules import Rule
+    from whygpu.language.names import NameSpec
 
 
 def cross_check(

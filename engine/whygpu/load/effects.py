@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.base import (
+from whygpu.knowledge.rules import (
     CONSIDERABLE,
     CRITERIA,
     STRENGTHS,

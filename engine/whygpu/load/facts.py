@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Problem
-    from whygpu.knowledge.base import NameSpec
+    from whygpu.language.names import NameSpec
 
 
 class FactReader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.checks.calculation import CHECKS, Phase
-from whygpu.knowledge.base import Formula
+from whygpu.knowledge.sources import Formula
 from whygpu.load.sources import listed
 from whygpu.yamldoc.fields import Fields, problem
 

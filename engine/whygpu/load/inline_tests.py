@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.base import ABSENT, Expectation, RuleTest
+from whygpu.knowledge.rules import ABSENT, Expectation, RuleTest
 from whygpu.load.effects import EffectReader
 from whygpu.yamldoc.document import Mapping as MappingNode
 from whygpu.yamldoc.document import Scalar, Sequence

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.base import CRITERIA, STRENGTHS
 from whygpu.knowledge.preferences import ROLES, Handling, Money, Preferences, PriorityWorth, Role, SpeedWorth, Worth
+from whygpu.knowledge.rules import CRITERIA, STRENGTHS
 from whygpu.yamldoc.document import Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, problem
 

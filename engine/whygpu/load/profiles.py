@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.knowledge.base import Point, Profile
+from whygpu.knowledge.questions import Point, Profile
 from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.knowledge.base import (
-    Advise,
-    AnyOf,
-    Conclude,
-    Consider,
-    Exclude,
-    Require,
-    Rule,
-    Scope,
-    Template,
-    Verdict,
-    Warn,
-)
+from whygpu.knowledge.rules import Advise, AnyOf, Conclude, Consider, Exclude, Require, Rule, Template, Verdict, Warn
 from whygpu.language import tree as t
+from whygpu.language.names import Scope
 from whygpu.load.conditions import Reading, expression_of
 from whygpu.load.effects import EffectReader, Placed
 from whygpu.load.inline_tests import read_tests
@@ -27,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from whygpu.errors import Problem
-    from whygpu.knowledge.base import AllOf, Effect, RuleTest
+    from whygpu.knowledge.rules import AllOf, Effect, RuleTest
     from whygpu.yamldoc.document import Node
 
 NO_TEXT = Template("", (("", None),))

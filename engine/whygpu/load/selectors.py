@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Problem
-    from whygpu.knowledge.base import Knowledge, NameSpec
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.language.names import NameSpec
 
 _ENTITIES = ("plan", "gpu")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem, did_you_mean
-from whygpu.knowledge.base import ABOUT, Claim, SourceDocument, Tension
+from whygpu.knowledge.sources import ABOUT, Claim, SourceDocument, Tension
 from whygpu.yamldoc.document import Scalar
 from whygpu.yamldoc.fields import Fields, problem
 

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.base import AllOf, AnyOf, Condition, Rule, RuleTest, Table, TableRow
+from whygpu.knowledge.rules import AllOf, AnyOf, Condition, Rule, RuleTest, Table, TableRow
 from whygpu.load.cells import Cell, is_any, read_cell
 from whygpu.load.effects import EFFECTS, EffectReader, Placed
 from whygpu.load.inline_tests import read_effects, read_given, read_tests
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from whygpu.errors import Place
-    from whygpu.knowledge.base import Effect, NameSpec, Template
+    from whygpu.knowledge.rules import Effect, Template
     from whygpu.language.domains import Domain
+    from whygpu.language.names import NameSpec
     from whygpu.load.conditions import Reading
 
 HITS = ("unique", "first", "any", "collect")

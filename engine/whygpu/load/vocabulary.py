@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.base import Assumption, DerivedValue, NameSpec, Question, Unasked
+from whygpu.knowledge.questions import Assumption, DerivedValue, Question, Unasked
+from whygpu.language.names import NameSpec
 from whygpu.language.tree import Constant, names
 from whygpu.load.conditions import expression_of
 from whygpu.load.facts import fits
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Problem
-    from whygpu.knowledge.base import Kind
+    from whygpu.language.names import Kind
     from whygpu.language.tree import Expression
     from whygpu.load.conditions import Reading
 

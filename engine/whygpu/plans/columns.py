@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment
     from whygpu.checks.setup import Setup
-    from whygpu.knowledge.base import Knowledge, NameSpec
+    from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.catalogue import Accelerator
     from whygpu.knowledge.preferences import Handling
+    from whygpu.language.names import NameSpec
     from whygpu.plans.plan_set import Field, Way
     from whygpu.plans.price import Price, PriceList
     from whygpu.plans.purchase import Owning, Terms

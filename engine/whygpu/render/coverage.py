@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whygpu.errors import Problem
-    from whygpu.knowledge.base import Citation
+    from whygpu.knowledge.sources import Citation
     from whygpu.lint.coverage import ClaimCover, Coverage, Mover, TensionCover
     from whygpu.render.style import Style
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whygpu.explain.advice import Advice, Infeasible, Item, Plan
-    from whygpu.knowledge.base import Profile
+    from whygpu.knowledge.questions import Profile
     from whygpu.lifecycle.advice import LifeAdvice
     from whygpu.render.view.model import Section
     from whygpu.trace import Fact, Step, Trace

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from whygpu.explain.advice import Advice, Plan, Rejection
-    from whygpu.knowledge.base import Claim, NameSpec, Profile
+    from whygpu.knowledge.questions import Profile
+    from whygpu.knowledge.sources import Claim
+    from whygpu.language.names import NameSpec
     from whygpu.trace import Fact, Outcome, Step
 
 _PARTS = (

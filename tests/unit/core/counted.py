@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
-    from whygpu.knowledge.base import Verdict
+    from whygpu.knowledge.rules import Verdict
 
 MILD, NORMAL, STRONG = 1.25, 2.0, 4.0
 WORTHS = MappingProxyType(

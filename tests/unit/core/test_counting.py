@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.core.counted import MILD, NORMAL, STRONG, TOKENS, counted, dollars, only, preferences, priority, tallied
 
-from whygpu.knowledge.base import Verdict
 from whygpu.knowledge.preferences import POWER, SPEED
+from whygpu.knowledge.rules import Verdict
 
 PLAIN = preferences()
 FAST = preferences(speeds=(TOKENS,))

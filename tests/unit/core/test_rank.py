@@ -13,7 +13,8 @@ import whygpu
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import Consultation, consult
 from whygpu.explain.conclude import smallest_cover
-from whygpu.knowledge.base import Knowledge, Verdict
+from whygpu.knowledge.base import Knowledge
+from whygpu.knowledge.rules import Verdict
 from whygpu.lint.robust import repriced
 from whygpu.plans.rank import Ranking, rank
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.core.counted import MILD, NORMAL, STRONG, only, tallied
 
-from whygpu.knowledge.base import Grade, Verdict
+from whygpu.knowledge.rules import Grade, Verdict
 from whygpu.language.tree import Name
 
 AVOID = Verdict(False, "reliability", "normal")

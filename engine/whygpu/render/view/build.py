@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.explain.advice import Advice, Infeasible
-    from whygpu.knowledge.base import Rule
+    from whygpu.knowledge.rules import Rule
 
 _CONFLICTS = 3
 _PRICES = 4

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whygpu.explain.conclude import Conclusion
     from whygpu.explain.deciding import Weight
     from whygpu.explain.flips import Flip, PriceFlip
-    from whygpu.knowledge.base import Rule
+    from whygpu.knowledge.rules import Rule
     from whygpu.render.view.words import Words
 
 _SPEEDS = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from whygpu.consult.driver import Consultation
     from whygpu.explain.deciding import Weight
-    from whygpu.knowledge.base import Rule
+    from whygpu.knowledge.rules import Rule
 
 
 class Words:
