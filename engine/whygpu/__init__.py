@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import_module("whygpu.load")  # the package, before the function that is offered under its name takes its place
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -40,7 +38,12 @@ __all__ = [
     "load",
 ]
 
-_ELSEWHERE = {"Advice": "advice", "Plan": "advice", "KnowledgeBase": "api", "LifeAdvice": "life"}
+_ELSEWHERE = {
+    "Advice": "explain.advice",
+    "KnowledgeBase": "api",
+    "LifeAdvice": "lifecycle.advice",
+    "Plan": "explain.advice",
+}
 """Where a name is defined; all others in ``errors``."""
 
 
