@@ -28,7 +28,7 @@ from whygpu.api import REGISTRY
 from whygpu.chain.engines import EngineName
 from whygpu.chain.strata import stratify
 from whygpu.consult import driver as consult_module
-from whygpu.load.assemble import default_root, load_texts, read_texts
+from whygpu.loader.assemble import default_root, load_texts, read_texts
 
 ENGINES: tuple[EngineName, ...] = ("durable", "evaluator")
 ANSWERS = {"phase": "inference", "model": "llama-3.1-70b", "concurrency": 8}

@@ -17,7 +17,7 @@ from whygpu.errors import EngineError, KnowledgeBaseError, Place, Problem
 from whygpu.explain.conclude import conclude
 from whygpu.lifecycle.answers import check_life, is_life
 from whygpu.lifecycle.conclude import LIFE_NAMES, conclude_life
-from whygpu.load.assemble import Registry, default_root, load_texts, read_texts
+from whygpu.loader.assemble import Registry, default_root, load_texts, read_texts
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.cli import explain_main, main
@@ -19,10 +19,10 @@ from whygpu.knowledge.rules import Advise, Conclude, Consider, Exclude, Require,
 from whygpu.lint.cases import check_cases
 from whygpu.lint.registry import CHECKS, lint
 from whygpu.lint.tests import check_tests
-from whygpu.load.assemble import load_texts
-from whygpu.load.cases import EXPECTATIONS, LIFE_EXPECTATIONS
-from whygpu.load.files import default_root
-from whygpu.load.tables import HITS
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.cases import EXPECTATIONS, LIFE_EXPECTATIONS
+from whygpu.loader.files import default_root
+from whygpu.loader.tables import HITS
 
 if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge

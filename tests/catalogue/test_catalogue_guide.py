@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from whygpu.cli import main
 from whygpu.commands.catalogue import SECTIONS
 from whygpu.imports.prices import COLUMNS, MOST_ROWS
-from whygpu.load.files import default_root
+from whygpu.loader.files import default_root
 
 if TYPE_CHECKING:
     import pytest

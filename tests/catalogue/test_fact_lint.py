@@ -7,12 +7,12 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.load.small import real_texts
+from tests.loader.small import real_texts
 
 from whygpu.api import REGISTRY
 from whygpu.lint import accelerators, prices
 from whygpu.lint.registry import CHECKS
-from whygpu.load.assemble import load_texts
+from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

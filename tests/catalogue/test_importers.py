@@ -19,7 +19,7 @@ from whygpu.cli import main
 from whygpu.errors import AnswerError, Place
 from whygpu.imports import Entries, model_entry, price_entries
 from whygpu.intake.resolve import shape_of
-from whygpu.load.files import default_root
+from whygpu.loader.files import default_root
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
 from whygpu.cli import main
 

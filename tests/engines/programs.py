@@ -19,7 +19,7 @@ from whygpu.errors import KnowledgeBaseError
 from whygpu.knowledge.rules import CRITERIA, STRENGTHS
 from whygpu.language.names import Kind
 from whygpu.language.types import Signature
-from whygpu.load.assemble import Registry, load_texts
+from whygpu.loader.assemble import Registry, load_texts
 from whygpu.yamldoc.document import parse, plain_data
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.engines.programs import REGISTRY, Program
 
-from whygpu.load.assemble import load_texts
+from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

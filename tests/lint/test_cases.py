@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.chain.engines import EngineName
 from whygpu.lint.cases import check_case, check_cases
-from whygpu.load.assemble import load_texts
-from whygpu.load.files import default_root, read_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 
 ROOT = default_root()
 KB = KnowledgeBase(load_texts(read_texts(ROOT), str(ROOT), REGISTRY))

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.checks.calculation import CHECKS, Phase
@@ -16,8 +16,8 @@ from whygpu.lifecycle.advice import LifeAdvice
 from whygpu.lint.coverage import Coverage, _without, cover
 from whygpu.lint.outcome import Outcome
 from whygpu.lint.registry import lint
-from whygpu.load.assemble import load_texts
-from whygpu.load.files import default_root, read_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

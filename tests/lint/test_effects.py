@@ -12,8 +12,8 @@ import pytest
 from whygpu.api import REGISTRY
 from whygpu.knowledge.rules import CRITERIA, STRENGTHS, Rule, Verdict
 from whygpu.lint.tests import check_tests
-from whygpu.load.assemble import load_texts
-from whygpu.load.files import default_root, read_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

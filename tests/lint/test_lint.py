@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
 from whygpu.api import REGISTRY
 from whygpu.errors import Problem
 from whygpu.lint.registry import CHECKS, lint
-from whygpu.load.assemble import load_texts
+from whygpu.loader.assemble import load_texts
 
 RULE = """rules:
 - id: try-it

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.lint.test_cases import KB
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
 from whygpu.api import REGISTRY
 from whygpu.knowledge.cases import Ahead, AmongFirst, Recommends
 from whygpu.language.tree import names
-from whygpu.load.assemble import load_texts
+from whygpu.loader.assemble import load_texts
 from whygpu.yamldoc.document import Mapping
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.errors import Place
 from whygpu.intake.resolve import shape_of
 from whygpu.knowledge.base import Knowledge
 from whygpu.lint.robust import repriced, resized, robustness
-from whygpu.load.assemble import load_texts
-from whygpu.load.files import default_root, read_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 
 
 @cache

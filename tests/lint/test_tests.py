@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
 from whygpu.api import REGISTRY
 from whygpu.chain.durable import DurableEngine
 from whygpu.errors import Problem
 from whygpu.lint.tests import check_tests
-from whygpu.load.assemble import load_texts
+from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

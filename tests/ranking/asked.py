@@ -23,8 +23,8 @@ from whygpu.errors import AnswerError, Place
 from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.rules import Verdict
 from whygpu.lifecycle.answers import check_life, is_life
-from whygpu.load.assemble import load_texts
-from whygpu.load.files import default_root, read_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 from whygpu.plans.counting import Counted
 from whygpu.yamldoc.document import Node
 

@@ -9,7 +9,7 @@ from whygpu.errors import AnswerError, Place, Problem, did_you_mean
 from whygpu.explain.conclude import Conclusion, conclude
 from whygpu.explain.conditions import Judge
 from whygpu.explain.rerun import rerun
-from whygpu.load.conditions import expression_of
+from whygpu.loader.conditions import expression_of
 from whygpu.trace import Step, content_id
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from whygpu.imports.feeds import MOST_BYTES, read_feed
 from whygpu.imports.machines import machine_rows
 from whygpu.imports.offers import MOST_CARDS, MOST_USD_PER_HOUR, PriceRow, offering_entries
 from whygpu.knowledge.catalogue import PRICE_KINDS
-from whygpu.load.files import read_text
+from whygpu.loader.files import read_text
 from whygpu.quantity import parse_number
 from whygpu.spreadsheet import is_formula
 from whygpu.yamldoc.document import MAX_BYTES

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from whygpu.api import REGISTRY
 from whygpu.errors import AnswerError, Place, Problem, did_you_mean
 from whygpu.files import check_target, write_whole
-from whygpu.load.assemble import load_texts
-from whygpu.load.files import SUFFIXES, default_root, read_text, read_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import SUFFIXES, default_root, read_text, read_texts
 from whygpu.yamldoc.document import Mapping, Node, Sequence, parse
 from whygpu.yamldoc.fields import ID
 

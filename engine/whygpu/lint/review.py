@@ -11,8 +11,8 @@ from whygpu.errors import EngineUnavailableError, KnowledgeBaseError, Problem
 from whygpu.lint.cases import check_cases
 from whygpu.lint.registry import lint
 from whygpu.lint.tests import check_tests
-from whygpu.load.assemble import load_texts
-from whygpu.load.files import SUFFIXES, default_root, read_text, read_texts, yaml_files
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import SUFFIXES, default_root, read_text, read_texts, yaml_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,7 +11,7 @@ from whygpu.knowledge.rules import Condition, Verdict, in_words
 from whygpu.language.domains import Interval, Numbers
 from whygpu.language.tree import All, Compare, Constant, Expression, Name, OneOf, atoms, names
 from whygpu.lint.logic import allowed, satisfiable
-from whygpu.load.words import catalogue_words
+from whygpu.loader.words import catalogue_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,7 +12,7 @@ from whygpu.language import values as v
 from whygpu.language.evaluate import Evaluator
 from whygpu.language.names import NameSpec
 from whygpu.listing.rows import ENTITY
-from whygpu.load.conditions import Reading
+from whygpu.loader.conditions import Reading
 from whygpu.plans.columns import accelerator_columns
 from whygpu.yamldoc.document import Document, Scalar
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from whygpu.checks.calculation import CHECKS, Phase
 from whygpu.knowledge.sources import Formula
-from whygpu.load.sources import listed
+from whygpu.loader.sources import listed
 from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whygpu.load.conditions import Reading
+    from whygpu.loader.conditions import Reading
     from whygpu.yamldoc.document import Node
 
 _BOTH: tuple[Phase, ...] = ("training", "inference")

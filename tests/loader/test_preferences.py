@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
 from whygpu.knowledge.preferences import ROLES, Preferences
 from whygpu.knowledge.rules import STRENGTHS
-from whygpu.load.assemble import load_texts
+from whygpu.loader.assemble import load_texts
 
 RANKING = """ranking:
   worths:

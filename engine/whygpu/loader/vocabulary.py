@@ -11,8 +11,8 @@ from whygpu.errors import did_you_mean
 from whygpu.knowledge.questions import Assumption, DerivedValue, Question, Unasked
 from whygpu.language.names import NameSpec
 from whygpu.language.tree import Constant, names
-from whygpu.load.conditions import expression_of
-from whygpu.load.facts import fits
+from whygpu.loader.conditions import expression_of
+from whygpu.loader.facts import fits
 from whygpu.yamldoc.document import Mapping, Node, Scalar
 from whygpu.yamldoc.fields import Fields, problem
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whygpu.errors import Problem
     from whygpu.language.names import Kind
     from whygpu.language.tree import Expression
-    from whygpu.load.conditions import Reading
+    from whygpu.loader.conditions import Reading
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\Z")
 ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "life", "measured")

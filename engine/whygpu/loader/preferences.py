@@ -15,7 +15,7 @@ from whygpu.yamldoc.fields import Fields, problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.load.conditions import Reading
+    from whygpu.loader.conditions import Reading
     from whygpu.yamldoc.document import Node
 
 

@@ -6,9 +6,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
-from whygpu.load import assemble as knowledge
+from whygpu.loader import assemble as knowledge
 from whygpu.yamldoc import document
 
 if TYPE_CHECKING:

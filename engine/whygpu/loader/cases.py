@@ -10,11 +10,11 @@ from whygpu.errors import AnswerError, did_you_mean
 from whygpu.knowledge import cases as c
 from whygpu.knowledge.rules import CRITERIA, Advise, Verdict, Warn
 from whygpu.lifecycle.answers import check_life, is_life
-from whygpu.load.cells import read_cell
-from whygpu.load.conditions import Reading
-from whygpu.load.effects import EffectReader
-from whygpu.load.selectors import SelectorReader, one_card
-from whygpu.load.sources import listed
+from whygpu.loader.cells import read_cell
+from whygpu.loader.conditions import Reading
+from whygpu.loader.effects import EffectReader
+from whygpu.loader.selectors import SelectorReader, one_card
+from whygpu.loader.sources import listed
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, kind_of, problem
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from whygpu.knowledge.rules import Advise, AnyOf, Conclude, Consider, Exclude, Require, Rule, Template, Verdict, Warn
 from whygpu.language import tree as t
 from whygpu.language.names import Scope
-from whygpu.load.conditions import Reading, expression_of
-from whygpu.load.effects import EffectReader, Placed
-from whygpu.load.inline_tests import read_tests
+from whygpu.loader.conditions import Reading, expression_of
+from whygpu.loader.effects import EffectReader, Placed
+from whygpu.loader.inline_tests import read_tests
 from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:

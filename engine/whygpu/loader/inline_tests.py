@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
 from whygpu.knowledge.rules import ABSENT, Expectation, RuleTest
-from whygpu.load.effects import EffectReader
+from whygpu.loader.effects import EffectReader
 from whygpu.yamldoc.document import Mapping as MappingNode
 from whygpu.yamldoc.document import Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, problem
@@ -15,7 +15,7 @@ from whygpu.yamldoc.fields import Fields, problem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.load.conditions import Reading
+    from whygpu.loader.conditions import Reading
     from whygpu.yamldoc.document import Node
 
 EXPECTATIONS: tuple[Expectation, ...] = ("fires", "silent", "unknown")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from whygpu.api import REGISTRY
 from whygpu.listing import whole
-from whygpu.load.assemble import load_texts
-from whygpu.load.files import default_root, read_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 
 if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from whygpu.load.files import default_root, read_texts
+from whygpu.loader.files import default_root, read_texts
 
 ACCELERATORS = ("t4", "l4", "a100-sxm-80gb", "h100-sxm", "rtx-4090")
 MODELS = ("llama-3.1-8b", "yolo11m")

@@ -11,20 +11,20 @@ from whygpu.chain.strata import stratify, value_cycles
 from whygpu.errors import KnowledgeBaseError, Place, Problem, did_you_mean
 from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.catalogue import Catalogue
-from whygpu.load.citations import citations
-from whygpu.load.conditions import Reading
-from whygpu.load.crosscheck import cross_check
-from whygpu.load.entries import read_coefficients, read_formats, read_models
-from whygpu.load.facts import FactReader
-from whygpu.load.files import default_root, read_texts
-from whygpu.load.formulas import read_formulas
-from whygpu.load.preferences import read_preferences
-from whygpu.load.prices import read_areas, read_offerings, read_providers, read_purchases
-from whygpu.load.profiles import read_profiles
-from whygpu.load.rules import read_rules
-from whygpu.load.sources import read_claims, read_documents, read_tensions, unsettled
-from whygpu.load.tables import read_tables
-from whygpu.load.vocabulary import read_names, read_questions, read_unasked, read_values
+from whygpu.loader.citations import citations
+from whygpu.loader.conditions import Reading
+from whygpu.loader.crosscheck import cross_check
+from whygpu.loader.entries import read_coefficients, read_formats, read_models
+from whygpu.loader.facts import FactReader
+from whygpu.loader.files import default_root, read_texts
+from whygpu.loader.formulas import read_formulas
+from whygpu.loader.preferences import read_preferences
+from whygpu.loader.prices import read_areas, read_offerings, read_providers, read_purchases
+from whygpu.loader.profiles import read_profiles
+from whygpu.loader.rules import read_rules
+from whygpu.loader.sources import read_claims, read_documents, read_tensions, unsettled
+from whygpu.loader.tables import read_tables
+from whygpu.loader.vocabulary import read_names, read_questions, read_unasked, read_values
 from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence, parse
 from whygpu.yamldoc.fields import Fields, kind_of, problem
 
@@ -182,7 +182,7 @@ class _Assembly:
         )
         if not self._cases:
             return knowledge
-        from whygpu.load.cases import read_cases  # noqa: PLC0415  to give advice takes no cases
+        from whygpu.loader.cases import read_cases  # noqa: PLC0415  to give advice takes no cases
 
         day = self._cases_on()
         cases = [

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from whygpu.errors import did_you_mean
 from whygpu.knowledge.cases import Selector
 from whygpu.language.tree import All, Any, Compare, Constant, Expression, Name, OneOf
-from whygpu.load.cells import read_cell
-from whygpu.load.words import catalogue_words
+from whygpu.loader.cells import read_cell
+from whygpu.loader.words import catalogue_words
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import kind_of, problem
 

@@ -11,7 +11,7 @@ from whygpu.knowledge.rules import Condition
 from whygpu.language.domains import Domain, everything, of_any, of_test
 from whygpu.language.names import NameSpec
 from whygpu.language.tree import All, Compare, CompareOp, Constant, Expression, Name, OneOf
-from whygpu.load.facts import fits
+from whygpu.loader.facts import fits
 from whygpu.yamldoc.document import Node, Scalar, Sequence, plain_value
 from whygpu.yamldoc.fields import kind_of, problem
 

@@ -9,7 +9,7 @@ from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.setup import Format
 from whygpu.errors import did_you_mean
 from whygpu.knowledge.catalogue import Entry
-from whygpu.load.schemas import (
+from whygpu.loader.schemas import (
     CASE,
     COEFFICIENT,
     CONDITIONS,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.knowledge.catalogue import Figure
-    from whygpu.load.facts import FactReader
+    from whygpu.loader.facts import FactReader
 
 _NUMBERS = ("memory_gb", "parts", "instances", "usd_in", "usd_out")
 _ROW = MappingProxyType({**MODEL, "like": TEXT, "accelerator": TEXTS, "slice": TEXT, **dict.fromkeys(_NUMBERS, NUMBER)})

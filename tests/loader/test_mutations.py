@@ -6,15 +6,15 @@ import random
 
 import pytest
 from tests.effort import loops
-from tests.load.mutate import mutate
-from tests.load.small import real_texts, small_texts
+from tests.loader.mutate import mutate
+from tests.loader.small import real_texts, small_texts
 
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError, Problem
 from whygpu.knowledge.base import Knowledge
 from whygpu.lint.registry import lint
 from whygpu.lint.tests import outcome
-from whygpu.load.assemble import load_texts
+from whygpu.loader.assemble import load_texts
 from whygpu.yamldoc.spans import split_lines
 
 LOOPS_EACH = 200

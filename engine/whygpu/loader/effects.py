@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Mapping as ReadOnly
 
-    from whygpu.load.conditions import Reading
+    from whygpu.loader.conditions import Reading
 
 EFFECTS = ("conclude", "consider", "require", "exclude", "prefer", "avoid", "advise", "warn")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.load.small import small_texts
+from tests.loader.small import small_texts
 
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
-from whygpu.load.assemble import load_texts
+from whygpu.loader.assemble import load_texts
 from whygpu.render.problems import problems_data, problems_text
 from whygpu.render.style import Style
 from whygpu.yamldoc.document import MAX_BYTES, MAX_SCALAR

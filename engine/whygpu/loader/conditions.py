@@ -12,7 +12,7 @@ from whygpu.language import tree as t
 from whygpu.language.names import NameSpec
 from whygpu.language.parse import parse
 from whygpu.language.types import Signature, check
-from whygpu.load.facts import fits
+from whygpu.loader.facts import fits
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, kind_of, problem
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
 from whygpu.knowledge.rules import AllOf, AnyOf, Condition, Rule, RuleTest, Table, TableRow
-from whygpu.load.cells import Cell, is_any, read_cell
-from whygpu.load.effects import EFFECTS, EffectReader, Placed
-from whygpu.load.inline_tests import read_effects, read_given, read_tests
-from whygpu.load.rules import NO_TEXT, Assembly
+from whygpu.loader.cells import Cell, is_any, read_cell
+from whygpu.loader.effects import EFFECTS, EffectReader, Placed
+from whygpu.loader.inline_tests import read_effects, read_given, read_tests
+from whygpu.loader.rules import NO_TEXT, Assembly
 from whygpu.yamldoc.document import Mapping as MappingNode
 from whygpu.yamldoc.document import Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, problem
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whygpu.knowledge.rules import Effect, Template
     from whygpu.language.domains import Domain
     from whygpu.language.names import NameSpec
-    from whygpu.load.conditions import Reading
+    from whygpu.loader.conditions import Reading
 
 HITS = ("unique", "first", "any", "collect")
 MAX_ROWS = 200

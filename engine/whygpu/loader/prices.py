@@ -21,7 +21,7 @@ from whygpu.yamldoc.fields import Fields, problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.load.facts import FactReader
+    from whygpu.loader.facts import FactReader
 
 
 def read_providers(reader: FactReader) -> dict[str, Provider]:
