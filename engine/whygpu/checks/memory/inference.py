@@ -24,12 +24,24 @@ def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficie
     tokens = tokens_at_once(shape, setup, requests, coefficients, context)
     adapters, draft = held_beside(shape, setup, split, coefficients, context)
     further = further_tokens(setup, coefficients, context)
+    working = _working(shape, setup, split, tokens, coefficients, context)
+    logits = _logits(shape, requests, coefficients, context)
     return MemoryParts(
         weights=held_weights(shape, setup.format, split, coefficients, context) + adapters + draft,
         kv_cache=scaled(coefficients.pick("cache-slack", context), cache_bytes(shape, setup, split, requests, further)),
-        activations=_activations(shape, setup, split, tokens, coefficients, context),
-        logits=_logits(shape, requests, coefficients, context),
+        activations=working + scaled(coefficients.pick("workspace-bytes", context), 1.0),
+        logits=logits,
         overhead=overhead(split, coefficients, context),
+        reused=_reused(working, logits),
+    )
+
+
+def _reused(working: Range, logits: Range) -> Range:
+    """Bytes that layers and sampling take one after the other, below zero: the last layer is done when the first logit
+    is there (vLLM's profile of two cards shows the same peak as that of one, and logits alone are not divided).
+    """
+    return Range(
+        -min(working.low, logits.low), -min(working.likely, logits.likely), -min(working.high, logits.high)
     )
 
 
@@ -121,7 +133,7 @@ def widest_ffn(shape: ModelShape) -> int:
     return max(shape.ffn_size, routed)
 
 
-def _activations(
+def _working(
     shape: ModelShape,
     setup: Setup,
     split: Split,
@@ -129,14 +141,14 @@ def _activations(
     coefficients: Coefficients,
     context: Context,
 ) -> Range:
-    workspace = coefficients.pick("workspace-bytes", context)
+    """Bytes of the widest layer at work, or of the weights while they are quantized at load where those are more."""
     each = working_width(shape, split, coefficients, context).times(tokens * setup.format.compute_bits / 8)
     scores = score_bytes(shape, setup, split, tokens)
     loading = load_bytes(shape, split, coefficients, context)
     return Range(
-        workspace.low + max(each.low + scores, loading.low),
-        workspace.likely + max(each.likely + scores, loading.likely),
-        workspace.high + max(each.high + scores, loading.high),
+        max(each.low + scores, loading.low),
+        max(each.likely + scores, loading.likely),
+        max(each.high + scores, loading.high),
     )
 
 
@@ -146,13 +158,13 @@ def load_bytes(shape: ModelShape, split: Split, coefficients: Coefficients, cont
 
 
 def score_bytes(shape: ModelShape, setup: Setup, split: Split, tokens: float) -> float:
-    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, and
-    FP32 softmax.
+    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, as they
+    are, their FP32 softmax and its copy in the width computed in (transformers, eager_attention_forward).
     """
     if setup.attention != "eager":
         return 0.0
     length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    return shape.heads / split.tensor * tokens * length * (setup.format.compute_bits / 8 + 4)
+    return shape.heads / split.tensor * tokens * length * (2 * setup.format.compute_bits / 8 + 4)
 
 
 def reckon(
@@ -223,6 +235,14 @@ def reckon(
             )
         )
     found.append(reckon_overhead(split, coefficients, context, done.overhead.likely))
+    if done.reused.likely:
+        workspace = coefficients.pick("workspace-bytes", context)
+        terms = (
+            Term("activations", done.activations.likely, "bytes"),
+            coefficient_term("workspace", workspace),
+            Term("logits", done.logits.likely, "bytes"),
+        )
+        found.append(Reckoning("reused", "-min(activations - workspace, logits)", terms, done.reused.likely, "bytes"))
     return found
 
 
