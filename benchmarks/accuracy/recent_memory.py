@@ -55,10 +55,12 @@ def _pipeline(row: Row, subjects: Subjects) -> Outcome:
 
 
 def _mlx(row: Row, subjects: Subjects) -> Outcome:
-    """Peak of MLX's allocator over a prompt and an answer."""
+    """Peak of MLX's allocator over a prompt, which is read 2,048 tokens at once (mlx-lm, prefill_step_size), and an
+    answer.
+    """
     prompt, output = row["input_tokens"], row["output_tokens"]
     setup = Setup(
-        subjects.format(row["precision"]), context_tokens=prompt + output, output_tokens=output, runtime="llama.cpp"
+        subjects.format(row["precision"]), context_tokens=prompt + output, output_tokens=output, runtime="transformers"
     )
     done = memory.estimate(subjects.shape(row["model"]), setup, Split(), subjects.coefficients)
     return compared(row, INFERENCE_MEMORY, allocated(done), GB, done, subjects.held(done, row["gpu"]))

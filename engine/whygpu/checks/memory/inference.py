@@ -40,9 +40,7 @@ def _reused(working: Range, logits: Range) -> Range:
     """Bytes that layers and sampling take one after the other, below zero: the last layer is done when the first logit
     is there (vLLM's profile of two cards shows the same peak as that of one, and logits alone are not divided).
     """
-    return Range(
-        -min(working.low, logits.low), -min(working.likely, logits.likely), -min(working.high, logits.high)
-    )
+    return Range(-min(working.low, logits.low), -min(working.likely, logits.likely), -min(working.high, logits.high))
 
 
 def _logits(shape: ModelShape, requests: int, coefficients: Coefficients, context: Context) -> Range:
@@ -159,12 +157,13 @@ def load_bytes(shape: ModelShape, split: Split, coefficients: Coefficients, cont
 
 def score_bytes(shape: ModelShape, setup: Setup, split: Split, tokens: float) -> float:
     """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, as they
-    are, their FP32 softmax and its copy in the width computed in (transformers, eager_attention_forward).
+    are, in FP32 and their FP32 softmax (transformers, eager_attention_forward; PyTorch copies BF16 before a softmax in
+    FP32, SoftMax.cpp).
     """
     if setup.attention != "eager":
         return 0.0
     length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    return shape.heads / split.tensor * tokens * length * (2 * setup.format.compute_bits / 8 + 4)
+    return shape.heads / split.tensor * tokens * length * (setup.format.compute_bits / 8 + 8)
 
 
 def reckon(
