@@ -32,7 +32,7 @@ def _vllm(row: Row, subjects: Subjects) -> Outcome:
 
 
 PROJECTIONS = {"FLUX.1-dev": (2 * 19 + 38) * 3 * 3072**2}
-"""Parameters of queries, keys and values in self-attention: both streams of 19 blocks and one of 38 (its config.json)."""
+"""Parameters of queries, keys and values in self-attention: two streams in 19 blocks, one in 38 (its config.json)."""
 
 
 def _pipeline(row: Row, subjects: Subjects) -> Outcome:

@@ -29,6 +29,7 @@ from whygpu.plans.columns import Costs, comparable, costs_of, fill, money_of, wa
 from whygpu.plans.counting import count
 from whygpu.plans.enumerate import Planner
 from whygpu.plans.existing import plans_with_owned
+from whygpu.plans.layout import Layout
 from whygpu.plans.plan_set import Field, Options, Targets
 from whygpu.plans.price import PriceList, price_list, spot_list
 from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of
@@ -383,21 +384,38 @@ class _Run:
         work = self._result.work
         formats = choose("format", "format") or ((work.setup.format.id,) if work is not None else ())
         checkpointing = self._answered("gradient_checkpointing")
-        count = self._number("count")
         return Options(
             formats=formats,
             methods=choose("method", "method"),
             shardings=choose("sharding", "sharding"),
             checkpointing=("off", "selective", "full") if checkpointing in (None, "auto") else (str(checkpointing),),
-            count=None if count is None else int(count),
+            count=self._whole("count"),
             max_count=self._limit("max_count", 8),
             max_nodes=self._limit("max_nodes", 1),
             usual_count=self._usual_count(),
             replicas=int(self._usual(LEAST_REPLICAS) or 1),
             samples=self._samples(),
             at_once=self._at_once(),
+            layout=self._layout(),
             owned=self._owned(),
         )
+
+    def _layout(self) -> Layout:
+        """The layout that was answered; raises AnswerError where the model cannot be spread so."""
+        layout = Layout(*(self._whole(key) for key in ("tensor_parallel", "pipeline_parallel", "replicas")))
+        places, work = self._result.answers.places, self._result.work
+        found = [
+            Problem("contradiction", message, places.get(key, Place("answers")), "change it, or leave it out")
+            for key, message in (() if work is None else layout.conflicts(work.shape))
+        ]
+        if found:
+            raise AnswerError(found)
+        return layout
+
+    def _whole(self, key: str) -> int | None:
+        """A whole number that was answered."""
+        value = self._number(key)
+        return None if value is None else int(value)
 
     def _usual_count(self) -> int:
         """Accelerators up to which room to spare is looked for: those allowed, at most what is assumed of them."""

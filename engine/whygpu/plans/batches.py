@@ -128,7 +128,7 @@ def _wider(search: Search, field: Field, shape: ModelShape, options: Options) ->
         split = replace(way.split, tensor=2 * way.split.tensor, data=replicas)
         if split.tensor > min(SHARDS[-1], per_node[index]) or shape.heads % split.tensor or split.cards > most:
             continue
-        if options.count in (None, split.cards):
+        if options.count in (None, split.cards) and options.layout.allows(split):
             rows.append(index)
             ways.append(search.way(way.setup, split))
             growth.append(split.cards / way.split.cards)

@@ -34,7 +34,7 @@ class Growth:
 
     def run(self, field: Field) -> Field:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
-        if self._options.count is not None:
+        if self._options.count is not None or (self._options.layout.replicas is not None and self._work.setup.trains):
             return field
         asked, usual = self._targets.train_hours, self._targets.usual_hours
         field = self._met(field, replace(self._targets, usual_hours=None))
@@ -164,7 +164,8 @@ class Growth:
     def _within(self, field: Field, index: int, setup: Setup, split: Split) -> tuple[Setup, Split] | None:
         """The way, where the limits leave room for it."""
         per_node = int(field.cards.per_node[field.card[index]])
-        return None if split.cards > self._most(per_node) else (setup, split)
+        beyond = split.cards > self._most(per_node) or not self._options.layout.allows(split)
+        return None if beyond else (setup, split)
 
     def _most(self, per_node: int) -> int:
         return min(per_node * self._options.max_nodes, self._options.max_count)
