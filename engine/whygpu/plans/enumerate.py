@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from whygpu.plans.admission import queueing
 from whygpu.plans.batches import filled, packed_widely
 from whygpu.plans.growth import Growth
 from whygpu.plans.plan_set import cards_of
@@ -48,7 +49,10 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
         field = search.timed(card, way, fits)
         if options.at_once is not None and len(card):
             field = packed_widely(search, field, work.shape, options)
-    return Growth(work, search, options, targets).run(field) if len(field) else field
+    if not len(field):
+        return field
+    field = Growth(work, search, options, targets).run(field)
+    return queueing(search, field) if options.queues and options.at_once is None else field
 
 
 def _ways(work: Work, options: Options) -> Iterator[Setup]:

@@ -31,12 +31,16 @@ def plans_with_owned(work: Work, allowed: Mask, options: Options, targets: Targe
 def _with_owned(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> Field:
     cards, new = cards_of(work.knowledge), replace(options, owned=())
     base = enumerate_plans(work, np.frombuffer(allowed_bytes, dtype=np.bool_), new, targets)
+    # Owned plans may let requests queue only where nothing else holds them all either.
+    asked = work.setup.concurrency
+    kept = any(base.ways[number].setup.concurrency >= asked for number in base.way[base.fits].tolist())
+    owned = replace(new, queues=not kept)
     ways = list(base.ways)
     numbers = {(way.setup, way.split): number for number, way in enumerate(ways)}
     rows: dict[tuple[int, int], bool] = {}  # card and way of an owned plan, and whether it fits: each once
     for row, count in options.owned:
         most = options.count or min(count, options.max_count)
-        for field in _on_owned(work, np.arange(len(cards.accelerators)) == row, count, new, targets):
+        for field in _on_owned(work, np.arange(len(cards.accelerators)) == row, count, owned, targets):
             for number, fits in zip(field.way.tolist(), field.fits.tolist(), strict=True):
                 way: Way = field.ways[number]
                 if not fits and way.split.cards < most:
