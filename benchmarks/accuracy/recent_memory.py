@@ -11,17 +11,17 @@ from benchmarks.accuracy.subjects import Subjects
 from whygpu.checks.calculation import Range
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.memory.parts import scaled
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
 
 def _vllm(row: Row, subjects: Subjects) -> Outcome:
     """What vLLM logs at start: the weights of a card, and what it sets aside beside them and the cache for as many
     requests as it admits where nothing is said.
     """
-    split = Split(tensor=row["gpus"])
+    layout = ParallelLayout(tensor=row["gpus"])
     context = row.get("context_tokens") or 8192
     setup = Setup(subjects.format(row["precision"]), context_tokens=context, concurrency=256, runtime="vllm")
-    done = memory.estimate(subjects.shape(row["model"]), setup, split, subjects.coefficients)
+    done = memory.estimate(subjects.shape(row["model"]), setup, layout, subjects.coefficients)
     parts = done.ranges
     if row["includes"].startswith("weights"):
         return compared(row, WEIGHTS_AND_KV, parts.weights, GIB, done)
@@ -45,7 +45,7 @@ def _pipeline(row: Row, subjects: Subjects) -> Outcome:
     form = subjects.format(row["precision"])
     setup = Setup(form, batch_size=row["batch"], pixels=row["image_px"], runtime="transformers")
     shape = subjects.shape(row["model"])
-    done = memory.estimate(shape, setup, Split(), subjects.coefficients)
+    done = memory.estimate(shape, setup, ParallelLayout(), subjects.coefficients)
     copied = PROJECTIONS[row["model"]] if "fused" in row["framework"] else 0.0
     workspace = subjects.coefficients.pick("vision-workspace-bytes", setup.context(shape))
     loaded = scaled(subjects.coefficients.pick("weight-slack", setup.context(shape)), 2.0 * (shape.parameters + copied))
@@ -62,7 +62,7 @@ def _mlx(row: Row, subjects: Subjects) -> Outcome:
     setup = Setup(
         subjects.format(row["precision"]), context_tokens=prompt + output, output_tokens=output, runtime="transformers"
     )
-    done = memory.estimate(subjects.shape(row["model"]), setup, Split(), subjects.coefficients)
+    done = memory.estimate(subjects.shape(row["model"]), setup, ParallelLayout(), subjects.coefficients)
     return compared(row, INFERENCE_MEMORY, allocated(done), GB, done, subjects.held(done, row["gpu"]))
 
 
@@ -89,7 +89,7 @@ def _transformers(row: Row, subjects: Subjects) -> Outcome:
     )
     summed = "sum" in row["unit"]
     done = memory.estimate(
-        subjects.shape(row["model"]), setup, Split(pipeline=1 if summed else cards), subjects.coefficients
+        subjects.shape(row["model"]), setup, ParallelLayout(pipeline=1 if summed else cards), subjects.coefficients
     )
     parts = done.ranges
     each = subjects.coefficients.pick("logit-bytes", setup.context(done.shape))

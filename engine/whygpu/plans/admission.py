@@ -16,41 +16,48 @@ from whygpu.checks.model_shape import GENERATIVE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from whygpu.plans.plan_set import Field, Way
+    from whygpu.plans.plan_set import PlanSet, RunConfiguration
     from whygpu.plans.search import Search
 
 
-def admitted(field: Field) -> NDArray[np.float64]:
+def admitted(plan_set: PlanSet) -> NDArray[np.float64]:
     """Requests that each plan holds at once: those it is sized for where they fit, else as many as do. Plans that do
     not fit are looked into only where none fits; NaN where they are not, and where nothing is asked for at once.
     """
-    found = np.full(len(field), np.nan)
-    for index, number in enumerate(field.way.tolist()):
-        way, usable = field.ways[number], float(field.cards.usable_bytes[field.card[index]])
-        if way.setup.trains or way.memory.shape.kind not in GENERATIVE:
+    found = np.full(len(plan_set), np.nan)
+    for index, number in enumerate(plan_set.configuration.tolist()):
+        configuration, usable = (
+            plan_set.configurations[number],
+            float(plan_set.cards.usable_bytes[plan_set.card[index]]),
+        )
+        if configuration.setup.trains or configuration.memory.shape.kind not in GENERATIVE:
             continue
-        if way.memory.total <= usable:
-            found[index] = way.setup.concurrency
-        elif not field.fits.any():
-            found[index] = _most(way, usable)
+        if configuration.memory.total <= usable:
+            found[index] = configuration.setup.concurrency
+        elif not plan_set.fits.any():
+            found[index] = _most(configuration, usable)
     return found
 
 
-def queueing(search: Search, field: Field) -> Field:
+def queueing(search: Search, plan_set: PlanSet) -> PlanSet:
     """The plans, where none holds all requests at once, each with as many as it admits, where it admits any."""
-    if field.fits.any():
-        return field
-    most = np.nan_to_num(admitted(field))
-    ways = np.array(field.way)
+    if plan_set.fits.any():
+        return plan_set
+    most = np.nan_to_num(admitted(plan_set))
+    configurations = np.array(plan_set.configuration)
     for index in np.flatnonzero(most):
-        way = field.ways[int(field.way[index])]
-        ways[index] = search.way(replace(way.setup, concurrency=int(most[index])), way.split)
-    return search.timed(field.card, ways, most > 0) if most.any() else field
+        configuration = plan_set.configurations[int(plan_set.configuration[index])]
+        configurations[index] = search.way(
+            replace(configuration.setup, concurrency=int(most[index])), configuration.layout
+        )
+    return search.timed(plan_set.card, configurations, most > 0) if most.any() else plan_set
 
 
-def _most(way: Way, usable_bytes: float) -> int:
+def _most(configuration: RunConfiguration, usable_bytes: float) -> int:
     """The most requests whose likely need fits, evenly over the replicas."""
-    each = way.setup.requests_per_replica(way.split.data)
-    alone, one = replace(way.setup, concurrency=1), replace(way.split, data=1)
-    fitting = largest(way.memory.shape, alone, one, way.memory.coefficients, usable_bytes, "concurrency", each)
-    return fitting * way.split.data
+    each = configuration.setup.requests_per_replica(configuration.layout.data)
+    alone, one = replace(configuration.setup, concurrency=1), replace(configuration.layout, data=1)
+    fitting = largest(
+        configuration.memory.shape, alone, one, configuration.memory.coefficients, usable_bytes, "concurrency", each
+    )
+    return fitting * configuration.layout.data

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.checks.model_shape import ModelShape
-    from whygpu.checks.setup import Split
+    from whygpu.checks.setup import ParallelLayout
 
 
 def given(answer: int | None, tried: tuple[int, ...]) -> tuple[int, ...]:
@@ -25,12 +25,12 @@ class Layout:
     pipeline: int | None = None
     replicas: int | None = None
 
-    def allows(self, split: Split) -> bool:
+    def allows(self, layout: ParallelLayout) -> bool:
         """Whether a spread is laid out so."""
         return (
-            self.tensor in (None, split.tensor)
-            and self.pipeline in (None, split.pipeline)
-            and self.replicas in (None, split.data)
+            self.tensor in (None, layout.tensor)
+            and self.pipeline in (None, layout.pipeline)
+            and self.replicas in (None, layout.data)
         )
 
     @property
