@@ -29,7 +29,7 @@ from whygpu.plans.columns import Costs, comparable, costs_of, fill, money_of, wa
 from whygpu.plans.counting import count
 from whygpu.plans.enumerate import Planner
 from whygpu.plans.existing import plans_with_owned
-from whygpu.plans.layout import Layout
+from whygpu.plans.layout import FixedLayout
 from whygpu.plans.plan_set import Options, PlanSet, Targets
 from whygpu.plans.price import PriceList, price_list, spot_list
 from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of
@@ -396,13 +396,13 @@ class _Run:
             replicas=int(self._usual(LEAST_REPLICAS) or 1),
             samples=self._samples(),
             at_once=self._at_once(),
-            layout=self._layout(),
+            fixed=self._fixed_layout(),
             owned=self._owned(),
         )
 
-    def _layout(self) -> Layout:
+    def _fixed_layout(self) -> FixedLayout:
         """The layout that was answered; raises AnswerError where the model cannot be spread so."""
-        layout = Layout(*(self._whole(key) for key in ("tensor_parallel", "pipeline_parallel", "replicas")))
+        layout = FixedLayout(*(self._whole(key) for key in ("tensor_parallel", "pipeline_parallel", "replicas")))
         locations, work = self._result.answers.locations, self._result.work
         found = [
             Problem("contradiction", message, locations.get(key, Location("answers")), "change it, or leave it out")

@@ -52,7 +52,7 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
     if options.at_once is not None:
         plan_set = packed(search, plan_set, work.shape, options)
     owned = dict(options.owned)
-    covered = [(options.count or options.layout.least) <= owned.get(row, 0) for row in rows.tolist()]
+    covered = [(options.count or options.fixed.least) <= owned.get(row, 0) for row in rows.tolist()]
     return replace(plan_set, owned=np.array(covered, dtype=np.bool_))
 
 
@@ -91,7 +91,7 @@ def _layouts(work: Work, setup: Setup, options: Options, per_node: int) -> Itera
     """Ways to spread over exactly as many cards, laid out as the answers say, whatever the machine; replicas that would
     have no request to serve come last.
     """
-    shape, layout = work.shape, options.layout
+    shape, layout = work.shape, options.fixed
     count = options.count or layout.least
     if shape.kind not in TOKEN_KINDS:
         yield ParallelLayout(data=count)

@@ -18,7 +18,7 @@ def given(answer: int | None, tried: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FixedLayout:
     """The parts of a spread that the answers fix; None where they leave one open."""
 
     tensor: int | None = None

@@ -172,7 +172,7 @@ class Search:
 
     def _spreads(self) -> Iterator[ParallelLayout]:
         """Ways to spread over ever more cards; of those with as many, replicas before shards before stages."""
-        asked, layout = self._options.count, self._options.layout
+        asked, layout = self._options.count, self._options.fixed
         shape, trains = self._work.shape, self._work.setup.trains
         shardable = shape.kind in TOKEN_KINDS and not trains
         layered = shardable and self._work.splits_layers
