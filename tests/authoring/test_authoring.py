@@ -1,4 +1,4 @@
-"""docs/authoring.md works as it stands there: the walk is walked, and every example is loaded and tested."""
+"""docs/reference/rule-language.md works as it stands there: the walk is walked, and every example is loaded and tested."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from whygpu.loader.tables import HITS
 if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "authoring.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "rule-language.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
 _BLOCK = re.compile(r"^```(yaml|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\S+\.yaml)\n")
@@ -114,4 +114,4 @@ def test_every_construct_is_shown() -> None:
         *(f"{name}: {{" for name in LIFE_EXPECTATIONS),
         *(f"`{check.code}`" for check in CHECKS),
     ):
-        assert word in TEXT, f"docs/authoring.md does not mention {word}"
+        assert word in TEXT, f"docs/reference/rule-language.md does not mention {word}"

@@ -1,4 +1,4 @@
-"""docs/catalogue.md works as it stands there: each file is written, each command run, each output compared."""
+"""docs/how-to/edit-the-catalogues.md works as it stands there: each file is written, each command run, each output compared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import whygpu
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "catalogue.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "edit-the-catalogues.md").read_text(encoding="utf-8")
 _BLOCK = re.compile(r"^```(yaml|csv|json|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\S+)\n")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
