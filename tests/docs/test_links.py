@@ -1,0 +1,53 @@
+"""Every relative link of the docs leads to a file that is there, and to a heading that it has; addresses are not asked."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from docs.tools.site import LISTS
+from tests.docs.pages import PAGES, ROOT, named, prose
+
+_LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#{1,6} +(.+?)(?: \{ #([\w-]+) \})?$", re.M)
+_MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")
+
+
+@cache
+def _anchors(page: Path) -> frozenset[str]:
+    """The anchors of a page's headings, as GitHub and mkdocs make them."""
+    found = set()
+    for title, given in _HEADING.findall(prose(page)):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "").lower()
+        found.add(given or re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", words).strip()))
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for link in _LINK.findall(prose(page)):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in _anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_has_its_place_in_the_navigation() -> None:
+    """mkdocs would only warn of one that has none."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"[\w/-]+\.md", settings.partition("\nnav:")[2])
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.is_relative_to(ROOT / "docs")]
+    assert sorted(listed) == sorted(pages)
+    assert yaml.safe_load(settings)["strict"] is True
+
+
+def test_generated_lists_are_asked_for_by_name_and_each_once() -> None:
+    asked = [name for page in PAGES for name in _MARK.findall(page.read_text(encoding="utf-8"))]
+    assert sorted(asked) == sorted(LISTS)
