@@ -13,12 +13,12 @@ PAGES = (
     *sorted((ROOT / "docs").rglob("*.md")),
 )
 _FENCE = re.compile(r"^(?:<!-- (?P<note>[^\n]*?) -->\n)?```(?P<language>[a-z]*)\n(?P<text>.*?)^```$", re.M | re.S)
-_FILE = re.compile(r'(?:# |\{"_file": ")(?P<path>[\w./-]+\.(?:yaml|csv|json|jsonl|py))')
+_FILE = re.compile(r"# (?P<path>[\w./-]+\.(?:yaml|csv))\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block; ``note`` is the comment on the line above, ``file`` the path that its first line names."""
+    """A fenced block; ``note`` is the comment on the line above, ``file`` the path that it or the first line names."""
 
     language: str
     text: str
@@ -38,9 +38,9 @@ def blocks(page: Path) -> tuple[Block, ...]:
     text = page.read_text(encoding="utf-8")
     found = []
     for match in _FENCE.finditer(text):
-        file = _FILE.match(match["text"])
-        line = text.count("\n", 0, match.start()) + 1
-        found.append(Block(match["language"], match["text"], match["note"] or "", file["path"] if file else "", line))
+        note, first = match["note"] or "", _FILE.match(match["text"])
+        file = note.removeprefix("file: ") if note.startswith("file: ") else first["path"] if first else ""
+        found.append(Block(match["language"], match["text"], note, file, text.count("\n", 0, match.start()) + 1))
     return tuple(found)
 
 
