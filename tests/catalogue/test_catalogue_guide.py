@@ -28,6 +28,8 @@ def test_the_example_of_a_disagreement_is_real(kb: whygpu.KnowledgeBase) -> None
 def test_every_field_is_explained(kb: whygpu.KnowledgeBase) -> None:
     for card in kb.knowledge.catalogue.accelerators.values():
         for name in card.figures:
-            assert f"`{name}`" in REFERENCE or name in ("released", "memory_type") or name.endswith(("tflops", "tops")), name
+            assert (
+                f"`{name}`" in REFERENCE or name in ("released", "memory_type") or name.endswith(("tflops", "tops"))
+            ), name
     for word in (*SECTIONS, *COLUMNS, f"{MOST_ROWS:,}"):
         assert word in GUIDE

@@ -14,17 +14,23 @@ import shlex
 import shutil
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from docs.tools.command import run
 from tests.docs.pages import PAGES, ROOT, Block, blocks, named
 
 import whygpu
+from whygpu import api
+from whygpu.imports import target
+from whygpu.load.knowledge import load_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from whygpu.knowledge import Knowledge
+
+_LOADED: dict[tuple[object, ...], Knowledge] = {}
 _RUN = {"console", "sh", "python"}
 _ELSEWHERE = ("not run: ", "main command", "test command")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -39,10 +45,27 @@ def checkout(kb: whygpu.KnowledgeBase, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     load = whygpu.load
     monkeypatch.setattr(whygpu, "load", lambda path=None: kb if path in (None, "kb") else load(path))
+    for module in (api, target):
+        monkeypatch.setattr(module, "load_texts", _load_once(load_texts))
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(block.language in _RUN for block in blocks(page))], ids=named)
+def _load_once(load: Callable[..., Knowledge]) -> Callable[..., Knowledge]:
+    """The same files are loaded once, however many commands read them."""
+
+    def loaded(texts: Mapping[str, str], *rest: Any, **options: Any) -> Knowledge:
+        key = (tuple(sorted(texts.items())), *rest, *options.items())
+        if key not in _LOADED:
+            _LOADED[key] = load(texts, *rest, **options)
+        return _LOADED[key]
+
+    return loaded
+
+
+WALKED = [page for page in PAGES if any(block.language in _RUN for block in blocks(page))]
+
+
+@pytest.mark.parametrize("page", WALKED, ids=named)
 def test_walk(page: Path, checkout: Path) -> None:
     names: dict[str, object] = {}
     for block in blocks(page):
@@ -53,7 +76,7 @@ def test_walk(page: Path, checkout: Path) -> None:
             _write(checkout / block.file, block)
         elif block.language == "python":
             with redirect_stdout(io.StringIO()):
-                exec(compile(block.text, at, "exec"), names)  # noqa: S102  our own pages
+                exec(compile(block.text, at, "exec"), names)
         elif block.language == "console":
             for command, expected in _steps(block.text):
                 _, printed = _do(command, at)

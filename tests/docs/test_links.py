@@ -1,4 +1,4 @@
-"""Every relative link of the docs leads to a file that is there, and to a heading that it has; addresses are not asked."""
+"""Every relative link of the docs leads to a file, and to a heading of it; addresses elsewhere are not asked."""
 
 from __future__ import annotations
 

@@ -56,7 +56,6 @@ def test_the_workflow_runs_what_must_hold() -> None:
     found = _read(".github/workflows/ci.yml")
     commands = [step["run"] for job in found["jobs"].values() for step in job["steps"] if "run" in step]
     assert {".ci/run", "whygpu check kb", "mkdocs build"} <= set(commands)
-    assert {"push", "pull_request"} == found[True].keys()  # YAML 1.1 reads 'on' as a flag
     extras = set(re.findall(r"\[([a-z,]+)\]", " ".join(commands)))
     assert {extra for names in extras for extra in names.split(",")} <= _project()["optional-dependencies"].keys()
 
@@ -66,5 +65,5 @@ def test_hooks_are_local_and_their_tools_installed() -> None:
     assert {"ruff", "ruff-format", "mypy", "whygpu-check"} <= {hook["id"] for hook in hooks}
     assert all({"id", "name", "entry", "language"} <= hook.keys() for hook in hooks)
     project = _project()
-    dev = " ".join(project["optional-dependencies"]["dev"] + project["optional-dependencies"]["test"])
-    assert all(hook["entry"].split()[0] in (*project["scripts"], "python") or hook["entry"].split()[0] in dev for hook in hooks)
+    installed = {re.split(r"\W", name)[0] for name in project["optional-dependencies"]["dev"]}
+    assert {hook["entry"].split()[0] for hook in hooks} <= {*project["scripts"], *installed, "python"}
