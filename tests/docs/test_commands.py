@@ -23,12 +23,12 @@ from tests.docs.pages import PAGES, ROOT, Block, blocks, named
 import whygpu
 from whygpu import api
 from whygpu.imports import target
-from whygpu.load.knowledge import load_texts
+from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 _LOADED: dict[tuple[object, ...], Knowledge] = {}
 _RUN = {"console", "sh", "python"}

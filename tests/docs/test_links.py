@@ -13,6 +13,7 @@ from tests.docs.pages import PAGES, ROOT, named, prose
 
 _LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.+?)(?: \{ #([\w-]+) \})?$", re.M)
+_PATH = re.compile(r"`((?:[\w.*-]+/)+[\w.*-]*\.(?:py|yaml|yml|md))`")
 _MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")
 
 
@@ -51,3 +52,24 @@ def test_every_page_has_its_place_in_the_navigation() -> None:
 def test_generated_lists_are_asked_for_by_name_and_each_once() -> None:
     asked = [name for page in PAGES for name in _MARK.findall(page.read_text(encoding="utf-8"))]
     assert sorted(asked) == sorted(LISTS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_files_that_are_named_are_there(page: Path) -> None:
+    """Paths in prose, from the checkout's root or from a package's; those of the reader's own copy are examples."""
+    roots = (ROOT, ROOT / "kb", ROOT / "engine" / "whygpu", ROOT / "ui" / "whygpu_ui")
+    missing = [
+        name
+        for name in _PATH.findall(prose(page))
+        if not name.startswith("mykb/") and not any(list(root.glob(name)) for root in roots)
+    ]
+    assert missing == []
+
+
+def test_the_architecture_names_every_package() -> None:
+    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| ((?:`\w+`(?:, )?)+) \|", text.partition("## Packages")[2].partition("\n## ")[0], re.MULTILINE
+    )
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert listed == {path.parent.name for path in (ROOT / "engine" / "whygpu").glob("*/__init__.py")}
