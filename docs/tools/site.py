@@ -77,7 +77,7 @@ def _entry(entry: dict[str, Any], shown: dict[str, Any], texts: list[str]) -> st
     """A heading whose anchor is the id, the entry as its author writes it, its text and its sources."""
     given = entry.get("source", ())
     sources = [given] if isinstance(given, str) else given
-    texts += [f"Says who: {', '.join(f'`{source}`' for source in sources)}"] if sources else []
+    texts += [f"Sources: {', '.join(f'`{source}`' for source in sources)}"] if sources else []
     written = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=110).rstrip()
     said = "\n\n".join(text.replace("<", "&lt;") for text in texts)
     return f"### {entry['title']} {{ #{entry['id']} }}\n\n`{entry['id']}`\n\n```yaml\n{written}\n```\n\n{said}"
