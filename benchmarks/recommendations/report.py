@@ -1,4 +1,4 @@
-"""docs/explanation/ranking-figures.md: what the command measured, as tables; ranking.md beside it says what it means."""
+"""docs/explanation/ranking-figures.md: what the command measured, as tables; ranking.md beside it explains them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # mkdocs loads this file by its path
 
 from docs.tools.command import run
-
 from whygpu.lint.registry import CHECKS
 
 if TYPE_CHECKING:
