@@ -46,7 +46,7 @@ def test_example(block: Block) -> None:
 
 def test_every_construct_is_shown() -> None:
     """Effects, strengths, overrides, tests, table policies and expectations of cases."""
-    rules = [rule for block in EXAMPLES for rule in _loaded(block).rules if rule.place.file == block.file]
+    rules = [rule for block in EXAMPLES for rule in _loaded(block).rules if rule.location.file == block.file]
     shown = {type(effect) for rule in rules for effect in rule.effects}
     assert shown == {Advise, Conclude, Consider, Exclude, Require, Verdict, Warn}
     assert {test.expect for rule in rules for test in rule.tests} == {"fires", "silent", "unknown"}

@@ -73,6 +73,6 @@ class LifecycleAdvice:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, as docs/reference/json.md lists it."""
-        from whygpu.render.plain import life_dict  # noqa: PLC0415  renderers depend on this module, not the reverse
+        from whygpu.render.plain import lifecycle_dict  # noqa: PLC0415  renderers depend on this module, not the reverse
 
         return lifecycle_dict(self)
