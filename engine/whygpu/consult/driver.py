@@ -29,7 +29,7 @@ from whygpu.plans.columns import Costs, comparable, costs_of, fill, money_of, wa
 from whygpu.plans.counting import count
 from whygpu.plans.enumerate import Planner
 from whygpu.plans.existing import plans_with_owned
-from whygpu.plans.layout import FixedLayout
+from whygpu.plans.fixed import FixedLayout
 from whygpu.plans.plan_set import Options, PlanSet, Targets
 from whygpu.plans.price import PriceList, price_list, spot_list
 from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of

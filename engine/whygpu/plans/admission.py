@@ -47,7 +47,7 @@ def queueing(search: Search, plan_set: PlanSet) -> PlanSet:
     configurations = np.array(plan_set.configuration)
     for index in np.flatnonzero(most):
         configuration = plan_set.configurations[int(plan_set.configuration[index])]
-        configurations[index] = search.way(
+        configurations[index] = search.configure(
             replace(configuration.setup, concurrency=int(most[index])), configuration.layout
         )
     return search.timed(plan_set.card, configurations, most > 0) if most.any() else plan_set

@@ -10,7 +10,7 @@ import numpy as np
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout
 from whygpu.plans.batches import packed
-from whygpu.plans.layout import given
+from whygpu.plans.fixed import given
 from whygpu.plans.plan_set import Options, PlanSet, Targets, cards_of
 from whygpu.plans.search import SHARDS, Search, on_cards
 
@@ -39,7 +39,7 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
             usable = float(cards.usable_bytes[row])
             best, least, fits = -1, np.inf, False
             for configuration in _configurations(work, setup, options, int(cards.per_node[row])):
-                number = search.way(*configuration)
+                number = search.configure(*configuration)
                 total = search.configurations[number].memory.total
                 fits = total <= usable
                 if fits or total < least:
@@ -91,18 +91,18 @@ def _layouts(work: Work, setup: Setup, options: Options, per_node: int) -> Itera
     """Ways to spread over exactly as many cards, laid out as the answers say, whatever the machine; replicas that would
     have no request to serve come last.
     """
-    shape, layout = work.shape, options.fixed
-    count = options.count or layout.least
+    shape, fixed = work.shape, options.fixed
+    count = options.count or fixed.least
     if shape.kind not in TOKEN_KINDS:
         yield ParallelLayout(data=count)
         return
     layered = work.splits_layers
     found = [
         ParallelLayout(tensor=tensor, pipeline=stages, data=count // (tensor * stages))
-        for tensor in given(layout.tensor, (1,) if layered else tuple(width for width in SHARDS if width <= per_node))
+        for tensor in given(fixed.tensor, (1,) if layered else tuple(width for width in SHARDS if width <= per_node))
         if count % tensor == 0 and (tensor == 1 or (shape.heads and shape.heads % tensor == 0))
-        for stages in given(layout.pipeline, tuple(range(1, min(count // tensor, max(shape.layers, 1)) + 1)))
-        if count % (tensor * stages) == 0 and layout.replicas in (None, count // (tensor * stages))
+        for stages in given(fixed.pipeline, tuple(range(1, min(count // tensor, max(shape.layers, 1)) + 1)))
+        if count % (tensor * stages) == 0 and fixed.replicas in (None, count // (tensor * stages))
     ]
     busy = count if setup.trains else max(setup.concurrency, 1)
     yield from sorted(found, key=lambda layout: (layout.data > busy, -layout.data, layout.pipeline))

@@ -13,7 +13,7 @@ from whygpu.checks.calculation import Range
 from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Band
-from whygpu.plans.layout import FixedLayout
+from whygpu.plans.fixed import FixedLayout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

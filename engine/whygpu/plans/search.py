@@ -13,7 +13,7 @@ import numpy as np
 
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
-from whygpu.plans.layout import given
+from whygpu.plans.fixed import given
 from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, plan_set_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Search:
         self._sized: dict[tuple[int, int, int, int, str], MemoryEstimate] = {}
         self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Mask]] = []
 
-    def way(self, setup: Setup, layout: ParallelLayout) -> int:
+    def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
         setup = self._one(setup)
         key = (id(setup), layout)
@@ -132,7 +132,7 @@ class Search:
             for sharding in self._shardings(setup, layout):
                 sharded = layout if sharding == "none" else replace(layout, sharding=sharding)
                 for configuration in configurations:
-                    number = self.way(configuration, sharded)
+                    number = self.configure(configuration, sharded)
                     memory = self.configurations[number].memory
                     roomy = group & (memory.high <= usable)
                     fits = roomy if beyond else group & (memory.total <= usable)
@@ -172,20 +172,20 @@ class Search:
 
     def _spreads(self) -> Iterator[ParallelLayout]:
         """Ways to spread over ever more cards; of those with as many, replicas before shards before stages."""
-        asked, layout = self._options.count, self._options.fixed
+        asked, fixed = self._options.count, self._options.fixed
         shape, trains = self._work.shape, self._work.setup.trains
         shardable = shape.kind in TOKEN_KINDS and not trains
         layered = shardable and self._work.splits_layers
-        multiples = (step * layout.least for step in STEPS)
+        multiples = (step * fixed.least for step in STEPS)
         for cards in [asked] if asked else [cards for cards in multiples if cards <= self._options.max_count]:
-            for tensor in given(layout.tensor, SHARDS if shardable and not layered else (1,)):
+            for tensor in given(fixed.tensor, SHARDS if shardable and not layered else (1,)):
                 if cards % tensor or (shape.heads and shape.heads % tensor):
                     continue
                 deep = shardable and tensor == SHARDS[-1]  # stages only beyond the widest shard
-                for stages in given(layout.pipeline, SHARDS if layered else STAGES if deep else (1,)):
+                for stages in given(fixed.pipeline, SHARDS if layered else STAGES if deep else (1,)):
                     if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
                         layout = ParallelLayout(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
-                        if layout.allows(layout):
+                        if fixed.allows(layout):
                             yield layout
 
     def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:

@@ -1,4 +1,4 @@
-"""Advice as plain data: the JSON of docs/contract.md."""
+"""Advice as plain data: the JSON of docs/reference/json.md."""
 
 from __future__ import annotations
 
