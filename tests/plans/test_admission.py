@@ -47,5 +47,5 @@ def test_who_queues_cannot_keep_a_limit_on_the_first_token(kb: whygpu.KnowledgeB
 
 
 def test_an_estimate_says_how_many_it_admits(kb: whygpu.KnowledgeBase) -> None:
-    text = " ".join("".join(estimate_text(kb.estimate_in_full(ONE_L4))).split())
+    text = " ".join(estimate_text(kb.estimate_in_full(ONE_L4)).split())
     assert "of 200 requests at once it admits 5, and the rest queue" in text

@@ -31,8 +31,8 @@ def test_every_plan_is_laid_out_as_asked(kb: whygpu.KnowledgeBase, layout: dict[
     plans = [advice.recommendation, *advice.alternatives]
     assert plans[0] is not None
     for plan in (plan for plan in plans if plan is not None):
-        layout = plan.parallelism
-        held = {"tensor_parallel": layout.tensor, "pipeline_parallel": layout.pipeline, "replicas": layout.data}
+        split = plan.parallelism
+        held = {"tensor_parallel": split.tensor, "pipeline_parallel": split.pipeline, "replicas": split.data}
         assert layout.items() <= held.items()
         assert plan.count % count == 0
 

@@ -21,20 +21,18 @@ if TYPE_CHECKING:
 
 
 def admitted(plan_set: PlanSet) -> NDArray[np.float64]:
-    """Requests that each plan holds at once: those it is sized for where they fit, else as many as do. Plans that do
-    not fit are looked into only where none fits; NaN where they are not, and where nothing is asked for at once.
+    """Requests that each plan holds at once: those it is sized for where they fit; else as many as do where no plan
+    fits, and 0 where another does, or where it is no matter of requests.
     """
-    found = np.full(len(plan_set), np.nan)
+    found = np.zeros(len(plan_set))
+    short = not plan_set.fits.any()
     for index, number in enumerate(plan_set.configuration.tolist()):
-        configuration, usable = (
-            plan_set.configurations[number],
-            float(plan_set.cards.usable_bytes[plan_set.card[index]]),
-        )
-        if configuration.setup.trains or configuration.memory.shape.kind not in GENERATIVE:
-            continue
+        configuration = plan_set.configurations[number]
+        usable = float(plan_set.cards.usable_bytes[plan_set.card[index]])
+        serves = not configuration.setup.trains and configuration.memory.shape.kind in GENERATIVE
         if configuration.memory.total <= usable:
             found[index] = configuration.setup.concurrency
-        elif not plan_set.fits.any():
+        elif serves and short:
             found[index] = _most(configuration, usable)
     return found
 
@@ -43,7 +41,7 @@ def queueing(search: Search, plan_set: PlanSet) -> PlanSet:
     """The plans, where none holds all requests at once, each with as many as it admits, where it admits any."""
     if plan_set.fits.any():
         return plan_set
-    most = np.nan_to_num(admitted(plan_set))
+    most = admitted(plan_set)
     configurations = np.array(plan_set.configuration)
     for index in np.flatnonzero(most):
         configuration = plan_set.configurations[int(plan_set.configuration[index])]
