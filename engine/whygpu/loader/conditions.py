@@ -128,7 +128,7 @@ class Reading:
         )
         return None
 
-    def cited(self, fields: Fields, *, required: bool) -> tuple[str, ...]:
+    def cited(self, fields: Fields, *, required: bool = False) -> tuple[str, ...]:
         """The claims or references cited under ``source``."""
         nodes = fields.text_nodes("source", required=required)
         for node in nodes:
