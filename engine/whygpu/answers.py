@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Catalogue
     from whygpu.language.names import NameSpec
 
 MAX_ITEMS = 500
@@ -55,6 +56,17 @@ class Answers:
     def allows_own(self) -> bool:
         """Whether what is owned may be used: no list of provider classes leaves it out."""
         return self.provider_classes is None or "own" in self.provider_classes
+
+
+def allowed_words(key: str, catalogue: Catalogue) -> frozenset[str] | None:
+    """What a list among the answers may hold; None for accelerators, which go by many names."""
+    known: ReadOnly[str, Iterable[str]] = {
+        "price_kinds": PRICE_KINDS,
+        "provider_classes": PROVIDER_CLASSES,
+        "providers": catalogue.providers,
+        "regions": catalogue.region_names,
+    }
+    return frozenset(known[key]) if key in known else None
 
 
 def node_of(value: object, name: str = "answers") -> Node:
@@ -346,13 +358,8 @@ class _Reader:
             if key in ("accelerators", "exclude_accelerators"):
                 found.extend(self._accelerators(item))
                 continue
-            allowed = {
-                "price_kinds": PRICE_KINDS,
-                "provider_classes": PROVIDER_CLASSES,
-                "providers": catalogue.providers,
-                "regions": catalogue.region_names,
-            }[key]
-            if item.text in set(allowed):
+            allowed = allowed_words(key, catalogue) or frozenset()
+            if item.text in allowed:
                 found.append(item.text)
             else:
                 self._add(

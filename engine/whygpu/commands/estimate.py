@@ -58,4 +58,4 @@ def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, _: Detail) 
     """One row of a batch; raises AnswerError."""
     from whygpu.render.plain import plan_dict  # noqa: PLC0415
 
-    return plan_dict(knowledge.estimate(node, engine=engine))
+    return {**plan_dict(knowledge.estimate(node, engine=engine))}

@@ -217,8 +217,8 @@ def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Det
 
     advice = _of_phase(knowledge.advise(node, engine=engine), detail.only)
     if isinstance(advice, LifeAdvice):
-        return life_dict(advice, every=detail.every, trace=detail.trace)
-    return advice_dict(advice, every=detail.every, trace=detail.trace)
+        return {**life_dict(advice, every=detail.every, trace=detail.trace)}
+    return {**advice_dict(advice, every=detail.every, trace=detail.trace)}
 
 
 def _refuse_idle(options: argparse.Namespace) -> None:

@@ -72,7 +72,7 @@ class LifeAdvice:
         return Recorder(judged, (), None).trace((), (), figures=known)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form of contract.md."""
+        """The JSON form of docs/reference/contract.md."""
         from whygpu.render.plain import life_dict  # noqa: PLC0415  renderers depend on this module, not the reverse
 
-        return life_dict(self)
+        return {**life_dict(self)}

@@ -40,8 +40,10 @@ if TYPE_CHECKING:
     from whygpu.loader.conditions import Reading
     from whygpu.yamldoc.forms import Form
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\Z")
 ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "life", "measured")
+_NAME = rf"({'|'.join(ENTITIES)})\.[a-z][a-z0-9_]*"
+NAMES = f"^{_NAME}$"
+"""What names look like, as JSON Schema has it."""
 KINDS: tuple[Kind, ...] = ("choice", "number", "flag", "text")
 AGGREGATES = ("min", "max", "count")
 NAME: Form = MappingProxyType(
@@ -88,7 +90,7 @@ def read_names(
             fields = Fields.of(inner, f"name '{name}'", problems, NAME) if inner is not None else None
             if fields is None:
                 continue
-            if not _NAME.match(name) or name.partition(".")[0] not in ENTITIES:
+            if not re.fullmatch(_NAME, name):
                 problem(
                     problems,
                     fields.node,
