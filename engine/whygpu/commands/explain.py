@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from whygpu.commands import batch, inputs
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Iterator
 
     from whygpu.api import KnowledgeBase
@@ -57,19 +56,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ask.add_argument("--how", metavar="NAME", help="how a figure, a name, a rule or a plan came about")
     ask.add_argument("--depth", type=int, default=3, metavar="N", help="with --how: steps back (default 3)")
     parser.add_argument("--record", metavar="FILE", help="write a decision record, which 'whygpu replay' checks again")
-    parser.add_argument(
-        "--date", type=day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
-    )
     parser.add_argument("--trace", action="store_true", help="with --batch: each fact and step behind the plans")
     parser.add_argument("--about", action="store_true", help="say what this phase is like, at the end")
-
-
-def day(text: str) -> date:
-    """A day as an option gives it."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a day as 2026-11-21") from error
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -84,7 +72,9 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if options.batch is not None:
         from whygpu.commands.job import Detail  # noqa: PLC0415
 
-        return batch.run(options, knowledge, "advice", answer, Detail(options.only, options.all, options.trace))
+        return batch.run(
+            options, knowledge, "advice", answer, Detail(options.date, options.only, options.all, options.trace)
+        )
     _refuse_idle(options)
     node = inputs.read_answers(options, knowledge)
     found = knowledge.advise({} if node is None else node, engine=options.engine, today=options.date)
@@ -215,7 +205,7 @@ def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Det
     from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
     from whygpu.render.plain import advice_dict, life_dict  # noqa: PLC0415
 
-    advice = _of_phase(knowledge.advise(node, engine=engine), detail.only)
+    advice = _of_phase(knowledge.advise(node, engine=engine, today=detail.today), detail.only)
     if isinstance(advice, LifeAdvice):
         return {**life_dict(advice, every=detail.every, trace=detail.trace)}
     return {**advice_dict(advice, every=detail.every, trace=detail.trace)}

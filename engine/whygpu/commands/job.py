@@ -12,6 +12,7 @@ from whygpu.yamldoc.document import Mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import date
 
     from whygpu.api import KnowledgeBase
     from whygpu.chain.engines import EngineName
@@ -61,8 +62,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """How much of an advice a row gets."""
+    """The day a row is asked on (None: today), and how much of an advice it gets."""
 
+    today: date | None = None
     only: str | None = None
     """Of a whole life, this phase."""
     every: bool = False

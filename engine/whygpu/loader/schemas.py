@@ -114,7 +114,7 @@ MODEL: Form = figured(
         "others": ANYTHING,
         **{key: between(*LIMITS[limit], whole=True) for key, limit in WHOLE_NUMBERS.items()},
         **{key: between(*LIMITS[limit], whole=False) for key, limit in NUMBERS.items()},
-        **dict.fromkeys(DESCRIPTIVE, ANYTHING),
+        **dict.fromkeys(sorted(DESCRIPTIVE), ANYTHING),
     }
 )
 ROW: Form = MappingProxyType(

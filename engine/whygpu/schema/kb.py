@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from whygpu.knowledge.base import Knowledge
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
 FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "about": ("about",),
@@ -61,8 +60,6 @@ def file_schema(kind: str, knowledge: Knowledge) -> Schema:
     others: dict[str, Schema] = {section: {} for section in sorted(LISTS | MAPPINGS) if section not in own}
     return with_definitions(
         {
-            "$schema": DRAFT,
-            "title": f"whygpu knowledge base: {kind}",
             "type": ["object", "null"],
             "properties": {**own, **others},
             "additionalProperties": False,
