@@ -252,7 +252,7 @@ class NeedJson(TypedDict):
     status: str
 
 
-ReasonJson = TypedDict("ReasonJson", {"for": bool, "worth": str, "says": str})
+WeightJson = TypedDict("WeightJson", {"for": bool, "worth": str, "says": str})
 
 
 class RecordJson(TypedDict):
@@ -272,7 +272,7 @@ class RecordJson(TypedDict):
     alternatives: list[AlternativeJson]
     figures: dict[str, NeedJson]
     consequences: list[str]
-    reasons: dict[str, ReasonJson]
+    reasons: dict[str, WeightJson]
     sources: dict[str, str]
 
 
