@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from whygpu.errors import AnswerError, Place, Problem, did_you_mean
 from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
@@ -290,10 +290,13 @@ class _Reader:
                 return None
             case "choice":
                 return self._choice(key, node, spec)
-        if isinstance(node.value, str) and len(node.value) <= 200:
-            return node.value
-        self._add(node, "wrong-type", f"'{key}' must be a text, not {kind_of(node)}")
-        return None
+            case "text":
+                if isinstance(node.value, str) and len(node.value) <= 200:
+                    return node.value
+                self._add(node, "wrong-type", f"'{key}' must be a text, not {kind_of(node)}")
+                return None
+            case _:
+                assert_never(spec.kind)
 
     def _choice(self, key: str, node: Scalar, spec: NameSpec) -> str | None:
         text = spec.also.get(node.text.lower(), node.text)

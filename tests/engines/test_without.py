@@ -28,7 +28,7 @@ def base() -> KnowledgeBase:
 
 def _consult(answers: dict[str, object], without: frozenset[str] = frozenset()) -> Consultation:
     engine = DurableEngine(base().knowledge, without=without)
-    return consult(base().knowledge, base().check(answers), engine.chain(), "durable", TODAY)
+    return consult(base().knowledge, base().check(answers), engine.chain(), TODAY)
 
 
 def _fired(found: Consultation) -> set[str]:

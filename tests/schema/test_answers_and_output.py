@@ -11,7 +11,7 @@ from tests.schema.validators import MODELINE, ROOT, data_of, faults, schema
 import whygpu
 from whygpu.answers import check
 from whygpu.api import REGISTRY
-from whygpu.chain.engines import EngineName
+from whygpu.chain.names import EngineName
 from whygpu.errors import AnswerError
 from whygpu.explain.decision import record
 from whygpu.loader.assemble import load_texts

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import argparse
 
     from whygpu.api import KnowledgeBase
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
     from whygpu.commands.job import Detail
     from whygpu.yamldoc.document import Node
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 from whygpu.commands import batch, inputs
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whygpu.api import KnowledgeBase
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
     from whygpu.commands.job import Detail
     from whygpu.errors import AnswerError
     from whygpu.explain.advice import Advice
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from whygpu.yamldoc.document import Node
 
 OK, INFEASIBLE = 0, 3
-FORMATS = ("text", "json", "markdown", "html", "mermaid", "dot")
+Format = Literal["text", "json", "markdown", "html", "mermaid", "dot"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 _QUESTIONS = ("why", "assumed", "why_not", "what_if", "flip", "how")
 
 
@@ -66,7 +67,6 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.print_help()
         return OK
     import whygpu  # noqa: PLC0415  --help needs no numpy
-    from whygpu.render.output import write_json  # noqa: PLC0415
 
     knowledge = whygpu.load(options.kb)
     if options.batch is not None:
@@ -81,10 +81,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     advice = _of_phase(found, options.only)
     if options.record is not None:
         _record(options, advice)
-    if options.format == "json" and not _asked(options):
-        write_json(advice.to_dict())
-    else:
-        _print(options, knowledge, advice)
+    _print(options, knowledge, advice)
     return INFEASIBLE if advice.status == "infeasible" else OK
 
 
@@ -107,21 +104,36 @@ def _asked(options: argparse.Namespace) -> bool:
 def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
     from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
 
-    if isinstance(advice, LifeAdvice) and (_asked(options) or options.format in ("mermaid", "dot")):
-        raise _idle("a whole life has two answers; this is about one of them", "--only", "add --only train or serve")
-    if options.format == "text":
-        _print_text(options, knowledge, advice)
-    elif options.format == "json" and not isinstance(advice, LifeAdvice):
-        from whygpu.render.output import write_json  # noqa: PLC0415
-        from whygpu.render.plain import sections_dict  # noqa: PLC0415
+    if isinstance(advice, LifeAdvice) and _asked(options):
+        raise _of_one_phase()
+    form: Format = options.format
+    match form:
+        case "text":
+            _print_text(options, knowledge, advice)
+        case "json":
+            _print_json(options, advice)
+        case "markdown" | "html":
+            sys.stdout.write(_document(options, advice, form))
+        case "mermaid" | "dot":
+            sys.stdout.write(_graph(options, advice, form))
+        case _:
+            assert_never(form)
 
-        write_json(sections_dict(sections_of(options, advice), advice.engine))
+
+def _print_json(options: argparse.Namespace, advice: Advice | LifeAdvice) -> None:
+    """The answers to what was asked, or else the whole advice."""
+    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
+    from whygpu.render.output import write_json  # noqa: PLC0415
+    from whygpu.render.plain import sections_dict  # noqa: PLC0415
+
+    if isinstance(advice, LifeAdvice) or not _asked(options):
+        write_json(advice.to_dict())
     else:
-        sys.stdout.write(_document(options, advice))
+        write_json(sections_dict(sections_of(options, advice), advice.engine))
 
 
-def _document(options: argparse.Namespace, advice: Advice | LifeAdvice) -> str:
-    """The advice as Markdown, HTML, or a graph of its proof."""
+def _document(options: argparse.Namespace, advice: Advice | LifeAdvice, form: Literal["markdown", "html"]) -> str:
+    """The advice as a document."""
     from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
@@ -129,18 +141,26 @@ def _document(options: argparse.Namespace, advice: Advice | LifeAdvice) -> str:
         views, sections = [view_of(phase) for phase in advice.phases], []
     else:
         views, sections = [view_of(advice)], list(sections_of(options, advice))
-        if options.format in ("mermaid", "dot"):
-            from whygpu.render import graph  # noqa: PLC0415
-
-            draw = graph.mermaid if options.format == "mermaid" else graph.dot
-            return draw(graph.proof_graph(advice, views[0]))
-    if options.format == "html":
+    if form == "html":
         from whygpu.render.html import page  # noqa: PLC0415
 
         return page(views, sections)
     from whygpu.render.markdown import document  # noqa: PLC0415
 
     return document(views, sections)
+
+
+def _graph(options: argparse.Namespace, advice: Advice | LifeAdvice, form: Literal["mermaid", "dot"]) -> str:
+    """The proof of the recommendation; raises AnswerError for a whole life, which has two."""
+    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
+    from whygpu.render import graph  # noqa: PLC0415
+    from whygpu.render.view import view_of  # noqa: PLC0415
+
+    if isinstance(advice, LifeAdvice):
+        raise _of_one_phase()
+    list(sections_of(options, advice))  # what is wrong with a question is said, though a graph has no answers
+    draw = graph.mermaid if form == "mermaid" else graph.dot
+    return draw(graph.proof_graph(advice, view_of(advice)))
 
 
 def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
@@ -221,6 +241,10 @@ def _idle(message: str, option: str, mend: str) -> AnswerError:
     from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
 
     return AnswerError([Problem("idle-option", message, Place(option), mend)])
+
+
+def _of_one_phase() -> AnswerError:
+    return _idle("a whole life has two answers; this is about one of them", "--only", "add --only train or serve")
 
 
 def _of_phase(advice: Advice | LifeAdvice, only: str | None) -> Advice | LifeAdvice:

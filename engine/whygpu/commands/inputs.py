@@ -8,6 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whygpu.chain.names import ENGINES
+
 if TYPE_CHECKING:
     from whygpu.api import KnowledgeBase
     from whygpu.yamldoc.document import Node
@@ -37,9 +39,7 @@ def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("te
     parser.add_argument(
         "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
     )
-    parser.add_argument(
-        "--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules"
-    )
+    parser.add_argument("--engine", choices=ENGINES, default="durable", help="which engine fires the rules")
     add_date(parser)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from whygpu.api import KnowledgeBase
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
     from whygpu.commands.rows import Row
     from whygpu.yamldoc.document import Node
 

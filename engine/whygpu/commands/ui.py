@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whygpu.chain.names import ENGINES
+
 if TYPE_CHECKING:
     import argparse
 
@@ -14,7 +16,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
     parser.add_argument(
         "--engine",
-        choices=("durable", "evaluator"),
+        choices=ENGINES,
         default="evaluator",
         help="which engine fires the rules (default evaluator: a crash of durable-rules would end every visit)",
     )

@@ -106,7 +106,7 @@ class _Trial:
     def _advise(case: Case, answers: Answers | LifeAnswers, variation: Variation) -> Advice | LifeAdvice:
         def held(part: Answers) -> Consultation:
             knowledge, reshape = variation.knowledge, variation.reshape
-            return consult(knowledge, part, EvaluatorChain(), "evaluator", asked_on(case), reshape=reshape)
+            return consult(knowledge, part, EvaluatorChain(), asked_on(case), reshape=reshape)
 
         if isinstance(answers, LifeAnswers):
             return conclude_life(answers.given, held(answers.train), held(answers.serve), held, EvaluatorChain())

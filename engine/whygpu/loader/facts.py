@@ -241,4 +241,5 @@ def fits(spec: NameSpec, value: Plain | tuple[Plain, ...]) -> bool:
             return isinstance(value, bool)
         case "choice":
             return isinstance(value, str) and value in spec.words
-    return isinstance(value, str)
+        case "text":
+            return isinstance(value, str)

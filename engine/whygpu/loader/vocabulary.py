@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from whygpu.errors import did_you_mean
 from whygpu.knowledge.questions import Assumption, DerivedValue, Question, Unasked
-from whygpu.language.names import NameSpec
+from whygpu.language.names import Kind, NameSpec
 from whygpu.language.tree import Constant, names
 from whygpu.loader.conditions import expression_of
 from whygpu.loader.facts import fits
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Problem
-    from whygpu.language.names import Kind
     from whygpu.language.tree import Expression
     from whygpu.loader.conditions import Reading
     from whygpu.yamldoc.forms import Form
@@ -44,7 +43,7 @@ ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "life", "measur
 _NAME = rf"({'|'.join(ENTITIES)})\.[a-z][a-z0-9_]*"
 NAMES = f"^{_NAME}$"
 """What names look like, as JSON Schema has it."""
-KINDS: tuple[Kind, ...] = ("choice", "number", "flag", "text")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 AGGREGATES = ("min", "max", "count")
 NAME: Form = MappingProxyType(
     {
@@ -246,10 +245,18 @@ def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Ite
         elif spec.kind == "text":
             expression = Constant(node.text)
         else:
-            want = {"number": "number", "flag": "flag"}.get(spec.kind, "word")
-            expression = reading.expression(node, want)  # type: ignore[arg-type]
+            expression = reading.expression(node, yields(spec.kind))
         if expression is not None:
             yield Assumption(when, expression, because)
+
+
+def yields(kind: Kind) -> Literal["number", "flag", "word"]:
+    """What an expression has to yield to be the value of a name of this kind."""
+    match kind:
+        case "number" | "flag":
+            return kind
+        case "choice" | "text":
+            return "word"
 
 
 def read_values(nodes: list[Node], reading: Reading) -> dict[str, DerivedValue]:
@@ -301,8 +308,7 @@ def _read_value(name: str, spec: NameSpec, node: Node, reading: Reading) -> Deri
     if not isinstance(node, Scalar):
         problem(reading.problems, node, "wrong-type", f"value '{name}' must be an expression")
         return None
-    want = {"number": "number", "flag": "flag"}.get(spec.kind, "word")
-    expression = reading.expression(node, "flag" if aggregate == "count" else want)  # type: ignore[arg-type]
+    expression = reading.expression(node, "flag" if aggregate == "count" else yields(spec.kind))
     if expression is None:
         return None
     if (spec.scope == "field") != (aggregate is not None):
