@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         WhygpuError,
     )
     from whygpu.explain.advice import Advice, Plan
-    from whygpu.lifecycle.advice import LifeAdvice
+    from whygpu.lifecycle.advice import LifecycleAdvice
 
 __version__ = "0.1.0"
 

@@ -192,7 +192,7 @@ def run(program: Program, chain: Chain) -> Outcome:
         for stratum in knowledge.strata.hard:
             stages._plan_stratum(stratum, plans)
             stages._reject(stratum, plans)
-        stages._field_values(plans)
+        stages._set_values(plans)
         for stratum in knowledge.strata.soft:
             stages._plan_stratum(stratum, plans)
     return _outcome(program, result, plans)

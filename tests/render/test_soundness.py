@@ -70,13 +70,13 @@ def test_a_plan_wins_below_the_price_that_is_named(advised: dict[str, whygpu.Adv
 
 
 def _card(consultation: Consultation, row: int) -> int:
-    assert consultation.field_ is not None
-    return int(consultation.field_.card[row])
+    assert consultation.plan_set is not None
+    return int(consultation.plan_set.card[row])
 
 
 def _first_at(consultation: Consultation, row: int, price: float) -> int:
     """Which plan comes first where one plan's hour costs so much, and all plans on its card change with it."""
-    ranking, costs, field = consultation.ranking, consultation.costs, consultation.field_
+    ranking, costs, field = consultation.ranking, consultation.costs, consultation.plan_set
     assert ranking is not None
     assert costs is not None
     assert field is not None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whygpu.commands.job import Detail
     from whygpu.errors import AnswerError
     from whygpu.explain.advice import Advice
-    from whygpu.lifecycle.advice import LifeAdvice
+    from whygpu.lifecycle.advice import LifecycleAdvice
     from whygpu.render.view.model import Section
     from whygpu.yamldoc.document import Node
 
@@ -29,7 +29,7 @@ _QUESTIONS = ("why", "assumed", "why_not", "what_if", "flip", "how")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     inputs.add_options(parser, FORMATS)
-    parser.add_argument("--only", choices=("train", "serve"), help="of a whole life ('phases'), this phase in full")
+    parser.add_argument("--only", choices=("train", "serve"), help="of a lifecycle ('phases'), this phase in full")
     batch.add_options(parser)
     ask = parser.add_argument_group("questions about the answer, printed in its place")
     ask.add_argument("--why", action="store_true", help="the whole chain of rules: conditions, claims, arithmetic")
@@ -85,15 +85,15 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return INFEASIBLE if advice.status == "infeasible" else OK
 
 
-def _record(options: argparse.Namespace, advice: Advice | LifeAdvice) -> None:
+def _record(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> None:
     """Write the decision record; raises AnswerError."""
     from whygpu.commands.replay import write  # noqa: PLC0415
     from whygpu.explain.decision import record  # noqa: PLC0415
-    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
-    if isinstance(advice, LifeAdvice):
-        raise _idle("a record is of one decision, and a whole life has two", "--record", "add --only train or serve")
+    if isinstance(advice, LifecycleAdvice):
+        raise _idle("a record is of one decision, and a lifecycle has two", "--record", "add --only train or serve")
     write(options.record, record(advice, view_of(advice)))
 
 
@@ -101,10 +101,10 @@ def _asked(options: argparse.Namespace) -> bool:
     return any(getattr(options, name) for name in _QUESTIONS)
 
 
-def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
-    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
+def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifecycleAdvice) -> None:
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
 
-    if isinstance(advice, LifeAdvice) and _asked(options):
+    if isinstance(advice, LifecycleAdvice) and _asked(options):
         raise _of_one_phase()
     form: Format = options.format
     match form:
@@ -120,24 +120,24 @@ def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice
             assert_never(form)
 
 
-def _print_json(options: argparse.Namespace, advice: Advice | LifeAdvice) -> None:
+def _print_json(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> None:
     """The answers to what was asked, or else the whole advice."""
-    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
     from whygpu.render.output import write_json  # noqa: PLC0415
     from whygpu.render.plain import sections_dict  # noqa: PLC0415
 
-    if isinstance(advice, LifeAdvice) or not _asked(options):
+    if isinstance(advice, LifecycleAdvice) or not _asked(options):
         write_json(advice.to_dict())
     else:
         write_json(sections_dict(sections_of(options, advice), advice.engine))
 
 
-def _document(options: argparse.Namespace, advice: Advice | LifeAdvice, form: Literal["markdown", "html"]) -> str:
+def _document(options: argparse.Namespace, advice: Advice | LifecycleAdvice, form: Literal["markdown", "html"]) -> str:
     """The advice as a document."""
-    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
-    if isinstance(advice, LifeAdvice):
+    if isinstance(advice, LifecycleAdvice):
         views, sections = [view_of(phase) for phase in advice.phases], []
     else:
         views, sections = [view_of(advice)], list(sections_of(options, advice))
@@ -150,21 +150,21 @@ def _document(options: argparse.Namespace, advice: Advice | LifeAdvice, form: Li
     return document(views, sections)
 
 
-def _graph(options: argparse.Namespace, advice: Advice | LifeAdvice, form: Literal["mermaid", "dot"]) -> str:
-    """The proof of the recommendation; raises AnswerError for a whole life, which has two."""
-    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
+def _graph(options: argparse.Namespace, advice: Advice | LifecycleAdvice, form: Literal["mermaid", "dot"]) -> str:
+    """The proof of the recommendation; raises AnswerError for a lifecycle, which has two."""
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
     from whygpu.render import graph  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
-    if isinstance(advice, LifeAdvice):
+    if isinstance(advice, LifecycleAdvice):
         raise _of_one_phase()
     list(sections_of(options, advice))  # what is wrong with a question is said, though a graph has no answers
     draw = graph.mermaid if form == "mermaid" else graph.dot
     return draw(graph.proof_graph(advice, view_of(advice)))
 
 
-def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
-    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
+def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifecycleAdvice) -> None:
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
     from whygpu.render.lifecycle import LifeRenderer  # noqa: PLC0415
     from whygpu.render.screen import Screen  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415
@@ -172,8 +172,8 @@ def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: A
 
     style = Style.of(sys.stdout)
     long = LifeRenderer(knowledge.knowledge.claims, knowledge.knowledge.vocabulary, style)
-    phases = advice.phases if isinstance(advice, LifeAdvice) else (advice,)
-    if isinstance(advice, LifeAdvice):
+    phases = advice.phases if isinstance(advice, LifecycleAdvice) else (advice,)
+    if isinstance(advice, LifecycleAdvice):
         sys.stdout.write(long.render_life(advice))
     elif options.all:
         sys.stdout.write(long.render(advice))
@@ -222,12 +222,12 @@ def settings(texts: Iterable[str]) -> dict[str, Any]:
 
 def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
     """One row of a batch; raises AnswerError."""
-    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
-    from whygpu.render.plain import advice_dict, life_dict  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
+    from whygpu.render.plain import advice_dict, lifecycle_dict  # noqa: PLC0415
 
     advice = _of_phase(knowledge.advise(node, engine=engine, today=detail.today), detail.only)
-    if isinstance(advice, LifeAdvice):
-        return {**life_dict(advice, every=detail.every, trace=detail.trace)}
+    if isinstance(advice, LifecycleAdvice):
+        return {**lifecycle_dict(advice, every=detail.every, trace=detail.trace)}
     return {**advice_dict(advice, every=detail.every, trace=detail.trace)}
 
 
@@ -237,22 +237,22 @@ def _refuse_idle(options: argparse.Namespace) -> None:
         raise _idle("it is about a batch; one answer has everything in '--format json'", "--trace", "leave it out")
 
 
-def _idle(message: str, option: str, mend: str) -> AnswerError:
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+def _idle(message: str, option: str, hint: str) -> AnswerError:
+    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
 
-    return AnswerError([Problem("idle-option", message, Place(option), mend)])
+    return AnswerError([Problem("idle-option", message, Location(option), hint)])
 
 
 def _of_one_phase() -> AnswerError:
-    return _idle("a whole life has two answers; this is about one of them", "--only", "add --only train or serve")
+    return _idle("a lifecycle has two answers; this is about one of them", "--only", "add --only train or serve")
 
 
-def _of_phase(advice: Advice | LifeAdvice, only: str | None) -> Advice | LifeAdvice:
+def _of_phase(advice: Advice | LifecycleAdvice, only: str | None) -> Advice | LifecycleAdvice:
     """The whole advice, or that on one phase of a life; raises AnswerError where the answers are about no life."""
-    from whygpu.lifecycle.advice import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
 
     if only is None:
         return advice
-    if isinstance(advice, LifeAdvice):
+    if isinstance(advice, LifecycleAdvice):
         return advice.train if only == "train" else advice.serve
-    raise _idle("the answers are about one phase, and --only picks one of a whole life", "--only", "leave it out")
+    raise _idle("the answers are about one phase, and --only picks one of a lifecycle", "--only", "leave it out")

@@ -27,12 +27,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
     """Write the schemas; raises AnswerError where there is no such kind or the folder cannot be written."""
     import whygpu  # noqa: PLC0415  --help needs no numpy
-    from whygpu.errors import AnswerError, Place, Problem, did_you_mean  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Location, Problem, did_you_mean  # noqa: PLC0415
     from whygpu.render.output import write_json  # noqa: PLC0415
     from whygpu.schema.build import KINDS, schema_of, schema_text  # noqa: PLC0415
 
     wrong = [
-        Problem("bad-kind", f"there is no schema '{kind[:40]}'", Place("schema"), did_you_mean(kind, KINDS) or _known())
+        Problem(
+            "bad-kind", f"there is no schema '{kind[:40]}'", Location("schema"), did_you_mean(kind, KINDS) or _known()
+        )
         for kind in options.kinds
         if kind not in KINDS
     ]
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
             (Path(options.out) / f"{kind}.schema.json").write_text(schema_text(schema), encoding="utf-8")
     except (OSError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) else error
-        raise AnswerError([Problem("unwritable", f"cannot be written: {what}", Place(options.out))]) from error
+        raise AnswerError([Problem("unwritable", f"cannot be written: {what}", Location(options.out))]) from error
     return OK
 
 

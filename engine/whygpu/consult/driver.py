@@ -21,7 +21,7 @@ from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_
 from whygpu.chain.strata import used_names
 from whygpu.checks.cost.money import hours_a_month
 from whygpu.checks.model_shape import TOKEN_KINDS
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.resolve import shape_of
 from whygpu.knowledge.rules import Conclude, Consider, Verdict
 from whygpu.language import values as v
@@ -29,7 +29,7 @@ from whygpu.plans.columns import Costs, comparable, costs_of, fill, money_of, wa
 from whygpu.plans.counting import count
 from whygpu.plans.enumerate import Planner
 from whygpu.plans.existing import plans_with_owned
-from whygpu.plans.plan_set import Field, Options, Targets
+from whygpu.plans.plan_set import Options, PlanSet, Targets
 from whygpu.plans.price import PriceList, price_list, spot_list
 from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of
 from whygpu.plans.rank import Ranking, rank
@@ -54,7 +54,7 @@ _MARKUP = re.compile(r"([\\`*\[\]<>!|])")
 
 
 PHASE_OF_LIFE = "workload.life"
-"""The name that says which phase of a whole life the consultation is about."""
+"""The name that says which phase of a lifecycle the consultation is about."""
 LEAST_REPLICAS = "workload.least_replicas"
 """The name by which rules say how few replicas a service may rest on."""
 USUAL_HOURS = "workload.usual_hours"
@@ -69,7 +69,7 @@ USELESS_BY = ("latency", "reliability", "throughput")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class DefaultApplied:
     """A value taken for an unanswered question."""
 
     question: Question
@@ -96,7 +96,7 @@ class Consultation:
     session: SessionEnvironment
     today: date = field(default_factory=date.today)
     """The day that prices are judged by."""
-    assumed: list[Taken] = field(default_factory=list)
+    assumed: list[DefaultApplied] = field(default_factory=list)
     fired: list[Rule] = field(default_factory=list)
     """Session rules that fired and stand, in order."""
     defeated: list[tuple[Rule, str, Mask | None]] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Consultation:
     work: Work | None = None
     options: Options | None = None
     targets: Targets = field(default_factory=Targets)
-    field_: Field | None = None
+    plan_set: PlanSet | None = None
     plans: PlanEnvironment | None = None
     prices: PriceList | None = None
     costs: Costs | None = None
@@ -197,7 +197,7 @@ class _Run:
             self._plan_stratum(stratum, self._result.plans)
             self._reject(stratum, self._result.plans)
         self._compare(self._result.plans)
-        self._field_values(self._result.plans)
+        self._set_values(self._result.plans)
         for stratum in self._knowledge.strata.soft:
             self._plan_stratum(stratum, self._result.plans)
         self._rank()
@@ -214,7 +214,7 @@ class _Run:
         if answers.model is not None:  # what it is for and how large it is are asked before it
             self._shape(answers.model)
         for question in self._knowledge.questions:
-            answered = question.id in answers.values or question.id in answers.places
+            answered = question.id in answers.values or question.id in answers.locations
             applies = self._holds(question.when)
             if applies:
                 self._result.applicable.append(question)
@@ -244,7 +244,7 @@ class _Run:
         if value is not None:
             self._session.set(question.name, known_value(value))
             because = fill_template(assumption.because, self._session, self._knowledge)
-            self._result.assumed.append(Taken(question, value, because))
+            self._result.assumed.append(DefaultApplied(question, value, because))
 
     def _assumed_value(self, assumption: Assumption) -> float | bool | str | None:
         return plain(self._session.evaluator.value(assumption.value))
@@ -257,9 +257,9 @@ class _Run:
             self._shape(word)
 
     def _shape(self, model: str | Mapping[str, Any]) -> None:
-        place = self._result.answers.places.get("model", Place("answers"))
+        location = self._result.answers.locations.get("model", Location("answers"))
         task = str(self._result.answers.values.get("task", ""))
-        shape, self._result.doubts = shape_of(model, self._knowledge.catalogue, place, task)
+        shape, self._result.doubts = shape_of(model, self._knowledge.catalogue, location, task)
         if self._reshape is not None:
             shape = self._reshape(shape)
         for name, value in model_facts(shape).items():
@@ -275,7 +275,7 @@ class _Run:
                     Problem(
                         "no-model",
                         "no model is given and none can be assumed",
-                        Place("answers"),
+                        Location("answers"),
                         "add 'model:', a preset's name or a mapping of its figures",
                     )
                 ]
@@ -337,7 +337,7 @@ class _Run:
         self._result.options = options = self._options()
         self._result.targets = targets = self._targets()
         found = self._planner(work, self._allowed(), options, targets)
-        self._result.field_ = found
+        self._result.plan_set = found
         if not len(found):
             return
         self._result.costs = costs = self._costs(found, work)
@@ -347,7 +347,7 @@ class _Run:
         self._result.alive = np.ones(size, dtype=np.bool_)
         self._result.unverified = np.zeros(size, dtype=np.bool_)
 
-    def _costs(self, found: Field, work: Work) -> Costs:
+    def _costs(self, found: PlanSet, work: Work) -> Costs:
         deployment = str(self._answered("deployment") or "")
         months, electricity = self._number("service_months"), self._number("electricity_usd_per_kwh")
         hours = hours_a_month(self._number("hours_per_day") or 24)
@@ -538,16 +538,16 @@ class _Run:
     def _compare(self, plans: PlanEnvironment) -> None:
         """Settle what the plans that are left compare by."""
         result = self._result
-        if result.costs is not None and result.field_ is not None:
-            result.costs = comparable(result.costs, result.field_, result.alive)
+        if result.costs is not None and result.plan_set is not None:
+            result.costs = comparable(result.costs, result.plan_set, result.alive)
             plans.set("plan.objective", v.column(result.costs.objective))
 
-    def _field_values(self, plans: PlanEnvironment) -> None:
+    def _set_values(self, plans: PlanEnvironment) -> None:
         """Settle the values over the plans that are left."""
         for value in self._knowledge.strata.aggregates:
-            self._field_value(value, plans)
+            self._set_value(value, plans)
 
-    def _field_value(self, value: DerivedValue, plans: PlanEnvironment) -> None:
+    def _set_value(self, value: DerivedValue, plans: PlanEnvironment) -> None:
         alive = self._result.alive
         if value.where is not None:
             alive = alive & plans.evaluator.truth(value.where).true
@@ -562,8 +562,8 @@ class _Run:
 
     def _rank(self) -> None:
         result = self._result
-        costs, field_, work = result.costs, result.field_, result.work
-        if costs is None or field_ is None or work is None:
+        costs, plan_set, work = result.costs, result.plan_set, result.work
+        if costs is None or plan_set is None or work is None:
             return
         preferences = self._knowledge.preferences
         verdicts = [
@@ -579,7 +579,7 @@ class _Run:
             preferences.worth,
             lambda grade: np.array(np.nan) if plans is None else grown(plans, grade),
         )
-        money = money_of(costs, field_, work.setup, preferences.priced_handling)
+        money = money_of(costs, plan_set, work.setup, preferences.priced_handling)
         priority = self._answered("priority")
         ignored = {item.id for item in result.irrelevant}
         answered = result.answers.values.items()
@@ -587,8 +587,8 @@ class _Run:
         counted = count(
             money,
             result.tally,
-            field_.speeds.figures,
-            watts_of(field_),
+            plan_set.speeds.figures,
+            watts_of(plan_set),
             result.alive,
             preferences,
             priority if isinstance(priority, str) else None,

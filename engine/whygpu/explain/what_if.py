@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.explain.conclude import Conclusion, conclude
 from whygpu.explain.conditions import Judge
 from whygpu.explain.rerun import rerun
@@ -47,7 +47,9 @@ def how(advice: Advice, fact: str) -> tuple[Step, ...]:
         if known.id == fact or (known.name == fact and own):
             return trace.how(known.id)
     near = did_you_mean(fact, {known.name for known in trace.facts})
-    raise AnswerError([Problem("unknown-fact", f"nothing in the trace is called '{fact[:80]}'", Place("trace"), near)])
+    raise AnswerError(
+        [Problem("unknown-fact", f"nothing in the trace is called '{fact[:80]}'", Location("trace"), near)]
+    )
 
 
 def unfired(consultation: Consultation) -> tuple[Step, ...]:
@@ -81,12 +83,12 @@ def unfired(consultation: Consultation) -> tuple[Step, ...]:
                 rule=rule.id,
                 conditions=judge.outcomes(rule),
                 claims=rule.sources,
-                place=str(rule.place),
+                location=str(rule.location),
             )
         )
     return tuple(found)
 
 
 def what_if(consultation: Consultation, changes: Mapping[str, Any]) -> WhatIf:
-    """The advice with these answers laid over the given ones (None takes one away); raises AnswerError."""
+    """The advice with these answers merged over the given ones (None takes one away); raises AnswerError."""
     return WhatIf(conclude(consultation).recommendation, conclude(rerun(consultation, changes)))

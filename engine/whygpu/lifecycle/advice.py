@@ -1,4 +1,4 @@
-"""What comes of answers about a whole life: the advice on each phase, and the cost of both together."""
+"""What comes of answers about a lifecycle: the advice on each phase, and the cost of both together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.checks.cost.lifecycle import LifeCost
+    from whygpu.checks.cost.lifecycle import LifecycleCost
     from whygpu.explain.advice import Advice, Item, Plan, Status
     from whygpu.trace import Trace
 
@@ -24,15 +24,15 @@ class Unknown:
 
 
 @dataclass(frozen=True, eq=False)
-class LifeAdvice:
-    """The answer to a consultation about a whole life."""
+class LifecycleAdvice:
+    """The answer to a consultation about a lifecycle."""
 
     answers: Mapping[str, Any]
     train: Advice
     serve: Advice
     same: Plan | None
     """The best plan to serve on the accelerator that trains; None where there is none."""
-    cost: LifeCost | None
+    cost: LifecycleCost | None
     """None where nobody says how long it serves."""
     unknown: Unknown
     said: Advice = field(repr=False)
@@ -66,13 +66,13 @@ class LifeAdvice:
 
         judged = self.said.sections.consultation
         knowledge = judged.knowledge
-        reckonings = knowledge.sourced_life(self.cost.reckonings if self.cost else ())
-        found = {f"life.{item.name}": item for item in reckonings}
+        calculations = knowledge.sourced_lifecycle(self.cost.calculations if self.cost else ())
+        found = {f"life.{item.name}": item for item in calculations}
         known = {name: item for name, item in found.items() if name in knowledge.vocabulary}
         return Recorder(judged, (), None).trace((), (), figures=known)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form of docs/reference/contract.md."""
-        from whygpu.render.plain import life_dict  # noqa: PLC0415  renderers depend on this module, not the reverse
+        from whygpu.render.plain import lifecycle_dict  # noqa: PLC0415  renderers depend on this module, not the reverse
 
-        return {**life_dict(self)}
+        return {**lifecycle_dict(self)}

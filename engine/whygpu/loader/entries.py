@@ -102,7 +102,7 @@ def _read(
             fields.texts("aliases") if "aliases" in form else (),
             MappingProxyType(data),
             tuple(dict.fromkeys(cited)),
-            fields.node.place,
+            fields.node.location,
             MappingProxyType(_figures(fields, reader)),
             _own_sources(fields),
         )

@@ -13,7 +13,7 @@ from whygpu.intake.mapping import NUMBERS, WHOLE_NUMBERS
 from whygpu.intake.preset import DESCRIPTIVE
 from whygpu.quantity import parse_number
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
-from whygpu.yamldoc.fields import kind_of, mend_key, problem
+from whygpu.yamldoc.fields import hint_key, kind_of, problem
 from whygpu.yamldoc.forms import (
     ANYTHING,
     FLAG,
@@ -184,7 +184,7 @@ def check_fields(node: Mapping, form: Form, what: str, problems: list[Problem]) 
     for key, inner in node.items.items():
         if key not in form:
             message = f"{what} has no field '{key}'"
-            problem(problems, node.keys[key], "unknown-key", message, mend_key(node, key, form))
+            problem(problems, node.keys[key], "unknown-key", message, hint_key(node, key, form))
             continue
         kind = form[key]
         if _is_free(kind) or (isinstance(inner, Scalar) and inner.value is None):
@@ -192,10 +192,10 @@ def check_fields(node: Mapping, form: Form, what: str, problems: list[Problem]) 
         for value in _values(inner, kind, f"'{key}' of {what}", problems):
             if not (isinstance(value, Scalar) and kind.accepts(value.value)):
                 message = f"'{key}' of {what} must be {kind.noun}, not {kind_of(value)}"
-                problem(problems, value, "wrong-type", message, _mend(value, kind))
+                problem(problems, value, "wrong-type", message, _hint(value, kind))
 
 
-def _mend(value: Node, kind: Kind) -> str | None:
+def _hint(value: Node, kind: Kind) -> str | None:
     """What was probably meant: a word that is near, or a number without its suffix."""
     if not isinstance(value, Scalar):
         return None
@@ -211,7 +211,7 @@ def _values(node: Node, kind: Kind, what: str, problems: list[Problem]) -> Itera
         for key in node.items:
             if key not in FIGURE:
                 message = f"{what} has no field '{key}'"
-                problem(problems, node.keys[key], "unknown-key", message, mend_key(node, key, FIGURE))
+                problem(problems, node.keys[key], "unknown-key", message, hint_key(node, key, FIGURE))
         node = node.items["is"]
     if kind.many and isinstance(node, Sequence):
         yield from node.items

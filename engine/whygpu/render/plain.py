@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from whygpu.explain.advice import Advice, Infeasible, Item, Plan
     from whygpu.knowledge.questions import Profile
-    from whygpu.lifecycle.advice import LifeAdvice
+    from whygpu.lifecycle.advice import LifecycleAdvice
     from whygpu.render.contract import (
         AdviceJson,
         InfeasibleJson,
@@ -95,8 +95,8 @@ def _profile(profile: Profile) -> ProfileJson:
     return {"phase": profile.phase, "title": profile.title, "points": points}
 
 
-def life_dict(advice: LifeAdvice, *, every: bool = True, trace: bool = True) -> LifecycleJson:
-    """Both phases' answers, and what the whole life costs; what is not known is null, with the reason beside it.
+def lifecycle_dict(advice: LifecycleAdvice, *, every: bool = True, trace: bool = True) -> LifecycleJson:
+    """Both phases' answers, and what the lifecycle costs; what is not known is null, with the reason beside it.
 
     ``every``, ``trace``: as of ``advice_dict``.
     """

@@ -39,9 +39,11 @@ def test_each_registry_is_read_off_its_type() -> None:
 
 @pytest.mark.parametrize("name", ["Durable", "clips", ""])
 def test_an_unknown_engine_is_refused_in_python(kb: whygpu.KnowledgeBase, name: str) -> None:
-    for ask in (kb.advise, kb.estimate, kb.consult, kb.advise_life):
+    for ask in (kb.advise, kb.estimate, kb.consult, kb.advise_lifecycle):
         answers = (
-            {"phases": {"train": {}, "serve": {}}} if ask == kb.advise_life else {**ANSWERS, "accelerators": ["l4"]}
+            {"phases": {"train": {}, "serve": {}}}
+            if ask == kb.advise_lifecycle
+            else {**ANSWERS, "accelerators": ["l4"]}
         )
         with pytest.raises(AnswerError) as caught:
             ask(answers, engine=name)  # type: ignore[arg-type]

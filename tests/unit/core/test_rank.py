@@ -100,20 +100,20 @@ def test_at_the_price_told_an_accelerator_does_win(kb: whygpu.KnowledgeBase, ans
     before = asked(kb.knowledge)
     assert before.ranking is not None
     assert before.costs is not None
-    assert before.field_ is not None
+    assert before.plan_set is not None
     counted_, best = before.ranking.counted, before.ranking.order[0]
     tried = 0
     for index in before.ranking.order[1:]:
-        card = before.field_.card[index]
+        card = before.plan_set.card[index]
         told = counted_.hourly_to_count(index, float(counted_.values[best]))
-        if card == before.field_.card[best] or not told > 0:
+        if card == before.plan_set.card[best] or not told > 0:
             continue
-        name = before.field_.cards.accelerators[card].id
+        name = before.plan_set.cards.accelerators[card].id
         for share, first in ((0.999, index), (1.001, None)):
             factor = share * told / before.costs.hourly[index]
             after = asked(repriced(kb.knowledge, factor, {name})).ranking
             assert after is not None
-            of_card = [row for row in after.order if before.field_.card[row] == card]
+            of_card = [row for row in after.order if before.plan_set.card[row] == card]
             if first is not None:
                 assert after.order[0] in of_card
             elif of_card[0] == index:

@@ -109,7 +109,7 @@ def test_the_easiest_to_get_is_offered_by_the_most(kb: whygpu.KnowledgeBase) -> 
 
 @pytest.mark.parametrize("answers", WORK.values(), ids=WORK.keys())
 def test_nothing_is_listed_that_nobody_would_take(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> None:
-    """Verified, priced where the recommendation is, no more than so many times as dear, and no strong objection."""
+    """Verified, priced where the recommendation is, no more than so many times as expensive, and no strong objection."""
     advice = advise(kb, answers)
     found = consultation(advice)
     assert found.ranking is not None
@@ -182,8 +182,8 @@ def test_what_has_only_strong_objections_is_no_recommendation(kb: whygpu.Knowled
 
 def test_who_names_the_cards_has_chosen(kb: whygpu.KnowledgeBase) -> None:
     left = consultation(advise(kb, CROWD))
-    assert left.field_ is not None
-    names = {left.field_.cards.accelerators[card].id for card in left.field_.card[left.alive]}
+    assert left.plan_set is not None
+    names = {left.plan_set.cards.accelerators[card].id for card in left.plan_set.card[left.alive]}
     advice = advise(kb, {**CROWD, "accelerators": sorted(names)})
     assert advice.status in ("recommended", "tied")
     assert not consultation(advice).objections
