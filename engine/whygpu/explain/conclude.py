@@ -541,7 +541,7 @@ class Conclusion:
         return tuple(self._open())
 
     def _open(self) -> Iterator[OpenQuestion]:
-        answered = self._c.answers.places
+        answered = self._c.answers.locations
         assumed = {item.question.id for item in self._c.assumed}
         for question in self._c.applicable:
             if question.id in answered or not question.name:

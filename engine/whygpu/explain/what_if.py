@@ -83,7 +83,7 @@ def unfired(consultation: Consultation) -> tuple[Step, ...]:
                 rule=rule.id,
                 conditions=judge.outcomes(rule),
                 claims=rule.sources,
-                location=str(rule.location),
+                place=str(rule.location),
             )
         )
     return tuple(found)
