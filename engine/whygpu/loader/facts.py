@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.catalogue import Accelerator, Figure, Reference
-from whygpu.language.domains import Plain
+from whygpu.knowledge.catalogue import Accelerator, Figure, Plain, Reference
 from whygpu.loader.schemas import FIGURE
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, kind_of, problem
