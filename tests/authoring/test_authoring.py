@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.loader.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.cli import explain_main, main
 from whygpu.knowledge.rules import Advise, Conclude, Consider, Exclude, Require, Verdict, Warn

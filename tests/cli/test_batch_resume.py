@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import ROOT
 
+from tests.conftest import ROOT
 from whygpu.api import KnowledgeBase
 from whygpu.cli import main
 from whygpu.commands.job import Detail, Job

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from tests.effort import loops
 from tests.loader.mutate import mutate
 from tests.loader.small import real_texts, small_texts
 from tests.schema.validators import data_of, faults, kind_of
-
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError, Problem
 from whygpu.knowledge.base import Knowledge

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, get_args
 
 import pytest
-from tests.schema.validators import MODELINE, ROOT, data_of, faults, schema
 
 import whygpu
+from tests.schema.validators import MODELINE, ROOT, data_of, faults, schema
 from whygpu.answers import check
 from whygpu.api import REGISTRY
 from whygpu.chain.names import EngineName

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
-from tests.schema.validators import ROOT, data_of
-from tests.schema.write_contract import CONTRACT, document
 
 import whygpu
+from tests.schema.validators import ROOT, data_of
+from tests.schema.write_contract import CONTRACT, document
 from whygpu.cli import BAD_INPUT, COMMANDS
 from whygpu.commands import check, explain, process, replay
 from whygpu.explain.advice import Status

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from jsonschema import Draft202012Validator
-from tests.loader.small import real_texts, small_texts
-from tests.schema.validators import MODELINE, ROOT, data_of, faults, kind_of, schema
 
 import whygpu
+from tests.loader.small import real_texts, small_texts
+from tests.schema.validators import MODELINE, ROOT, data_of, faults, kind_of, schema
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
 from whygpu.loader.assemble import LISTS, MAPPINGS, load_texts

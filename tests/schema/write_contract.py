@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tests.schema.validators import ROOT
-
 import whygpu
+from tests.schema.validators import ROOT
 from whygpu.schema.build import schema_of
 from whygpu.schema.output import OUTPUTS
 
