@@ -64,7 +64,7 @@ def usd(found: PriceList, shard: int = 1, replicas: int = 1, together: int | Non
 
 
 def test_why_there_is_none() -> None:
-    # the reasons that docs/catalogue.md lists
+    # the reasons that docs/explanation/money.md lists
     assert prices().why_none("a100") == "nobody is known to rent it out"
     assert prices(offering("gpu-one", 1, suspect="old")).why_none("a100") == "every price of it is suspect"
     assert prices(offering("gpu-one", 1, price_kind="spot")).why_none("a100").startswith("its prices are spot only")
