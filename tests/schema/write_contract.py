@@ -20,7 +20,7 @@ _MOST = 12  # words that are listed; the schema has all
 def document(knowledge: Knowledge, text: str) -> str:
     """The text with its tables as they should be."""
     for name, table in (("answers", answers_table(knowledge)), ("output", output_tables(knowledge))):
-        part = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        part = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         assert part.search(text), name
         text = part.sub(lambda match, table=table: f"{match[1]}\n{table}\n{match[2]}", text)  # type: ignore[misc]
     return text
