@@ -25,7 +25,7 @@ from typing import Any
 
 import whygpu
 from whygpu.api import REGISTRY
-from whygpu.chain.engines import EngineName
+from whygpu.chain.names import EngineName
 from whygpu.chain.strata import stratify
 from whygpu.consult import driver as consult_module
 from whygpu.loader.assemble import default_root, load_texts, read_texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Catalogue
     from whygpu.language.names import NameSpec
 
 MAX_ITEMS = 500
@@ -57,6 +58,17 @@ class Answers:
     def allows_own(self) -> bool:
         """Whether what is owned may be used: no list of provider classes leaves it out."""
         return self.provider_classes is None or "own" in self.provider_classes
+
+
+def allowed_words(key: str, catalogue: Catalogue) -> frozenset[str] | None:
+    """What a list among the answers may hold; None for accelerators, which go by many names."""
+    known: ReadOnly[str, Iterable[str]] = {
+        "price_kinds": PRICE_KINDS,
+        "provider_classes": PROVIDER_CLASSES,
+        "providers": catalogue.providers,
+        "regions": catalogue.region_names,
+    }
+    return frozenset(known[key]) if key in known else None
 
 
 def node_of(value: object, name: str = "answers") -> Node:
@@ -296,10 +308,13 @@ class _Reader:
                 return None
             case "choice":
                 return self._choice(key, node, spec)
-        if isinstance(node.value, str) and len(node.value) <= 200:
-            return node.value
-        self._add(node, "wrong-type", f"'{key}' must be a text, not {kind_of(node)}")
-        return None
+            case "text":
+                if isinstance(node.value, str) and len(node.value) <= 200:
+                    return node.value
+                self._add(node, "wrong-type", f"'{key}' must be a text, not {kind_of(node)}")
+                return None
+            case _:
+                assert_never(spec.kind)
 
     def _choice(self, key: str, node: Scalar, spec: NameSpec) -> str | None:
         text = spec.also.get(node.text.lower(), node.text)
@@ -364,13 +379,8 @@ class _Reader:
             if key in ("accelerators", "exclude_accelerators"):
                 found.extend(self._accelerators(item))
                 continue
-            allowed = {
-                "price_kinds": PRICE_KINDS,
-                "provider_classes": PROVIDER_CLASSES,
-                "providers": catalogue.providers,
-                "regions": catalogue.region_names,
-            }[key]
-            if item.text in set(allowed):
+            allowed = allowed_words(key, catalogue) or frozenset()
+            if item.text in allowed:
                 found.append(item.text)
             else:
                 self._add(

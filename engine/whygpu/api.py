@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import Answers, check, node_of
 from whygpu.chain.durable import DurableEngine, Program
-from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
+from whygpu.chain.engines import Chain, EvaluatorChain
+from whygpu.chain.names import EngineName, unknown_engine
 from whygpu.consult.driver import PHASE_OF_LIFE, Consultation, consult
 from whygpu.errors import EngineError, KnowledgeBaseError, Location, Problem
 from whygpu.explain.conclude import conclude
@@ -52,8 +53,17 @@ class KnowledgeBase:
         return DurableEngine(self.knowledge, self.program)
 
     def chain(self, engine: EngineName) -> Chain:
-        """A new chain on an engine; raises EngineUnavailableError where durable-rules is not installed."""
-        return self._durable.chain() if engine == "durable" else EvaluatorChain()
+        """A new chain on an engine.
+
+        Raises AnswerError for a name that is no engine's, EngineUnavailableError where durable-rules is not installed.
+        """
+        match engine:
+            case "durable":
+                return self._durable.chain()
+            case "evaluator":
+                return EvaluatorChain()
+            case _:
+                return unknown_engine(engine)
 
     def check(self, answers: Answers | ReadOnly[str, object] | Node) -> Answers:
         """Answers as plain data or a node, checked; raises AnswerError with every problem."""
@@ -75,7 +85,7 @@ class KnowledgeBase:
         today: date | None = None,
     ) -> Consultation:
         """Everything decided about the answers; raises AnswerError."""
-        return consult(self.knowledge, self.check(answers), self.chain(engine), engine, today)
+        return consult(self.knowledge, self.check(answers), self.chain(engine), today)
 
     def estimate(
         self,
@@ -102,7 +112,7 @@ class KnowledgeBase:
         from whygpu.plans.explicit import explicit_plans  # noqa: PLC0415
 
         checked = one_accelerator(self.check(answers))
-        return estimate_of(consult(self.knowledge, checked, self.chain(engine), engine, today, explicit_plans))
+        return estimate_of(consult(self.knowledge, checked, self.chain(engine), today, explicit_plans))
 
     def advise(
         self,
@@ -131,7 +141,7 @@ class KnowledgeBase:
         checked = check_lifecycle(node, self.knowledge)
 
         def again(answers: Answers) -> Consultation:
-            return consult(self.knowledge, answers, EvaluatorChain(), engine, today)
+            return consult(self.knowledge, answers, EvaluatorChain(), today)
 
         train = self.consult(checked.train, engine=engine, today=today)
         serve = self.consult(checked.serve, engine=engine, today=today)

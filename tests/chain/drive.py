@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tests.chain.programs import Cell, Program
     from whygpu.chain.engines import Chain, Mask
+    from whygpu.chain.names import EngineName
     from whygpu.knowledge.strata import Stratum
     from whygpu.language.names import Kind
 
@@ -74,6 +75,8 @@ class Tally:
 
 class Jury:
     """A chain that asks several chains and the reference, notes where they differ, and answers as the first does."""
+
+    engine: EngineName = "evaluator"
 
     def __init__(self, chains: Mapping[str, Chain], reference: Reference, tally: Tally, seed: int) -> None:
         self._chains, self._reference, self._tally, self._seed = chains, reference, tally, seed

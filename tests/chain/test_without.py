@@ -28,7 +28,7 @@ def base() -> KnowledgeBase:
 
 def _consult(answers: dict[str, object], without: frozenset[str] = frozenset()) -> Consultation:
     engine = DurableEngine(base().knowledge, without=without)
-    return consult(base().knowledge, base().check(answers), engine.chain(), "durable", TODAY)
+    return consult(base().knowledge, base().check(answers), engine.chain(), TODAY)
 
 
 def _fired(found: Consultation) -> set[str]:
@@ -62,7 +62,7 @@ def test_without_any_rule_nothing_is_said() -> None:
 
 @pytest.mark.parametrize("answers", ANSWERS, ids=lambda answers: answers["phase"])
 def test_both_engines_give_the_same_advice(answers: dict[str, object]) -> None:
-    durable = advice_dict(base().advise(answers, engine="durable", today=TODAY))
-    evaluator = advice_dict(base().advise(answers, engine="evaluator", today=TODAY))
+    durable = {**advice_dict(base().advise(answers, engine="durable", today=TODAY))}
+    evaluator = {**advice_dict(base().advise(answers, engine="evaluator", today=TODAY))}
     assert (durable.pop("engine"), evaluator.pop("engine")) == ("durable", "evaluator")
     assert durable == evaluator

@@ -72,9 +72,9 @@ def test_a_changed_threshold_in_one_file_changes_the_answer(kb: whygpu.Knowledge
 
 def test_a_dropped_rule_changes_what_durable_rules_answers(kb: whygpu.KnowledgeBase) -> None:
     answers = kb.check({"phase": "inference", "model": "llama-3.1-70b", "quantization": "allowed"})
-    whole = conclude(consult(kb.knowledge, answers, DurableEngine(kb.knowledge).chain(), "durable", TODAY))
+    whole = conclude(consult(kb.knowledge, answers, DurableEngine(kb.knowledge).chain(), TODAY))
     without = DurableEngine(kb.knowledge, without=frozenset({"consider-quantized-serving"}))
-    less = conclude(consult(kb.knowledge, answers, without.chain(), "durable", TODAY))
+    less = conclude(consult(kb.knowledge, answers, without.chain(), TODAY))
     formats = [{plan.format for head in advice.plans for plan in (head, *head.variants)} for advice in (whole, less)]
     assert {"int8", "awq-int4"} <= formats[0]
     assert formats[1] <= {"bf16", "fp16"}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import whygpu
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
 
 WORKS: dict[str, dict[str, Any]] = {
     "language": {"model": "llama-3.1-8b", "concurrency": 8},

@@ -56,7 +56,7 @@ def alone(kb: whygpu.KnowledgeBase, answers: dict[str, Any], role: RoleId) -> tu
     prices = kb.knowledge.preferences
     roles = tuple(item for item in prices.roles if item.id in ("recommended", role))
     knowledge = replace(kb.knowledge, preferences=replace(prices, roles=roles))
-    return conclude(consult(knowledge, kb.check(answers), EvaluatorChain(), "evaluator")).shortlist
+    return conclude(consult(knowledge, kb.check(answers), EvaluatorChain())).shortlist
 
 
 def _cost(plan: Plan) -> float:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import whygpu
 from whygpu.answers import read_text
-from whygpu.chain.engines import EngineName
+from whygpu.chain.names import EngineName
 from whygpu.lifecycle.answers import LIFE_KEYS
 
 TODAY = date(2026, 11, 21)

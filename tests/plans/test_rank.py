@@ -95,7 +95,7 @@ def test_at_the_price_told_an_accelerator_does_win(kb: whygpu.KnowledgeBase, ans
     """Asked again with the accelerator's offers at just less, and at just more, than what it would win below."""
 
     def asked(knowledge: Knowledge) -> Consultation:
-        return consult(knowledge, kb.check(answers), EvaluatorChain(), "evaluator")
+        return consult(knowledge, kb.check(answers), EvaluatorChain())
 
     before = asked(kb.knowledge)
     assert before.ranking is not None

@@ -138,7 +138,7 @@ def asked(every: int) -> Iterator[Asked]:
 def ask(workload: Workload, base: Knowledge | None = None, chain: Chain | None = None, **options: Any) -> Asked | None:
     """Consult about a workload, by the evaluator; None where the model is none, or no plan is tried."""
     try:
-        found = consult(base or knowledge(), workload.answers, chain or EvaluatorChain(), "evaluator", TODAY, **options)
+        found = consult(base or knowledge(), workload.answers, chain or EvaluatorChain(), TODAY, **options)
     except AnswerError:
         return None
     if found.ranking is None:

@@ -143,7 +143,7 @@ def test_what_is_said_to_decide_does(kb: whygpu.KnowledgeBase, advised: dict[str
         mute = replace(item.rule, effects=others)
         rules = tuple(mute if rule is item.rule else rule for rule in kb.knowledge.rules)
         knowledge = replace(kb.knowledge, rules=rules)
-        after = consult(knowledge, advice.sections.consultation.answers, EvaluatorChain(), "evaluator", TODAY)
+        after = consult(knowledge, advice.sections.consultation.answers, EvaluatorChain(), TODAY)
         assert after.ranking is not None
         first = Conclusion(after).identity(after.ranking.order[0])
         expected = conclusion.heads[0] if item.instead is None else item.instead

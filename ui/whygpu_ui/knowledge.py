@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 import whygpu
+from whygpu.chain.names import engine_named
 from whygpu.errors import AnswerError
 from whygpu.explain.conclude import conclude
 from whygpu.lifecycle.answers import KEY
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice, Problem
-    from whygpu.chain.engines import EngineName
 
 ROOT_VARIABLE = "WHYGPU_UI_KB"
 """The folder of the knowledge base to serve; unset for the one that comes with whygpu."""
@@ -65,7 +65,7 @@ def find(knowledge_base: KnowledgeBase, answers: Mapping[str, Any]) -> Finding:
 
 @st.cache_resource(show_spinner=False, max_entries=MOST_KEPT, ttl=3600)  # no longer: prices age by the day
 def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> Finding:  # noqa: ARG001  the hash is part of the key
-    engine: EngineName = "durable" if os.environ.get(ENGINE_VARIABLE) == "durable" else "evaluator"
+    engine = engine_named(os.environ.get(ENGINE_VARIABLE, "evaluator"), ENGINE_VARIABLE)
     given = json.loads(answers)
     try:
         if KEY in given:

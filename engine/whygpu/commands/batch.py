@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from whygpu.api import KnowledgeBase
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
     from whygpu.commands.job import Detail, Job
     from whygpu.commands.rows import Row, Source
     from whygpu.yamldoc.document import Node

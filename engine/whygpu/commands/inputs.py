@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import argparse
+from whygpu.chain.names import ENGINES
 
+if TYPE_CHECKING:
     from whygpu.api import KnowledgeBase
     from whygpu.yamldoc.document import Node
 
@@ -37,9 +39,22 @@ def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("te
     parser.add_argument(
         "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
     )
+    parser.add_argument("--engine", choices=ENGINES, default="durable", help="which engine fires the rules")
+    add_date(parser)
+
+
+def add_date(parser: argparse.ArgumentParser) -> None:
+    """The day that is taken for today: an old price counts for less."""
     parser.add_argument(
-        "--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules"
+        "--date", type=_day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
     )
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a day as 2026-11-21") from error
 
 
 def nothing_given(options: argparse.Namespace) -> bool:

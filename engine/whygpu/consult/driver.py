@@ -134,7 +134,6 @@ def consult(
     knowledge: Knowledge,
     answers: Answers,
     chain: Chain,
-    engine: str,
     today: date | None = None,
     planner: Planner = plans_with_owned,
     reshape: Callable[[ModelShape], ModelShape] | None = None,
@@ -144,7 +143,7 @@ def consult(
     ``reshape`` puts another model in the place of the one answered: how far does the answer hang on its size?
     """
     session = SessionEnvironment(knowledge)
-    result = Consultation(knowledge, answers, engine, session, today or date.today())
+    result = Consultation(knowledge, answers, chain.engine, session, today or date.today())
     with chain:
         _Run(result, chain, result.today, planner, reshape).run()
     return result
@@ -152,14 +151,14 @@ def consult(
 
 def inapplicable(knowledge: Knowledge, answers: Answers) -> tuple[str, ...]:
     """The keys answered though their questions do not apply; raises AnswerError where the model is no model."""
-    result = Consultation(knowledge, answers, "", SessionEnvironment(knowledge))
+    result = Consultation(knowledge, answers, EvaluatorChain.engine, SessionEnvironment(knowledge))
     _Run(result, EvaluatorChain(), date.today())._answer()
     return tuple(question.id for question in result.irrelevant)
 
 
-def judge(knowledge: Knowledge, facts: Mapping[str, v.Value], chain: Chain, engine: str) -> Consultation:
+def judge(knowledge: Knowledge, facts: Mapping[str, v.Value], chain: Chain) -> Consultation:
     """What the session rules say about these facts alone: nothing is asked or assumed, and there are no plans."""
-    result = Consultation(knowledge, Answers({}, {}), engine, SessionEnvironment(knowledge))
+    result = Consultation(knowledge, Answers({}, {}), chain.engine, SessionEnvironment(knowledge))
     for name, value in facts.items():
         result.session.set(name, value)
     with chain:

@@ -542,7 +542,7 @@ class Advice:
         return tipping.search(self.sections.consultation).found
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form, as docs/reference/json.md lists it."""
+        """The JSON form of docs/reference/contract.md."""
         from whygpu.render.plain import advice_dict  # noqa: PLC0415  renderers depend on this module, not the reverse
 
-        return advice_dict(self)
+        return {**advice_dict(self)}

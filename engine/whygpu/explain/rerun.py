@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whygpu.plans.plan_set import Options, PlanSet, Targets
     from whygpu.plans.work import Work
 
-ENGINE = "evaluator"
+ENGINE = EvaluatorChain.engine
 """What runs again: both engines agree, and it is the faster one for a single consultation."""
 Identity = tuple[str, int, str, str | None]
 
@@ -46,7 +46,7 @@ def rerun(
         answers = check(node_of(kept), consultation.knowledge)
         answers = replace(answers, life=consultation.answers.life)
     found = planner or plans_with_owned
-    return consult(consultation.knowledge, answers, EvaluatorChain(), ENGINE, consultation.today, found)
+    return consult(consultation.knowledge, answers, EvaluatorChain(), consultation.today, found)
 
 
 def choice(consultation: Consultation) -> Identity | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from whygpu.language.names import Scope
 
@@ -21,7 +21,8 @@ Strength = Literal["mild", "normal", "strong"]
 Expectation = Literal["fires", "silent", "unknown"]
 
 
-STRENGTHS: tuple[Strength, ...] = ("mild", "normal", "strong")
+STRENGTHS: tuple[Strength, ...] = get_args(Strength)
+"""From the weakest to the strongest."""
 
 
 CRITERIA = (

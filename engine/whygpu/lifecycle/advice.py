@@ -72,7 +72,7 @@ class LifecycleAdvice:
         return Recorder(judged, (), None).trace((), (), figures=known)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form, as docs/reference/json.md lists it."""
+        """The JSON form of docs/reference/contract.md."""
         from whygpu.render.plain import lifecycle_dict  # noqa: PLC0415  renderers depend on this module, not the reverse
 
-        return lifecycle_dict(self)
+        return {**lifecycle_dict(self)}

@@ -44,7 +44,7 @@ def conclude_lifecycle(
         figures[SAME] = best[0].accelerator.id == best[1].accelerator.id
     names = serve.knowledge.vocabulary
     facts = {name: known_value(value) for name, value in figures.items() if name in names}
-    said = conclude(judge(serve.knowledge, facts, chain, serve.engine))
+    said = conclude(judge(serve.knowledge, facts, chain))
     return LifecycleAdvice(given, *advice, same, cost, unknown, said)
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.api import KnowledgeBase
-    from whygpu.chain.engines import EngineName, Mask
+    from whygpu.chain.engines import Mask
+    from whygpu.chain.names import EngineName
     from whygpu.consult.driver import Consultation
     from whygpu.explain.advice import Advice, Plan
     from whygpu.knowledge.base import Knowledge

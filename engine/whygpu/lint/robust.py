@@ -110,7 +110,7 @@ class _Trial:
     def _advise(case: Case, answers: Answers | LifecycleAnswers, variation: Variation) -> Advice | LifecycleAdvice:
         def held(part: Answers) -> Consultation:
             knowledge, reshape = variation.knowledge, variation.reshape
-            return consult(knowledge, part, EvaluatorChain(), "evaluator", asked_on(case), reshape=reshape)
+            return consult(knowledge, part, EvaluatorChain(), asked_on(case), reshape=reshape)
 
         if isinstance(answers, LifecycleAnswers):
             return conclude_lifecycle(answers.given, held(answers.train), held(answers.serve), held, EvaluatorChain())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as ReadOnly
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_MAX_CONDITIONS = 40
+MAX_CONDITIONS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class Reading:
         if node is None:
             return ()
         items = node.items if isinstance(node, Sequence) else [node]
-        if len(items) > _MAX_CONDITIONS:
+        if len(items) > MAX_CONDITIONS:
             problem(
-                self.problems, node, "too-many", f"{what} has {len(items)} conditions; the limit is {_MAX_CONDITIONS}"
+                self.problems, node, "too-many", f"{what} has {len(items)} conditions; the limit is {MAX_CONDITIONS}"
             )
             return ()
         found = (self.condition_tree(item, what) for item in items)
@@ -128,7 +128,7 @@ class Reading:
         )
         return None
 
-    def cited(self, fields: Fields, *, required: bool) -> tuple[str, ...]:
+    def cited(self, fields: Fields, *, required: bool = False) -> tuple[str, ...]:
         """The claims or references cited under ``source``."""
         nodes = fields.text_nodes("source", required=required)
         for node in nodes:

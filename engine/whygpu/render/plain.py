@@ -1,9 +1,8 @@
-"""Advice as plain data: the JSON of docs/reference/json.md."""
+"""Advice as plain data: the JSON of docs/reference/contract.md."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,19 +11,31 @@ if TYPE_CHECKING:
     from whygpu.explain.advice import Advice, Infeasible, Item, Plan
     from whygpu.knowledge.questions import Profile
     from whygpu.lifecycle.advice import LifecycleAdvice
+    from whygpu.render.contract import (
+        AdviceJson,
+        InfeasibleJson,
+        ItemJson,
+        LifecycleCostJson,
+        LifecycleJson,
+        PlanJson,
+        PointJson,
+        ProfileJson,
+        SectionsJson,
+        TraceJson,
+    )
     from whygpu.render.view.model import Section
     from whygpu.trace import Fact, Step, Trace
 
 SCHEMA = 1
 
 
-def advice_dict(advice: Advice, *, every: bool = True, trace: bool = True) -> dict[str, Any]:
+def advice_dict(advice: Advice, *, every: bool = True, trace: bool = True) -> AdviceJson:
     """The answer. Without ``every`` other plans than the recommendation and what is out are left away, without
     ``trace`` the record: what is not asked for is not made.
     """
     infeasible = advice.infeasible
     best = advice.recommendation
-    found: dict[str, Any] = {
+    found: AdviceJson = {
         "schema": SCHEMA,
         "kb": {"version": advice.knowledge_version, "hash": advice.knowledge_hash},
         "engine": advice.engine,
@@ -64,23 +75,27 @@ def advice_dict(advice: Advice, *, every: bool = True, trace: bool = True) -> di
     return found
 
 
-def sections_dict(sections: Iterable[Section], engine: str) -> dict[str, Any]:
+def sections_dict(sections: Iterable[Section], engine: str) -> SectionsJson:
     """Answers to questions about an advice: the sections that every renderer draws."""
     return {"schema": SCHEMA, "engine": engine, "sections": [_plain(section) for section in sections]}
 
 
-def _infeasible(infeasible: Infeasible) -> dict[str, Any]:
+def _infeasible(infeasible: Infeasible) -> InfeasibleJson:
     least_bad = infeasible.least_bad
     plan = None if least_bad is None else plan_dict(least_bad, variant=True)
-    return {**_plain(replace(infeasible, least_bad=None)), "least_bad": plan}
+    return {
+        "conflict": list(infeasible.conflict),
+        "relaxations": [_plain(item) for item in infeasible.relaxations],
+        "least_bad": plan,
+    }
 
 
-def _profile(profile: Profile) -> dict[str, Any]:
-    points = [{"text": point.text, "claims": list(point.sources)} for point in profile.points]
+def _profile(profile: Profile) -> ProfileJson:
+    points: list[PointJson] = [{"text": point.text, "claims": list(point.sources)} for point in profile.points]
     return {"phase": profile.phase, "title": profile.title, "points": points}
 
 
-def lifecycle_dict(advice: LifecycleAdvice, *, every: bool = True, trace: bool = True) -> dict[str, Any]:
+def lifecycle_dict(advice: LifecycleAdvice, *, every: bool = True, trace: bool = True) -> LifecycleJson:
     """Both phases' answers, and what the lifecycle costs; what is not known is null, with the reason beside it.
 
     ``every``, ``trace``: as of ``advice_dict``.
@@ -90,6 +105,36 @@ def lifecycle_dict(advice: LifecycleAdvice, *, every: bool = True, trace: bool =
     known = _plain(cost.figures()) if cost else {}
     months = known.get("service_months")
     no_months = None if cost else "nobody says how long it serves"
+    life_cost: LifecycleCostJson = {
+        "service_months": months,
+        "train": {
+            "usd_per_run": _plain(run.cost.usd_total) if run and run.cost else None,
+            "trainings": known.get("trainings"),
+            "runs": known.get("runs"),
+            "usd_total": known.get("train_usd"),
+            "because": unknown.train or no_months,
+        },
+        "serve": {
+            "usd_per_month": known.get("usd_per_month"),
+            "usd_total": known.get("serve_usd"),
+            "because": unknown.serve or no_months,
+        },
+        "usd_total": known.get("usd_total"),
+        "serving_share": known.get("serving_share"),
+        "equal_runs": known.get("equal_runs"),
+        "same_hardware": {
+            "plan": plan_dict(same, variant=True) if same else None,
+            "usd_per_month": known.get("same_usd_per_month"),
+            "serve_usd_total": known.get("same_serve_usd"),
+            "usd_total": known.get("same_usd_total"),
+            "times": known.get("same_times"),
+            "because": unknown.same or no_months,
+        },
+        "advice": [_item(item) for item in advice.advice],
+        "warnings": [_item(item) for item in advice.warnings],
+    }
+    if trace:
+        life_cost["trace"] = trace_dict(advice.trace)
     return {
         "schema": SCHEMA,
         "kb": {"version": train.knowledge_version, "hash": train.knowledge_hash},
@@ -97,39 +142,11 @@ def lifecycle_dict(advice: LifecycleAdvice, *, every: bool = True, trace: bool =
         "status": advice.status,
         "answers": _plain(dict(advice.answers)),
         "phases": [advice_dict(phase, every=every, trace=trace) for phase in advice.phases],
-        "life_cost": {
-            "service_months": months,
-            "train": {
-                "usd_per_run": _plain(run.cost.usd_total) if run and run.cost else None,
-                "trainings": known.get("trainings"),
-                "runs": known.get("runs"),
-                "usd_total": known.get("train_usd"),
-                "because": unknown.train or no_months,
-            },
-            "serve": {
-                "usd_per_month": known.get("usd_per_month"),
-                "usd_total": known.get("serve_usd"),
-                "because": unknown.serve or no_months,
-            },
-            "usd_total": known.get("usd_total"),
-            "serving_share": known.get("serving_share"),
-            "equal_runs": known.get("equal_runs"),
-            "same_hardware": {
-                "plan": plan_dict(same, variant=True) if same else None,
-                "usd_per_month": known.get("same_usd_per_month"),
-                "serve_usd_total": known.get("same_serve_usd"),
-                "usd_total": known.get("same_usd_total"),
-                "times": known.get("same_times"),
-                "because": unknown.same or no_months,
-            },
-            "advice": [_item(item) for item in advice.advice],
-            "warnings": [_item(item) for item in advice.warnings],
-            **({"trace": trace_dict(advice.trace)} if trace else {}),
-        },
+        "life_cost": life_cost,
     }
 
 
-def _item(item: Item) -> dict[str, Any]:
+def _item(item: Item) -> ItemJson:
     return {
         "id": item.id,
         "topic": item.topic,
@@ -139,9 +156,9 @@ def _item(item: Item) -> dict[str, Any]:
     }
 
 
-def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
+def plan_dict(plan: Plan, *, variant: bool = False) -> PlanJson:
     """One plan; variants have none of their own."""
-    found: dict[str, Any] = {
+    found: PlanJson = {
         "id": plan.id,
         "accelerator": _plain(plan.accelerator),
         "count": plan.count,
@@ -182,7 +199,7 @@ def plan_dict(plan: Plan, *, variant: bool = False) -> dict[str, Any]:
     return found
 
 
-def trace_dict(trace: Trace) -> dict[str, Any]:
+def trace_dict(trace: Trace) -> TraceJson:
     """Facts and steps; what a step does not have is left out."""
     return {
         "facts": [_without_empty(fact) for fact in trace.facts],
@@ -190,7 +207,7 @@ def trace_dict(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _without_empty(record: Fact | Step) -> dict[str, Any]:
+def _without_empty(record: Fact | Step) -> Any:
     """Drop what says nothing; a value of None stays, it says unknown."""
     values = ((name, getattr(record, name)) for name in record.__dataclass_fields__)
     return {
