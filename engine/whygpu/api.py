@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from whygpu.answers import Answers, check, node_of
 from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
-from whygpu.consult.driver import PHASE_OF_LIFE, Consultation, consult
+from whygpu.consult.consultation import Consultation
+from whygpu.consult.driver import consult
+from whygpu.consult.names import PHASE_OF_LIFE
 from whygpu.errors import EngineError, KnowledgeBaseError, Place, Problem
-from whygpu.explain.conclude import conclude
+from whygpu.explain.advice import Advice
 from whygpu.lifecycle.answers import check_life, is_life
 from whygpu.lifecycle.conclude import LIFE_NAMES, conclude_life
 from whygpu.loader.assemble import Registry, default_root, load_texts, read_texts
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as ReadOnly
     from datetime import date
 
-    from whygpu.explain.advice import Advice, Plan
     from whygpu.explain.estimate import Estimate
+    from whygpu.explain.plan import Plan
     from whygpu.knowledge.base import Knowledge
     from whygpu.lifecycle.advice import LifeAdvice
 
@@ -117,11 +119,11 @@ class KnowledgeBase:
         asks about one phase, as nearly everyone does, has an Advice without a cast.
         """
         if isinstance(answers, Answers):
-            return conclude(self.consult(answers, engine=engine, today=today))
+            return Advice(self.consult(answers, engine=engine, today=today))
         node = answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
         if is_life(node):
             return self.advise_life(node, engine=engine, today=today)
-        return conclude(self.consult(node, engine=engine, today=today))
+        return Advice(self.consult(node, engine=engine, today=today))
 
     def advise_life(
         self, answers: ReadOnly[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None

@@ -7,8 +7,13 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from whygpu.explain.json_form import SCHEMA, json_value
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import TextIO
+
+    from whygpu.render.view.model import Section
 
 _HALF = "\ud800-\udfff"  # surrogates, which stand for nothing alone
 _UNSAFE = re.compile(f"[\x7f-\x9f\u2028-\u202e\u2066-\u2069{_HALF}]")
@@ -18,6 +23,11 @@ _NOT_ASCII = re.compile("[^\x00-\x7e]")
 def json_text(data: Any, *, indent: int | None = None) -> str:
     """The data as JSON; raises ValueError for a number that is not finite."""
     return _UNSAFE.sub(_escaped, json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False))
+
+
+def sections_dict(sections: Iterable[Section], engine: str) -> dict[str, Any]:
+    """Answers to questions about an advice: the sections that every renderer draws."""
+    return {"schema": SCHEMA, "engine": engine, "sections": [json_value(section) for section in sections]}
 
 
 def in_ascii(text: str) -> str:

@@ -22,7 +22,7 @@ _ASIDE = ("date", "kb", "engine")
 
 def record(advice: Advice, view: View) -> dict[str, Any]:
     """The record, as plain data."""
-    consultation = advice.sections.consultation
+    consultation = advice.consultation
     plan = advice.recommendation
     head = view.headline
     return {
