@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from whygpu.commands import batch, inputs
@@ -58,18 +57,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ask.add_argument("--depth", type=int, default=3, metavar="N", help="with --how: steps back (default 3)")
     parser.add_argument("--record", metavar="FILE", help="write a decision record, which 'whygpu replay' checks again")
     parser.add_argument(
-        "--date", type=day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
+        "--date", type=inputs.day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
     )
     parser.add_argument("--trace", action="store_true", help="with --batch: each fact and step behind the plans")
     parser.add_argument("--about", action="store_true", help="say what this phase is like, at the end")
-
-
-def day(text: str) -> date:
-    """A day as an option gives it."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a day as 2026-11-21") from error
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:

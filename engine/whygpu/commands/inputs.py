@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
-
     from whygpu.api import KnowledgeBase
     from whygpu.yamldoc.document import Node
 
@@ -40,6 +40,14 @@ def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("te
     parser.add_argument(
         "--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules"
     )
+
+
+def day(text: str) -> date:
+    """A day as an option gives it."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a day as 2026-11-21") from error
 
 
 def nothing_given(options: argparse.Namespace) -> bool:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whygpu.commands.inputs import MAX_ANSWERS_BYTES
+from whygpu.commands.inputs import MAX_ANSWERS_BYTES, day
 
 if TYPE_CHECKING:
     import argparse
@@ -18,8 +18,6 @@ OK, CHANGED = 0, 1
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    from whygpu.commands.explain import day  # noqa: PLC0415  which needs this module's neighbours
-
     parser.description = (
         "Asks again what a decision record answers, and says whether the decision still holds. Exit status: 0 it "
         "holds, 1 something else is recommended now, 2 bad input."
