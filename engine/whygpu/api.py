@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whygpu.answers import Answers, check, node_of
+from whygpu.answers import Answers, as_node, check
 from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
 from whygpu.consult.consultation import Consultation
@@ -22,7 +22,6 @@ from whygpu.lifecycle.conclude import LIFE_NAMES, conclude_life
 from whygpu.loader.assemble import Registry, default_root, load_texts, read_texts
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
-from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from whygpu.explain.plan import Plan
     from whygpu.knowledge.base import Knowledge
     from whygpu.lifecycle.advice import LifeAdvice
+    from whygpu.yamldoc.document import Node
 
 REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, PHASE_OF_LIFE))
 
@@ -59,11 +59,7 @@ class KnowledgeBase:
 
     def check(self, answers: Answers | ReadOnly[str, object] | Node) -> Answers:
         """Answers as plain data or a node, checked; raises AnswerError with every problem."""
-        if isinstance(answers, Answers):
-            return answers
-        if not isinstance(answers, Scalar | Sequence | Mapping):
-            answers = node_of(dict(answers))
-        return check(answers, self.knowledge)
+        return answers if isinstance(answers, Answers) else check(as_node(answers), self.knowledge)
 
     def check_as(self, answers: ReadOnly[str, object], life: str) -> Answers:
         """Answers about one phase of a life ("train", "serve"), or one that is alone; raises AnswerError."""
@@ -120,7 +116,7 @@ class KnowledgeBase:
         """
         if isinstance(answers, Answers):
             return Advice(self.consult(answers, engine=engine, today=today))
-        node = answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
+        node = as_node(answers)
         if is_life(node):
             return self.advise_life(node, engine=engine, today=today)
         return Advice(self.consult(node, engine=engine, today=today))
@@ -129,8 +125,7 @@ class KnowledgeBase:
         self, answers: ReadOnly[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
     ) -> LifeAdvice:
         """The advice on a whole life, answers with ``phases``; raises AnswerError."""
-        node = answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
-        checked = check_life(node, self.knowledge)
+        checked = check_life(as_node(answers), self.knowledge)
 
         def again(answers: Answers) -> Consultation:
             return consult(self.knowledge, answers, EvaluatorChain(), engine, today)

@@ -85,7 +85,7 @@ def estimate_of(consultation: Consultation) -> Estimate:
     if len(plans) != 1:
         raise ValueError("an estimate needs a consultation over one plan")
     candidate = plans.plan_set.candidate(0)
-    speeds, place = plans.plan_set.speeds.estimate(0)
+    speeds, local = plans.plan_set.speeds.estimate(0)
     setup = candidate.setup
 
     def sourced(reckonings: Iterable[Reckoning]) -> tuple[Reckoning, ...]:
@@ -96,7 +96,7 @@ def estimate_of(consultation: Consultation) -> Estimate:
         plan=advice.maker.at(0),
         model=plans.work.shape.name,
         memory=sourced(candidate.memory.reckonings()),
-        speed=sourced(item for item in speeds.reckonings(place) if math.isfinite(item.value)),
+        speed=sourced(item for item in speeds.reckonings(local) if math.isfinite(item.value)),
         cost=sourced(advice.maker.sheet.reckonings(0)),
         limits=tuple(_limits(candidate, usable)),
         reserved=_reserved(candidate, usable),

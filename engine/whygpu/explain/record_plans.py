@@ -127,9 +127,9 @@ class PlanRecorder(Recorder):
             if defeat[index]:
                 self._rule(rule, index, by=by)
         if self._plans.alive[index]:
-            self._place(index)
+            self._ranked(index)
 
-    def _place(self, index: int) -> None:
+    def _ranked(self, index: int) -> None:
         """The place of a plan that is left, and what it counts as."""
         plan, ranking = self._rows.ids[index], self._plans.ranking
         position = ranking.order.index(index) + 1

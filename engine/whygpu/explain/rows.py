@@ -125,16 +125,16 @@ class Rows:
         """How far a plan is from being recommended: by rank where it is left, else by the rules that reject it and
         what it needs.
         """
-        place = self._places.get(row)
-        if place is not None:
-            return 0, float(place)
+        position = self._positions.get(row)
+        if position is not None:
+            return 0, float(position)
         against = sum(1 for mask in self.rejecting.values() if mask[row])
         return against, self._plan_set.candidate(row).memory.total
 
     @cached_property
-    def _places(self) -> Mapping[int, int]:
-        """The plans that are left, each with its place."""
-        return {row: place for place, row in enumerate(self._plans.ranking.order)}
+    def _positions(self) -> Mapping[int, int]:
+        """The plans that are left, each with its position."""
+        return {row: position for position, row in enumerate(self._plans.ranking.order)}
 
     @cached_property
     def rejecting(self) -> Mapping[str, Mask]:

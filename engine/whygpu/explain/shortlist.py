@@ -58,8 +58,8 @@ class _Candidates:
         self._environment = plans.environment
         self._best = best
         self._roles = {role.id: role for role in consultation.knowledge.preferences.roles}
-        self._place = np.full(len(plans), len(plans))
-        self._place[list(ranking.order)] = np.arange(len(ranking.order))
+        self._position = np.full(len(plans), len(plans))
+        self._position[list(ranking.order)] = np.arange(len(ranking.order))
         self._open = plans.alive & ~plans.unverified & self._sensible(consultation)
 
     def _sensible(self, consultation: Consultation) -> Mask:
@@ -88,7 +88,7 @@ class _Candidates:
     def _first(self, mask: Mask | None) -> int | None:
         """Of the plans that qualify the one that counts as least."""
         rows = np.flatnonzero(self._open & mask) if mask is not None else np.zeros(0, dtype=np.int64)
-        return int(rows[np.argmin(self._place[rows])]) if rows.size else None
+        return int(rows[np.argmin(self._position[rows])]) if rows.size else None
 
     def _qualified(self, role: RoleId) -> Mask | None:
         within = self._roles[role].within
