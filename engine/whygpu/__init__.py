@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from whygpu.explain.advice import Advice
     from whygpu.explain.plan import Plan
-    from whygpu.lifecycle.advice import LifeAdvice
+    from whygpu.lifecycle.advice import LifecycleAdvice
 
 __version__ = "0.1.0"
 

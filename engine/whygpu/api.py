@@ -15,10 +15,10 @@ from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
 from whygpu.consult.consultation import Consultation
 from whygpu.consult.driver import consult
 from whygpu.consult.names import PHASE_OF_LIFE
-from whygpu.errors import EngineError, KnowledgeBaseError, Place, Problem
+from whygpu.errors import EngineError, KnowledgeBaseError, Location, Problem
 from whygpu.explain.advice import Advice
-from whygpu.lifecycle.answers import check_life, is_life
-from whygpu.lifecycle.conclude import LIFE_NAMES, conclude_life
+from whygpu.lifecycle.answers import check_lifecycle, is_lifecycle
+from whygpu.lifecycle.conclude import LIFE_NAMES, conclude_lifecycle
 from whygpu.loader.assemble import Registry, default_root, load_texts, read_texts
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from whygpu.explain.estimate import Estimate
     from whygpu.explain.plan import Plan
     from whygpu.knowledge.base import Knowledge
-    from whygpu.lifecycle.advice import LifeAdvice
+    from whygpu.lifecycle.advice import LifecycleAdvice
     from whygpu.yamldoc.document import Node
 
 REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, PHASE_OF_LIFE))
@@ -117,22 +117,22 @@ class KnowledgeBase:
         if isinstance(answers, Answers):
             return Advice(self.consult(answers, engine=engine, today=today))
         node = as_node(answers)
-        if is_life(node):
-            return self.advise_life(node, engine=engine, today=today)
+        if is_lifecycle(node):
+            return self.advise_lifecycle(node, engine=engine, today=today)
         return Advice(self.consult(node, engine=engine, today=today))
 
-    def advise_life(
+    def advise_lifecycle(
         self, answers: ReadOnly[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
-    ) -> LifeAdvice:
-        """The advice on a whole life, answers with ``phases``; raises AnswerError."""
-        checked = check_life(as_node(answers), self.knowledge)
+    ) -> LifecycleAdvice:
+        """The advice on a lifecycle, answers with ``phases``; raises AnswerError."""
+        checked = check_lifecycle(as_node(answers), self.knowledge)
 
         def again(answers: Answers) -> Consultation:
             return consult(self.knowledge, answers, EvaluatorChain(), engine, today)
 
         train = self.consult(checked.train, engine=engine, today=today)
         serve = self.consult(checked.serve, engine=engine, today=today)
-        return conclude_life(checked.given, train, serve, again, self.chain(engine))
+        return conclude_lifecycle(checked.given, train, serve, again, self.chain(engine))
 
 
 def load(path: str | Path | None = None) -> KnowledgeBase:
@@ -145,7 +145,7 @@ def load(path: str | Path | None = None) -> KnowledgeBase:
         _ = kb.program
     except EngineError as error:
         raise KnowledgeBaseError(
-            [Problem("engine-limit", str(error), Place(str(root)), "split or merge rules")]
+            [Problem("engine-limit", str(error), Location(str(root)), "split or merge rules")]
         ) from error
     return kb
 

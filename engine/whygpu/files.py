@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Location, Problem
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -52,23 +52,23 @@ def check_target(path: Path) -> None:
 
     A symbolic link is refused too: to replace it, or what it points at, may not be what was meant.
     """
-    place, message = Place(str(path)), None
+    location, message = Location(str(path)), None
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         mode = None
     except (OSError, ValueError) as error:
-        raise AnswerError([Problem("unwritable", f"cannot be written: {reason(error)}", place)]) from error
+        raise AnswerError([Problem("unwritable", f"cannot be written: {reason(error)}", location)]) from error
     if mode is not None and stat.S_ISLNK(mode):
-        message, mend = "is a symbolic link, which is not replaced", "name the file that it points at"
+        message, hint = "is a symbolic link, which is not replaced", "name the file that it points at"
     elif mode is not None and not stat.S_ISREG(mode):
-        message, mend = f"cannot be replaced: {NOT_REGULAR}", "name a file, or leave --out away"
+        message, hint = f"cannot be replaced: {NOT_REGULAR}", "name a file, or leave --out away"
     elif not path.parent.is_dir():
-        message, mend = f"cannot be written: there is no folder '{path.parent}'", "make it first"
+        message, hint = f"cannot be written: there is no folder '{path.parent}'", "make it first"
     elif not os.access(path.parent, os.W_OK | os.X_OK):
-        message, mend = f"cannot be written: the folder '{path.parent}' is read-only", "name another"
+        message, hint = f"cannot be written: the folder '{path.parent}' is read-only", "name another"
     if message is not None:
-        raise AnswerError([Problem("unwritable", message, place, mend)])
+        raise AnswerError([Problem("unwritable", message, location, hint)])
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -86,12 +86,12 @@ def write_whole(path: Path, text: str) -> None:
             with suppress(OSError):
                 Path(scratch).unlink()
         message = f"cannot be written: {error.strerror}"
-        raise AnswerError([Problem("unwritable", message, Place(str(path)))]) from error
+        raise AnswerError([Problem("unwritable", message, Location(str(path)))]) from error
 
 
-def unreadable(path: str, error: Exception, mend: str | None = None) -> Problem:
+def unreadable(path: str, error: Exception, hint: str | None = None) -> Problem:
     """The problem of a file that cannot be read."""
-    return Problem("unreadable", f"cannot be read: {reason(error)}", Place(path), mend)
+    return Problem("unreadable", f"cannot be read: {reason(error)}", Location(path), hint)
 
 
 def reason(error: Exception) -> str:

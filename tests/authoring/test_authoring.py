@@ -94,15 +94,15 @@ def test_example(block: Block) -> None:
     """It loads, its tests and cases hold, and nothing about it is suspect."""
     assert block.file, "begin each example with its path: # rules/x.yaml"
     knowledge = _loaded(block)
-    own = [rule for rule in knowledge.rules if rule.place.file == block.file]
+    own = [rule for rule in knowledge.rules if rule.location.file == block.file]
     found = [*check_tests(knowledge, own), *check_cases(KnowledgeBase(knowledge))]
-    found += [item for item in lint(knowledge) if item.place.file == block.file and item.code != "no-price"]
+    found += [item for item in lint(knowledge) if item.location.file == block.file and item.code != "no-price"]
     assert [str(item) for item in found] == []
 
 
 def test_every_construct_is_shown() -> None:
     """Effects, strengths, overrides, tests, table policies, expectations of cases and lint codes."""
-    rules = [rule for block in EXAMPLES for rule in _loaded(block).rules if rule.place.file == block.file]
+    rules = [rule for block in EXAMPLES for rule in _loaded(block).rules if rule.location.file == block.file]
     shown = {type(effect) for rule in rules for effect in rule.effects}
     assert shown == {Advise, Conclude, Consider, Exclude, Require, Verdict, Warn}
     assert {test.expect for rule in rules for test in rule.tests} == {"fires", "silent", "unknown"}

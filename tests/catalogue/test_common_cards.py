@@ -166,7 +166,7 @@ def test_clocks_and_cores_give_the_fp32_rate(kb: whygpu.KnowledgeBase) -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_every_plan_of_an_example_is_priced_or_says_why_not(kb: whygpu.KnowledgeBase, path: Path) -> None:
     advice = kb.advise(read_text(path.read_text(encoding="utf-8"), path.name), engine="evaluator").to_dict()
-    phases = advice.get("phases", [advice])  # a whole life has two
+    phases = advice.get("phases", [advice])  # a lifecycle has two
     plans = [plan for phase in phases for plan in (phase["recommendation"], *phase["alternatives"]) if plan is not None]
     assert plans
     for plan in plans:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import whygpu
-    from whygpu.errors import Place
+    from whygpu.errors import Location
     from whygpu.knowledge.base import Knowledge
 
-    Finder = Callable[[Knowledge], Iterable[tuple[Place, str, str]]]
+    Finder = Callable[[Knowledge], Iterable[tuple[Location, str, str]]]
 
 DATA_CENTRE = "facts/accelerators/nvidia-data-centre.yaml"
 CONSUMER = "facts/accelerators/nvidia-consumer.yaml"

@@ -32,7 +32,7 @@ def test_each_example_is_answered_alike_by_both_engines(kb: whygpu.KnowledgeBase
     node = read_text(path.read_text(encoding="utf-8"), path.name)
     durable = kb.advise(node, engine="durable", today=TODAY).to_dict()
     evaluator = kb.advise(node, engine="evaluator", today=TODAY).to_dict()
-    phases = [found.get("phases", [found]) for found in (durable, evaluator)]  # a whole life has two
+    phases = [found.get("phases", [found]) for found in (durable, evaluator)]  # a lifecycle has two
     for one, other in zip(*phases, strict=True):
         assert one.pop("engine") != other.pop("engine")
         assert one["recommendation"] is not None

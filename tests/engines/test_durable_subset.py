@@ -175,7 +175,7 @@ def _pairs(first: int, second: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("first", "second"), [(64, 1), (65, 1), (40, 25), (40, 26), (1, 64), (1, 65)])
-def test_the_stack_is_reckoned_as_the_library_fills_it(first: int, second: int) -> None:
+def test_the_stack_is_computed_as_the_library_fills_it(first: int, second: int) -> None:
     import durable_rules_engine  # noqa: PLC0415
 
     definition = _pairs(first, second)

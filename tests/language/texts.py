@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from whygpu.errors import Place
+from whygpu.errors import Location
 from whygpu.language.names import NameSpec
 from whygpu.language.parse import parse
 from whygpu.language.types import Signature, check
@@ -50,7 +50,7 @@ def _where(text: str) -> Scalar:
 
 def _name(name: str, kind: Kind, unit: str | None = None, *values: str) -> NameSpec:
     meanings = MappingProxyType(dict.fromkeys(values, "a value"))
-    return NameSpec(name, kind, "a name", Place("vocabulary.yaml"), unit, meanings)
+    return NameSpec(name, kind, "a name", Location("vocabulary.yaml"), unit, meanings)
 
 
 VOCABULARY = {

@@ -63,7 +63,7 @@ def test_a_failure_shows_each_condition() -> None:
     assert problem.help == (
         "plan.format == 'int4': true; not gpu.int8_tops > 100: false; unless workload.deployment == 'edge': unknown"
     )
-    assert str(problem.place) == "rules/x.yaml:13:5"
+    assert str(problem.location) == "rules/x.yaml:13:5"
 
 
 SOFT = """rules:
@@ -105,7 +105,7 @@ def test_effects_named_are_those_of_the_rule(effects: str, differences: str | No
     assert [problem.help for problem in found] == ([differences] if differences else [])
     for problem in found:
         assert problem.message == "rule 'try-it' fires as expected, but not to the effect expected"
-        assert (problem.code, str(problem.place)) == ("test-failed", "rules/x.yaml:12:5")
+        assert (problem.code, str(problem.location)) == ("test-failed", "rules/x.yaml:12:5")
 
 
 @pytest.mark.parametrize(

@@ -71,39 +71,41 @@ _VALUES = (
 def mutate(text: str, generator: random.Random) -> str:
     """The text with one change."""
     lines = text.split("\n")
-    place = generator.randrange(len(lines))
+    location = generator.randrange(len(lines))
     match generator.randrange(16):
         case 0:
-            del lines[place]
+            del lines[location]
         case 1:
-            lines.insert(place, lines[place])
+            lines.insert(location, lines[location])
         case 2:
             other = generator.randrange(len(lines))
-            lines[place], lines[other] = lines[other], lines[place]
+            lines[location], lines[other] = lines[other], lines[location]
         case 3 | 4:
-            lines[place] = _change_token(lines[place], generator)
+            lines[location] = _change_token(lines[location], generator)
         case 5:
-            lines[place] = _drop(lines[place], "\"'{}[]:,-", generator)
+            lines[location] = _drop(lines[location], "\"'{}[]:,-", generator)
         case 6:
-            spot = generator.randrange(len(lines[place]) + 1)
-            lines[place] = lines[place][:spot] + generator.choice(_ODD) + lines[place][spot:]
+            spot = generator.randrange(len(lines[location]) + 1)
+            lines[location] = lines[location][:spot] + generator.choice(_ODD) + lines[location][spot:]
         case 7:
-            lines[place] = " " * generator.randrange(1, 7) + lines[place]
+            lines[location] = " " * generator.randrange(1, 7) + lines[location]
         case 8:
-            lines[place] = lines[place].lstrip()
+            lines[location] = lines[location].lstrip()
         case 9 | 10 | 11:
-            key, colon, _ = lines[place].partition(": ")
-            lines[place] = f"{key}{colon}{generator.choice(_VALUES)}"
+            key, colon, _ = lines[location].partition(": ")
+            lines[location] = f"{key}{colon}{generator.choice(_VALUES)}"
         case 12:
             return text[: generator.randrange(len(text) + 1)]
         case 13:
             depth = generator.choice((5, 30, 3000))
-            lines[place] += "\n" + generator.choice(("- " * depth, "[" * depth, "{a: " * depth))
+            lines[location] += "\n" + generator.choice(("- " * depth, "[" * depth, "{a: " * depth))
         case 14:
-            del lines[place : place + generator.randrange(1, 30)]
+            del lines[location : location + generator.randrange(1, 30)]
         case _:
-            spot = generator.randrange(len(lines[place]) + 1)
-            lines[place] = lines[place][:spot] + generator.choice("\"'{}[]:,-#&*!|>%@\\ ") + lines[place][spot:]
+            spot = generator.randrange(len(lines[location]) + 1)
+            lines[location] = (
+                lines[location][:spot] + generator.choice("\"'{}[]:,-#&*!|>%@\\ ") + lines[location][spot:]
+            )
     return "\n".join(lines)
 
 

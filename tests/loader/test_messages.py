@@ -32,10 +32,10 @@ def test_message(path: Path) -> None:
     found = problems_of(name.strip(), text)
     assert problems_text(found.problems, Style(False)) == expected.rstrip("\n")
     for problem in found.problems:
-        line = text.split("\n")[problem.place.line - 1]
+        line = text.split("\n")[problem.location.line - 1]
         assert problem.snippet == line
-        assert problem.place.column <= len(line) + 1
-        word = line[problem.place.column - 1 : problem.place.end_column - 1]
+        assert problem.location.column <= len(line) + 1
+        word = line[problem.location.column - 1 : problem.location.end_column - 1]
         assert word == word.strip(" ")
 
 

@@ -28,8 +28,8 @@ def _load(texts: dict[str, str]) -> Knowledge | tuple[Problem, ...]:
 
 
 def _misplaced(problem: Problem, texts: dict[str, str]) -> bool:
-    lines = split_lines(texts.get(problem.place.file, ""))
-    return problem.place.file not in texts or not 1 <= problem.place.line <= len(lines)
+    lines = split_lines(texts.get(problem.location.file, ""))
+    return problem.location.file not in texts or not 1 <= problem.location.line <= len(lines)
 
 
 def _try(seed: int, *, whole_files: bool) -> bool:

@@ -85,7 +85,7 @@ def test_a_bad_worth_is_one_problem(worth: str) -> None:
     with pytest.raises(KnowledgeBaseError) as caught:
         read(RANKING.replace("worth: 1.5", f"worth: {worth}"))
     (problem,) = caught.value.problems
-    assert (problem.place.line, problem.place.column) == (4, 31)
+    assert (problem.location.line, problem.location.column) == (4, 31)
 
 
 @pytest.mark.parametrize("section", ["worths", "money", "handling", "tied_within", "speeds", "priorities", "roles"])

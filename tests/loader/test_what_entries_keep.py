@@ -41,7 +41,7 @@ def test_a_field_of_a_model_keeps_its_own_source_and_the_disagreement() -> None:
     assert facts["parameters"].others == ((7.0e9, ("paper",)),)
     assert facts["parameters"].because == "the paper rounds"
     assert facts["layers"].sources == ("paper",)
-    assert knowledge.catalogue.models["mine"].data["parameters"] == 7.1e9  # plain for who reckons with it
+    assert knowledge.catalogue.models["mine"].data["parameters"] == 7.1e9  # plain for who computes with it
 
 
 def test_what_another_figure_rules_out_is_a_lack() -> None:

@@ -142,7 +142,7 @@ def test_no_plan_is_left_that_breaks_a_limit(every: int) -> None:
         ignored = {question.id for question in found.consultation.interview.irrelevant}
         limits = {name: value for name, value in answers.values.items() if name not in ignored}
         rows = np.array(list(found.rows.values()))
-        counts = np.array([way.split.cards for way in field.ways])[field.way]
+        counts = np.array([configuration.layout.cards for configuration in field.configurations])[field.configuration]
         measured = {
             **{
                 name: sign * field.speeds.figures[figure]

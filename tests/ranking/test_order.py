@@ -58,14 +58,22 @@ def _figures(found: Asked, row: int) -> np.ndarray[tuple[int], np.dtype[np.float
     field, costs = found.consultation.plans.plan_set, found.consultation.plans.costs
     assert field is not None
     assert costs is not None
-    way = field.ways[int(field.way[row])]
+    configuration = field.configurations[int(field.configuration[row])]
     speeds = field.speeds.figures
     times = [float(speeds[name][row]) for name in LESS if name in speeds]
     rates = [-float(speeds[name][row]) for name in MORE if name in speeds]
-    coupled = float(way.split.tensor * way.split.pipeline)
+    coupled = float(configuration.layout.tensor * configuration.layout.pipeline)
     unverified = float(found.consultation.plans.unverified[row])
     return np.array(
-        [float(costs.objective[row]), way.split.cards, way.memory.high, coupled, unverified, *times, *rates]
+        [
+            float(costs.objective[row]),
+            configuration.layout.cards,
+            configuration.memory.high,
+            coupled,
+            unverified,
+            *times,
+            *rates,
+        ]
     )
 
 
@@ -79,8 +87,8 @@ def test_no_plan_stands_before_one_of_the_same_card_and_format_that_is_better(ev
         for plan in found.rows:
             alike[plan[:2] + plan[3:6]].append(plan)
         for plans in alike.values():
-            for place, higher in enumerate(plans):
-                for lower in plans[place + 1 :]:
+            for location, higher in enumerate(plans):
+                for lower in plans[location + 1 :]:
                     one, other = _figures(found, found.rows[higher]), _figures(found, found.rows[lower])
                     tried += 1
                     better = (other <= one + SLIGHTLY * abs(one)).all() and (other < one - 0.01 * abs(one)).any()

@@ -45,7 +45,9 @@ def value_cycles(values: Mapping[str, DerivedValue]) -> list[Problem]:
         for value in values.values()
     }
     return [
-        Problem("circular", f"derived values in a circle: {' -> '.join(cycle)} -> {cycle[0]}", values[cycle[0]].place)
+        Problem(
+            "circular", f"derived values in a circle: {' -> '.join(cycle)} -> {cycle[0]}", values[cycle[0]].location
+        )
         for cycle in circles(before)
     ]
 
@@ -118,7 +120,7 @@ def _circular_rules(before: Mapping[str, set[str]], by_id: Mapping[str, Rule]) -
         yield Problem(
             "circular",
             f"rules in a circle: {text}: each needs what the next concludes or overrides",
-            by_id[circle[0]].place,
+            by_id[circle[0]].location,
         )
 
 
@@ -132,7 +134,7 @@ def _stage_problems(
             yield Problem(
                 "wrong-stage",
                 f"rule '{rule.id}' depends on {fields[0]}, which is known only after the hard rules",
-                rule.place,
+                rule.location,
                 "let it prefer or avoid instead",
             )
         for early in sorted(before[rule.id]):
@@ -140,7 +142,7 @@ def _stage_problems(
                 yield Problem(
                     "wrong-stage",
                     f"rule '{rule.id}' is judged before '{early}', which it depends on or is overridden by",
-                    rule.place,
+                    rule.location,
                     "a rule once per consultation comes before rules per plan, hard before soft",
                 )
 
@@ -153,12 +155,14 @@ def _override_problems(rules: tuple[Rule, ...], by_id: Mapping[str, Rule]) -> It
     for rule in rules:
         for other in rule.overrides:
             if other not in by_id:
-                yield Problem("unknown-rule", f"rule '{rule.id}' overrides '{other}', which does not exist", rule.place)
+                yield Problem(
+                    "unknown-rule", f"rule '{rule.id}' overrides '{other}', which does not exist", rule.location
+                )
             elif by_id[other].scope == "session" and rule.scope != "session":
                 yield Problem(
                     "wrong-scope",
                     f"rule '{rule.id}' is judged per plan and cannot override '{other}', which is not",
-                    rule.place,
+                    rule.location,
                 )
 
 

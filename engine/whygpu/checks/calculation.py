@@ -47,7 +47,7 @@ CHECKS = MappingProxyType(
         ),
     }
 )
-"""Every figure that is reckoned, by phase or of a whole life: ``kb/formulas.yaml`` says what it is and who says so."""
+"""Every figure that is computed, by phase or of a lifecycle: ``kb/formulas.yaml`` says what it is and who says so."""
 _NUMBER = re.compile(r"_\d+\Z")
 
 
@@ -81,11 +81,11 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Reckoning:
+class Calculation:
     """A figure and how it came about.
 
     `formula` is an arithmetic expression over the names of `terms` (`+ - * / **`, min, max, ceil), so that putting the
-    terms in gives `value`; a term may be the result of an earlier reckoning of the same name.
+    terms in gives `value`; a term may be the result of an earlier calculation of the same name.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Reckoning:
 
     @property
     def check(self) -> str:
-        """The figure's name without a number: groups of layers are reckoned one by one."""
+        """The figure's name without a number: groups of layers are computed one by one."""
         return _NUMBER.sub("", self.name)
 
     def as_term(self, name: str | None = None) -> Term:

@@ -213,7 +213,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class ParallelLayout:
     """How a model is spread over cards: `tensor` * `pipeline` * `data` of them on `nodes` machines.
 
     In inference `data` counts replicas. In training `sharding` (none, zero1 to zero3, fsdp, fsdp1) works over them, and

@@ -64,11 +64,11 @@ def run(
     from whygpu.commands.journal import output  # noqa: PLC0415
     from whygpu.commands.progress import Progress  # noqa: PLC0415
     from whygpu.commands.rows import Source  # noqa: PLC0415
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
 
     if options.answers is not None:
-        mend = "lay what all rows share over them with --set and --model"
-        raise AnswerError([Problem("bad-option", "--batch takes no answers file beside it", Place("--batch"), mend)])
+        hint = "lay what all rows share over them with --set and --model"
+        raise AnswerError([Problem("bad-option", "--batch takes no answers file beside it", Location("--batch"), hint)])
     common = inputs.read_answers(options, knowledge)  # what is wrong with it is wrong with every row
     job = Job(answer, key, options.engine, options.kb, knowledge.knowledge.hash, common, detail)
     source = Source.of(options.batch, spool=options.out is not None)
@@ -87,13 +87,13 @@ def run(
 
 def _lines(job: Job, knowledge: KnowledgeBase, rows: Iterator[Row], jobs: int) -> Iterator[list[str]]:
     """Result lines in order, by this process or several."""
-    from whygpu.commands.workers import Crew  # noqa: PLC0415
+    from whygpu.commands.workers import Workers  # noqa: PLC0415
 
     first: list[Row] = []
     if jobs > 1:
         first = list(islice(rows, _FEW + 1))
     if len(first) > _FEW:
-        return Crew(job, jobs).lines(chain(first, rows))
+        return Workers(job, jobs).lines(chain(first, rows))
     return ([job.line(row, knowledge)] for row in chain(first, rows))
 
 

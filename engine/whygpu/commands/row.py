@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import apply_settings, is_text, node_of
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Location, Problem
 
 if TYPE_CHECKING:
     from whygpu.yamldoc.document import Node
@@ -34,7 +34,7 @@ class Row:
     def node(self) -> Node:
         """The answers; raises AnswerError."""
         if self.problem is not None:
-            raise AnswerError([Problem("bad-row", self.problem, Place(self.name))])
+            raise AnswerError([Problem("bad-row", self.problem, Location(self.name))])
         return node_of({}, self.name) if self.data is None and not self.settings else self._given()
 
     def _given(self) -> Node:
@@ -57,4 +57,4 @@ def with_id(data: dict[str, Any], number: int, name: str) -> Row:
 
 def too_many(name: str) -> AnswerError:
     """The error of a file with too many rows."""
-    return AnswerError([Problem("too-large", f"has more than {MAX_ROWS:,} rows", Place(name), SPLIT)])
+    return AnswerError([Problem("too-large", f"has more than {MAX_ROWS:,} rows", Location(name), SPLIT)])

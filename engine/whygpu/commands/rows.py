@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from whygpu.commands.parquet import parquet_rows
 from whygpu.commands.row import MAX_COLUMNS, MAX_ID, MAX_LINE_BYTES, MAX_ROWS, SPLIT, Row, too_many, with_id
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Location, Problem
 from whygpu.files import open_regular, unreadable
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ class Source:
         path = Path(name)
         if path.suffix.lower() not in FORMATS:
             wanted = f"{', '.join(FORMATS)}, or '-' for JSON lines from standard input"
-            raise AnswerError([Problem("bad-option", f"'{name}' is none of {wanted}", Place("--batch"))])
+            raise AnswerError([Problem("bad-option", f"'{name}' is none of {wanted}", Location("--batch"))])
         try:
             with open_regular(path) as file:
                 return cls(path, None, *_digest(file, name, counted=path.suffix.lower() != ".parquet"))
         except FileNotFoundError as error:
-            raise AnswerError([Problem("unreadable", "there is no such file", Place(name))]) from error
+            raise AnswerError([Problem("unreadable", "there is no such file", Location(name))]) from error
         except (OSError, ValueError) as error:
             raise AnswerError([unreadable(name, error)]) from error
 
@@ -67,7 +67,7 @@ class Source:
             file.write(block)
             if file.tell() > MAX_SPOOLED_BYTES:
                 message = f"has more than {MAX_SPOOLED_BYTES:,} bytes"
-                raise AnswerError([Problem("too-large", message, Place(_STREAM), SPLIT)])
+                raise AnswerError([Problem("too-large", message, Location(_STREAM), SPLIT)])
         file.seek(0)
         lines, digest = _digest(file, _STREAM, counted=True)
         file.seek(0)
@@ -169,11 +169,11 @@ def _csv(path: Path) -> Iterator[Row]:
             header = [cell.strip() for cell in next(reader, [])]
         except csv.Error as error:
             raise AnswerError(
-                [Problem("unreadable", f"its header cannot be read: {error}", Place(str(path)))]
+                [Problem("unreadable", f"its header cannot be read: {error}", Location(str(path)))]
             ) from error
         if not any(header) or len(header) > MAX_COLUMNS or len(set(header)) != len(header):
             message = f"its header must name up to {MAX_COLUMNS} different columns"
-            raise AnswerError([Problem("unreadable", message, Place(str(path), 1))])
+            raise AnswerError([Problem("unreadable", message, Location(str(path), 1))])
         number = 1
         while True:
             number += 1

@@ -16,7 +16,7 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
 
 from whygpu.commands.job import failed
-from whygpu.errors import AnswerError, InputError, Place, Problem
+from whygpu.errors import AnswerError, InputError, Location, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ def chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield chunk
 
 
-class Crew:
+class Workers:
     """The processes."""
 
     def __init__(self, job: Job, size: int) -> None:
@@ -123,7 +123,9 @@ class _Worker:
             problems: tuple[Problem, ...] = self.pipe.recv()
         except (EOFError, OSError) as error:
             message = "a process ended before it could answer any row"
-            raise AnswerError([Problem("crashed", message, Place("--batch"), "is there memory for --jobs?")]) from error
+            raise AnswerError(
+                [Problem("crashed", message, Location("--batch"), "is there memory for --jobs?")]
+            ) from error
         if problems:
             raise AnswerError(problems)
         self.is_ready = True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from whygpu.chain.environment import SessionEnvironment, known_value, plain, unknown_of
 from whygpu.consult.consultation import DefaultApplied, Interview
 from whygpu.consult.names import PHASE_OF_LIFE
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.resolve import shape_of
 from whygpu.plans.work import Work, format_checks, model_facts, setup_of
 
@@ -43,7 +43,7 @@ class Answering:
         self._begin()
         irrelevant: list[Question | Unasked] = []
         for question in self._knowledge.questions:
-            answered = question.id in answers.values or question.id in answers.places
+            answered = question.id in answers.values or question.id in answers.locations
             applies = holds(self.environment, question.when)
             if applies:
                 self._applicable.append(question)
@@ -64,9 +64,9 @@ class Answering:
     def work(self) -> Work:
         """What is to be sized, as far as it is known; raises AnswerError where no model is given and none assumed."""
         if self._shape is None:
-            mend = "add 'model:', a preset's name or a mapping of its figures"
+            hint = "add 'model:', a preset's name or a mapping of its figures"
             message = "no model is given and none can be assumed"
-            raise AnswerError([Problem("no-model", message, Place("answers"), mend)])
+            raise AnswerError([Problem("no-model", message, Location("answers"), hint)])
         return Work(self._shape, setup_of(self._knowledge, self.environment), self._knowledge)
 
     def _begin(self) -> None:
@@ -97,9 +97,9 @@ class Answering:
             self._take_model(word)
 
     def _take_model(self, model: str | Mapping[str, Any]) -> None:
-        place = self._answers.places.get("model", Place("answers"))
+        location = self._answers.locations.get("model", Location("answers"))
         task = str(self._answers.values.get("task", ""))
-        shape, self._doubts = shape_of(model, self._knowledge.catalogue, place, task)
+        shape, self._doubts = shape_of(model, self._knowledge.catalogue, location, task)
         self._shape = shape if self._reshape is None else self._reshape(shape)
         for name, value in model_facts(self._shape).items():
             if name in self._knowledge.vocabulary:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whygpu.knowledge.questions import Question, Unasked
     from whygpu.knowledge.rules import Rule, Template
     from whygpu.plans.columns import Costs
-    from whygpu.plans.plan_set import Field, Options
+    from whygpu.plans.plan_set import Options, PlanSet
     from whygpu.plans.rank import Ranking
     from whygpu.plans.tally import VerdictTally
     from whygpu.plans.work import Work
@@ -102,7 +102,7 @@ class PlanResult:
 
     work: Work
     options: Options
-    plan_set: Field
+    plan_set: PlanSet
     environment: PlanEnvironment
     """Every name of the plans, as columns."""
     costs: Costs

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whygpu.knowledge.rules import Rule
     from whygpu.knowledge.strata import Stratum
     from whygpu.plans.columns import Costs
-    from whygpu.plans.plan_set import Field
+    from whygpu.plans.plan_set import PlanSet
 
 
 class Judging:
@@ -43,7 +43,7 @@ class Judging:
             self._fire(stratum)
             self._reject(stratum)
 
-    def compare(self, costs: Costs, plan_set: Field) -> Costs:
+    def compare(self, costs: Costs, plan_set: PlanSet) -> Costs:
         """Settle what the plans that are left compare by."""
         compared = comparable(costs, plan_set, self.alive)
         self._environment.set("plan.objective", v.column(compared.objective))

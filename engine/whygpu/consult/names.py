@@ -1,7 +1,7 @@
 """Names by which the consultation itself and the rules tell each other something."""
 
 PHASE_OF_LIFE = "workload.life"
-"""The name that says which phase of a whole life the consultation is about."""
+"""The name that says which phase of a lifecycle the consultation is about."""
 LEAST_REPLICAS = "workload.least_replicas"
 """The name by which rules say how few replicas a service may rest on."""
 USUAL_HOURS = "workload.usual_hours"

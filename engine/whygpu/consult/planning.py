@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from whygpu.consult.consultation import Interview, SessionResult
     from whygpu.plans.columns import Costs
     from whygpu.plans.enumerate import Planner
-    from whygpu.plans.plan_set import Field
+    from whygpu.plans.plan_set import PlanSet
     from whygpu.plans.work import Work
 
 
@@ -35,7 +35,7 @@ class Planned:
 
     work: Work
     options: Options
-    plan_set: Field
+    plan_set: PlanSet
     costs: Costs
     environment: PlanEnvironment
 
@@ -100,7 +100,7 @@ class Planning:
             usual_hours=self._session.concluded(USUAL_HOURS),
         )
 
-    def _costs(self, plan_set: Field, today: date) -> Costs:
+    def _costs(self, plan_set: PlanSet, today: date) -> Costs:
         """What the plans cost."""
         session = self._session
         deployment = str(session.answered("deployment") or "")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.explain import compare, flips, items, open_questions, rejections, shortlist, unfired, verdicts, why_not
 from whygpu.explain.json_form import SCHEMA, infeasible_dict, item_dict, json_value, plan_dict, profile_dict, trace_dict
 from whygpu.explain.plan import Plans
@@ -123,7 +123,7 @@ class Advice:
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """A dear fast plan against a cheap slow one, and what is owned against what could be rented."""
+        """An expensive fast plan against a cheap slow one, and what is owned against what could be rented."""
         return compare.comparisons(self.maker)
 
     @cached_property
@@ -158,7 +158,7 @@ class Advice:
                 return self.trace.how(known.id)
         near = did_you_mean(fact, {known.name for known in self.trace.facts})
         message = f"nothing in the trace is called '{fact[:80]}'"
-        raise AnswerError([Problem("unknown-fact", message, Place("trace"), near)])
+        raise AnswerError([Problem("unknown-fact", message, Location("trace"), near)])
 
     def unfired(self) -> tuple[Step, ...]:
         """The rules that did not fire for the recommendation: silent, blocked by an exception, or open."""
@@ -169,7 +169,7 @@ class Advice:
         return why_not.why_not(self.consultation, plan)
 
     def what_if(self, **answers: Any) -> WhatIf:
-        """The advice with these answers laid over the given ones (None takes one away); raises AnswerError."""
+        """The advice with these answers merged over the given ones (None takes one away); raises AnswerError."""
         return WhatIf(self.recommendation, Advice(rerun(self.consultation, answers)))
 
     def flips(self) -> tuple[Flip, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.model_shape import GENERATIVE, TOKEN_KINDS
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Location, Problem
 from whygpu.explain.advice import Advice
 from whygpu.explain.parts import Assumed, Item, Reason
 from whygpu.explain.plan import Plan
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whygpu.answers import Answers
-    from whygpu.checks.calculation import Reckoning
+    from whygpu.checks.calculation import Calculation
     from whygpu.checks.memory.estimate import Size
     from whygpu.consult.consultation import Consultation
     from whygpu.plans.plan_set import Candidate
@@ -53,9 +53,9 @@ class Estimate:
 
     plan: Plan
     model: str
-    memory: tuple[Reckoning, ...]
-    speed: tuple[Reckoning, ...]
-    cost: tuple[Reckoning, ...]
+    memory: tuple[Calculation, ...]
+    speed: tuple[Calculation, ...]
+    cost: tuple[Calculation, ...]
     limits: tuple[Limit, ...]
     reserved: Reserved | None
     checkpointing: str | None
@@ -69,13 +69,13 @@ def one_accelerator(answers: Answers) -> Answers:
     """The answers, for exactly one accelerator and a count; raises AnswerError where they name none or several."""
     named = answers.accelerators or ()
     if len(named) != 1:
-        place = answers.places.get("accelerators", Place("answers"))
+        location = answers.locations.get("accelerators", Location("answers"))
         message = "an estimate is of one accelerator, and none is named"
-        mend = "add 'accelerators: [h100-sxm]' or --set accelerators=h100-sxm; 'whygpu catalogue' lists them"
+        hint = "add 'accelerators: [h100-sxm]' or --set accelerators=h100-sxm; 'whygpu catalogue' lists them"
         if named:
             message = f"an estimate is of one accelerator; 'accelerators' selects {len(named)}: {', '.join(named[:24])}"
-            mend = f"name one by its id, for example accelerators: [{named[0]}]"
-        raise AnswerError([Problem("one-accelerator", message, place, mend)])
+            hint = f"name one by its id, for example accelerators: [{named[0]}]"
+        raise AnswerError([Problem("one-accelerator", message, location, hint)])
     return replace(answers, exclude_accelerators=())
 
 
@@ -88,16 +88,16 @@ def estimate_of(consultation: Consultation) -> Estimate:
     speeds, local = plans.plan_set.speeds.estimate(0)
     setup = candidate.setup
 
-    def sourced(reckonings: Iterable[Reckoning]) -> tuple[Reckoning, ...]:
-        return tuple(consultation.knowledge.sourced(reckonings, trains=setup.trains))
+    def sourced(calculations: Iterable[Calculation]) -> tuple[Calculation, ...]:
+        return tuple(consultation.knowledge.sourced(calculations, trains=setup.trains))
 
     usable = consultation.knowledge.catalogue.usable_bytes(candidate.accelerator)
     return Estimate(
         plan=advice.maker.at(0),
         model=plans.work.shape.name,
-        memory=sourced(candidate.memory.reckonings()),
-        speed=sourced(item for item in speeds.reckonings(local) if math.isfinite(item.value)),
-        cost=sourced(advice.maker.sheet.reckonings(0)),
+        memory=sourced(candidate.memory.calculations()),
+        speed=sourced(item for item in speeds.calculations(local) if math.isfinite(item.value)),
+        cost=sourced(advice.maker.sheet.calculations(0)),
         limits=tuple(_limits(candidate, usable)),
         reserved=_reserved(candidate, usable),
         checkpointing=setup.gradient_checkpointing if setup.trains else None,
@@ -121,7 +121,7 @@ def _limits(candidate: Candidate, usable: float) -> Iterator[Limit]:
     else:
         sizes = ("concurrency", "context_tokens") if kind in TOKEN_KINDS else ("batch_size",)
     for size in sizes if math.isfinite(usable) else ():
-        value = memory.largest(need.shape, setup, candidate.split, need.coefficients, usable, size)
+        value = memory.largest(need.shape, setup, candidate.layout, need.coefficients, usable, size)
         yield Limit(size, value, int(getattr(setup, size)))
 
 
@@ -133,5 +133,5 @@ def _reserved(candidate: Candidate, usable: float) -> Reserved | None:
     taken = memory.reserved_bytes(usable, need.total, setup.runtime, need.coefficients)
     if taken > usable:
         return None
-    requests = memory.largest(need.shape, setup, candidate.split, need.coefficients, taken, "concurrency")
+    requests = memory.largest(need.shape, setup, candidate.layout, need.coefficients, taken, "concurrency")
     return Reserved(setup.runtime, taken / GIB, (taken - need.total + need.kv_cache) / GIB, requests)

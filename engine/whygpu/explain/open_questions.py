@@ -30,7 +30,7 @@ def open_questions(consultation: Consultation) -> Iterator[OpenQuestion]:
     uses = {rule.id: used_names([rule.condition], knowledge.values) for rule in knowledge.rules}
     known_keys = {item.question.id for item in consultation.interview.assumed}
     for question in consultation.interview.applicable:
-        if question.id in consultation.answers.places or not question.name:
+        if question.id in consultation.answers.locations or not question.name:
             continue
         readers = [rule.id for rule in knowledge.rules if question.name in uses[rule.id]]
         listed = ", ".join(readers[:3]) + (f" and {len(readers) - 3} more" if len(readers) > 3 else "")
@@ -38,5 +38,5 @@ def open_questions(consultation: Consultation) -> Iterator[OpenQuestion]:
         verb = "a value was assumed; it is read by" if known else "it is waited for by"
         why = f"{verb} {listed}" if readers else "the plans are sized by it" if known else "no rule reads it"
         if question.id in LIFE_KEYS and not readers:
-            known, why = False, "the cost of the whole life rests on it"
+            known, why = False, "the cost of the lifecycle rests on it"
         yield OpenQuestion(question.id, why, bool(readers) or known)

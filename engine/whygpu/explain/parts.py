@@ -65,23 +65,23 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two plans by money and time: the dearer hour against the cheaper one.
+    """Two plans by money and time: the more expensive hour against the cheaper one.
 
     ``kind``: "fast-or-cheap" (of a training job), "owned-or-rented", or "owned-or-bought" where hardware is bought.
-    Figures of ``dear`` and ``cheap`` are in ``unit``: USD for the job, or per million tokens or samples.
+    Figures of ``expensive`` and ``cheap`` are in ``unit``: USD for the job, or per million tokens or samples.
     """
 
     kind: str
-    dear: str
+    expensive: str
     cheap: str
     price_ratio: float
     speed_ratio: float | None
-    dear_usd: float | None
+    expensive_usd: float | None
     cheap_usd: float | None
     unit: str
     hours_saved: float | None
     usd_per_hour_saved: float | None
-    """What each hour sooner costs; negative where the dearer one is cheaper in total."""
+    """What each hour sooner costs; negative where the more expensive one is cheaper in total."""
     hours_a_month: float | None
     """Of a service: hours of the other plan that cost as much as the power of the owned one day and night."""
     cheaper: str | None

@@ -56,21 +56,21 @@ class PlanMaker:
         """One plan of the consultation, whether rules reject it or not."""
         plans = self.consultation.plans
         item = plans.plan_set.candidate(row)
-        card, split = item.accelerator, item.split
+        card, layout = item.accelerator, item.layout
         cost = self.sheet.cost(row)
         return Plan(
             id=self.rows.ids[row],
             accelerator=AcceleratorName(
                 card.id, card.name, card.family, card.vendor, *map(card.number, ("marketing_gb", "usable_mib"))
             ),
-            count=split.cards,
-            nodes=split.nodes,
+            count=layout.cards,
+            nodes=layout.nodes,
             format=item.setup.format.id,
             kv_format=item.setup.kv_format.id if item.setup.kv_format else None,
             method=item.setup.method if item.setup.trains else None,
             batch_size=_batch_size(item),
             techniques=tuple(effect.id for _, effect in self.advised(row)),
-            parallelism=Parallelism(split.tensor, split.pipeline, split.data, split.sharding),
+            parallelism=Parallelism(layout.tensor, layout.pipeline, layout.data, layout.sharding),
             memory=_memory(item.memory, self.consultation.knowledge.catalogue.usable_bytes(card)),
             speed=plans.plan_set.speeds.ranges(row),
             cost=cost,
@@ -116,5 +116,5 @@ def _batch_size(item: Candidate) -> int | None:
     """Samples at once: of an accelerator in training, of a replica in batch work; None in serving."""
     setup = item.setup
     if setup.phase == "batch-inference" and item.memory.shape.kind in TOKEN_KINDS:
-        return setup.requests_per_replica(item.split.data)
+        return setup.requests_per_replica(item.layout.data)
     return setup.batch_size if setup.trains or setup.phase == "batch-inference" else None

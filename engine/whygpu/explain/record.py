@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
-    from whygpu.checks.calculation import Reckoning
+    from whygpu.checks.calculation import Calculation
     from whygpu.consult.consultation import SessionResult
     from whygpu.trace import StepKind
 
@@ -29,13 +29,13 @@ class Recorder:
         self._facts: dict[str, Fact] = {}
         self._steps: dict[str, Step] = {}
 
-    def trace(self, figures: Mapping[str, Reckoning]) -> Trace:
+    def trace(self, figures: Mapping[str, Calculation]) -> Trace:
         """The trace of all that the session decided.
 
         ``figures``: how names of it came about that neither rules nor values.yaml give.
         """
-        for name, reckoning in figures.items():
-            self._reckoning(reckoning, None, self.fact(name))
+        for name, calculation in figures.items():
+            self._calculation(calculation, None, self.fact(name))
         self._of_session()
         return self._recorded()
 
@@ -113,7 +113,7 @@ class Recorder:
                 plan=plan,
                 uses=uses,
                 gives=(identifier,),
-                place=str(value.place),
+                location=str(value.location),
                 formula=f"{aggregate}{value.text}",
                 terms=terms,
             )
@@ -150,25 +150,25 @@ class Recorder:
                 uses,
                 tuple(gives),
                 rule.sources,
-                str(rule.place),
+                str(rule.location),
                 by=by,
             )
         )
 
-    def _reckoning(self, reckoning: Reckoning, plan: str | None, gives: str | None) -> None:
-        terms = tuple(Term(term.name, term.value, term.unit, term.source) for term in reckoning.terms)
-        result = Term(reckoning.name, reckoning.value, reckoning.unit, reckoning.sources)
+    def _calculation(self, calculation: Calculation, plan: str | None, gives: str | None) -> None:
+        terms = tuple(Term(term.name, term.value, term.unit, term.source) for term in calculation.terms)
+        result = Term(calculation.name, calculation.value, calculation.unit, calculation.sources)
         self._add(
             Step(
-                content_id("s", "check", plan, reckoning.name),
+                content_id("s", "check", plan, calculation.name),
                 "check",
                 "fired",
-                reckoning.name,
-                reckoning.note,
+                calculation.name,
+                calculation.note,
                 plan=plan,
                 gives=() if gives is None else (gives,),
-                claims=reckoning.sources,
-                formula=reckoning.formula,
+                claims=calculation.sources,
+                formula=calculation.formula,
                 terms=(*terms, result),
             )
         )

@@ -71,7 +71,7 @@ class PlanRecorder(Recorder):
     def _origin(self, name: str, index: int | None) -> tuple[Origin, str, tuple[str, ...]]:
         if name in self._answered:
             key = self._answered[name]
-            return "answer", str(self._c.answers.places.get(key, key)), ()
+            return "answer", str(self._c.answers.locations.get(key, key)), ()
         if name in self._assumed:
             return "assumed", f"question {self._assumed[name].question.id}", ()
         if name in self._knowledge.concluded or name in self._session.origins:
@@ -83,7 +83,7 @@ class PlanRecorder(Recorder):
             sources = figure.sources if figure else ()
             if key == "usable_gib":
                 sources = self._knowledge.catalogue.usable_sources(card)
-            return "catalogue", str(figure.place if figure else card.place), sources
+            return "catalogue", str(figure.location if figure else card.location), sources
         if name.startswith("model."):
             shape = self._plans.work.shape
             return "catalogue", shape.id or "the model as described", shape.source
@@ -103,7 +103,7 @@ class PlanRecorder(Recorder):
                 "GiB" if item.unit == "bytes" else item.unit,
                 item.sources,
             )
-            for item in self._plans.work.reckon_in(argument)
+            for item in self._plans.work.calculations_in(argument)
         )
 
     def _plan(self, index: int) -> None:
@@ -111,15 +111,15 @@ class PlanRecorder(Recorder):
         plan = self._rows.ids[index]
         gives = {"total": "plan.total_gib"} | {name: f"plan.{name}" for name in _MONEY}
         estimate, local = self._plans.plan_set.speeds.estimate(index)
-        reckonings = (
-            *candidate.memory.reckonings(),
-            *estimate.reckonings(local),
-            *self._sheet.reckonings(index),
+        calculations = (
+            *candidate.memory.calculations(),
+            *estimate.calculations(local),
+            *self._sheet.calculations(index),
         )
-        for reckoning in self._knowledge.sourced(reckonings, trains=candidate.setup.trains):
-            name = gives.get(reckoning.name)
+        for calculation in self._knowledge.sourced(calculations, trains=candidate.setup.trains):
+            name = gives.get(calculation.name)
             known = name is not None and name in self._knowledge.vocabulary
-            self._reckoning(reckoning, plan, self.fact(name, index) if name is not None and known else None)
+            self._calculation(calculation, plan, self.fact(name, index) if name is not None and known else None)
         for rule_id, mask in self._plans.fired.items():
             if mask[index]:
                 self._rule(self._knowledge.rule_by_id[rule_id], index)
@@ -155,7 +155,7 @@ class PlanRecorder(Recorder):
         figures = (
             ("price_ratio", item.price_ratio, "times"),
             ("speed_ratio", item.speed_ratio, "times"),
-            ("dear_usd", item.dear_usd, item.unit),
+            ("dear_usd", item.expensive_usd, item.unit),
             ("cheap_usd", item.cheap_usd, item.unit),
             ("hours_saved", item.hours_saved, "hours"),
             ("usd_per_hour_saved", item.usd_per_hour_saved, "USD/hour"),
@@ -166,11 +166,11 @@ class PlanRecorder(Recorder):
                 content_id("s", "compare", item.kind),
                 "plan",
                 "fired",
-                f"{item.dear} against {item.cheap}",
+                f"{item.expensive} against {item.cheap}",
                 item.text,
-                plan=item.dear,
+                plan=item.expensive,
                 claims=item.claims,
-                formula="the dearer hour pays where speed_ratio > price_ratio",
+                formula="the more expensive hour pays where speed_ratio > price_ratio",
                 terms=tuple(Term(name, value, unit) for name, value, unit in figures if value is not None),
             )
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
     from whygpu.consult.consultation import Consultation
     from whygpu.plans.enumerate import Planner
-    from whygpu.plans.plan_set import Field, Options, Targets
+    from whygpu.plans.plan_set import Options, PlanSet, Targets
     from whygpu.plans.work import Work
 
 ENGINE = "evaluator"
@@ -34,7 +34,7 @@ def rerun(
     planner: Planner | None = None,
     answers: Answers | None = None,
 ) -> Consultation:
-    """The consultation with these answers laid over the given ones (None takes one away), on the same day.
+    """The consultation with these answers merged over the given ones (None takes one away), on the same day.
 
     ``planner``: what finds the plans, where it is another one than usual; ``answers``: all of them, checked already.
     Raises AnswerError where an answer cannot be used.
@@ -71,7 +71,7 @@ class Among:
 
     cards: frozenset[str]
 
-    def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> Field:
+    def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:
         """The plans on those that are allowed, too."""
         names = work.knowledge.catalogue.accelerators
         left = allowed & np.array([name in self.cards for name in names])

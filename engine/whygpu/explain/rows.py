@@ -36,13 +36,14 @@ class Rows:
         seen: dict[str, int] = {}
         plan_set = self._plan_set
         cards = [card.id for card in plan_set.cards.accelerators]
-        ways = [
-            f"-x{way.split.cards}-{way.setup.format.id}" + (f"-{way.setup.method}" if way.setup.trains else "")
-            for way in plan_set.ways
+        configurations = [
+            f"-x{configuration.layout.cards}-{configuration.setup.format.id}"
+            + (f"-{configuration.setup.method}" if configuration.setup.trains else "")
+            for configuration in plan_set.configurations
         ]
-        columns = (plan_set.card.tolist(), plan_set.way.tolist(), plan_set.owned.tolist())
-        for card, way, owned in zip(*columns, strict=True):
-            name = cards[card] + ways[way] + ("-owned" if owned else "")
+        columns = (plan_set.card.tolist(), plan_set.configuration.tolist(), plan_set.owned.tolist())
+        for card, configuration, owned in zip(*columns, strict=True):
+            name = cards[card] + configurations[configuration] + ("-owned" if owned else "")
             seen[name] = seen.get(name, 0) + 1
             found.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
         return found
@@ -115,7 +116,7 @@ class Rows:
         """What makes a plan the same choice."""
         item = self._plan_set.candidate(row)
         method = item.setup.method if item.setup.trains else None
-        return item.accelerator.id, item.split.cards, item.setup.format.id, method
+        return item.accelerator.id, item.layout.cards, item.setup.format.id, method
 
     def alike(self, one: int, other: int) -> bool:
         """Whether two plans are the same choice."""
@@ -146,7 +147,9 @@ class Rows:
     def nearest_rejected(self) -> list[int]:
         """Of each accelerator without a plan left the one that the fewest rules reject, then that needs least."""
         against = np.sum([np.zeros(len(self._plan_set)), *self.rejecting.values()], axis=0)
-        need = np.array([way.memory.total for way in self._plan_set.ways])[self._plan_set.way]
+        need = np.array([configuration.memory.total for configuration in self._plan_set.configurations])[
+            self._plan_set.configuration
+        ]
         kinds = self._kinds
         left = set(kinds[self._plans.alive].tolist())
         nearest: dict[int, int] = {}

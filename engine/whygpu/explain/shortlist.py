@@ -103,12 +103,17 @@ class _Candidates:
                 values = plan_set.speeds.figures[name]
                 return self._near(1 / values if name in _RATES else values, within)
             case "room-to-grow":
-                need = np.array([way.memory.high for way in plan_set.ways])[plan_set.way]
+                need = np.array([configuration.memory.high for configuration in plan_set.configurations])[
+                    plan_set.configuration
+                ]
                 room: Mask = need <= within * plan_set.cards.usable_bytes[plan_set.card]
                 return room
             case "fewest":
                 return self._near(
-                    np.array([way.split.cards for way in plan_set.ways], dtype=np.float64)[plan_set.way], within
+                    np.array(
+                        [configuration.layout.cards for configuration in plan_set.configurations], dtype=np.float64
+                    )[plan_set.configuration],
+                    within,
                 )
             case "easiest-to-get":
                 providers = self._numbers("plan.providers")
@@ -117,11 +122,11 @@ class _Candidates:
             case "owned":
                 return plan_set.owned
             case "to-buy":
-                owning = self._costs.owning
-                if owning is None or str(self._costs.basis[self._best]) != "renting":
+                purchase_terms = self._costs.purchase_terms
+                if purchase_terms is None or str(self._costs.basis[self._best]) != "renting":
                     return None
                 with np.errstate(all="ignore"):
-                    cheaper: Mask = owning.usd_per_hour < self._costs.usd_per_hour
+                    cheaper: Mask = purchase_terms.usd_per_hour < self._costs.usd_per_hour
                 return cheaper & ~plan_set.owned
             case "other-vendor":
                 mine = vendors[int(plan_set.card[self._best])]

@@ -46,5 +46,5 @@ def unfired(consultation: Consultation, rows: Rows) -> Iterator[Step]:
             rule=rule.id,
             conditions=judge.outcomes(rule),
             claims=rule.sources,
-            place=str(rule.place),
+            location=str(rule.location),
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whygpu.chain.strata import used_names
-from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.explain.fixes import fixes, is_limit
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rejections import reasons
@@ -95,8 +95,8 @@ def read(consultation: Consultation, text: str) -> Wanted:
     if not cards or count == 0:
         known = [word for card in catalogue.accelerators.values() for word in (card.id, card.name)]
         message = f"there is no plan or accelerator '{text[:80]}'"
-        mend = did_you_mean(name, known) or "'whygpu catalogue accelerators' lists them"
-        raise AnswerError([Problem("unknown-plan", message, Place("why-not"), mend)])
+        hint = did_you_mean(name, known) or "'whygpu catalogue accelerators' lists them"
+        raise AnswerError([Problem("unknown-plan", message, Location("why-not"), hint)])
     return Wanted(cards, count, form)
 
 
@@ -123,7 +123,7 @@ def why_not(consultation: Consultation, text: str) -> tuple[WhyNot, ...]:
                 found.append(_answer(other, row, asked))
     if not found:
         message = f"no plan could be made for '{text[:80]}': it lacks a figure that the work is sized by"
-        raise AnswerError([Problem("unknown-plan", message, Place("why-not"))])
+        raise AnswerError([Problem("unknown-plan", message, Location("why-not"))])
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from whygpu.checks.model_shape import ModelShape
 
 @dataclass(frozen=True, slots=True)
 class IntakeProblem:
-    """One problem: `path` is the key it stands at (dotted, empty for the whole), `help` how to mend it.
+    """One problem: `path` is the key it stands at (dotted, empty for the whole), `help` how to fix it.
 
     A `severity` of warning leaves the shape usable.
     """

@@ -79,8 +79,8 @@ def _from_file(model: Mapping[Any, Any], key: str, sizes: SizeTable) -> IntakeRe
     beside = Reader(model, "model")
     may = ("name", "steps") if key == PIPELINE else ("name",)
     for other in [other for other in model if other not in (key, *may)][:8]:
-        mend = f"only {' and '.join(may)} can; the file gives the rest"
-        beside.complain(shown(other).strip("'"), f"cannot stand beside {key}", mend)
+        hint = f"only {' and '.join(may)} can; the file gives the rest"
+        beside.complain(shown(other).strip("'"), f"cannot stand beside {key}", hint)
     path, name = model[key], beside.text("name")
     steps = beside.count("steps", "steps") if key == PIPELINE else 0
     if not isinstance(path, str) or not path or len(path) > MOST_PATH:
@@ -105,8 +105,8 @@ def _from_config(model: Mapping[Any, Any]) -> IntakeResult:
     """A configuration, with a name and counts beside it where they are given."""
     beside = Reader(model, "model")
     for key in [key for key in model if key not in BESIDE_CONFIG][:8]:
-        mend = f"only {', '.join(BESIDE_CONFIG[1:])} can; the configuration gives the rest"
-        beside.complain(shown(key).strip("'"), "cannot stand beside config", mend)
+        hint = f"only {', '.join(BESIDE_CONFIG[1:])} can; the configuration gives the rest"
+        beside.complain(shown(key).strip("'"), "cannot stand beside config", hint)
     name = beside.text("name")
     parameters = beside.count("parameters", "parameters")
     active = beside.count("parameters", "active_parameters")

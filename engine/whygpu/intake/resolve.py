@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whygpu import intake
-from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.quantity import parse_number
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _WORDS = frozenset({"name", "kind", "task", "id", "config", "safetensors", "gguf
 
 
 def shape_of(
-    model: str | Mapping[str, Any], catalogue: Catalogue, place: Place, task: str = ""
+    model: str | Mapping[str, Any], catalogue: Catalogue, location: Location, task: str = ""
 ) -> tuple[ModelShape, tuple[str, ...]]:
     """The shape of a preset (by id) or of a model described for a task, and what is doubtful about it.
 
@@ -29,8 +29,8 @@ def shape_of(
     presets = {key: entry.data for key, entry in catalogue.models.items()}
     shape, found = intake.read(request, presets, catalogue.coefficients, task)
     if shape is None:
-        errors = [_problem(item, place) for item in found if item.severity == "error"]
-        raise AnswerError(errors or [Problem("bad-model", "the model cannot be understood", place)])
+        errors = [_problem(item, location) for item in found if item.severity == "error"]
+        raise AnswerError(errors or [Problem("bad-model", "the model cannot be understood", location)])
     said = [f"{item.path} {item.message}".strip() for item in found]
     if shape.stored_format and shape.stored_format not in catalogue.formats:
         shape, note = _in_known_format(shape, catalogue)
@@ -39,7 +39,7 @@ def shape_of(
     if published and published not in catalogue.formats:
         message = f"is published in {published}, which is not a format of the catalogue"
         if isinstance(request, str) or "published_format" in request:
-            raise AnswerError([Problem("bad-model", message, place, did_you_mean(published, catalogue.formats))])
+            raise AnswerError([Problem("bad-model", message, location, did_you_mean(published, catalogue.formats))])
         shape = replace(shape, published_format="")
         said.append(f"{message}: its weights are taken as of 16 bits")
     return shape, tuple(said)
@@ -60,8 +60,8 @@ def _readable(model: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: _number(key, value) for key, value in model.items()}
 
 
-def _problem(item: IntakeProblem, place: Place) -> Problem:
-    return Problem("bad-model", f"{item.path} {item.message}".strip(), place, item.help or None)
+def _problem(item: IntakeProblem, location: Location) -> Problem:
+    return Problem("bad-model", f"{item.path} {item.message}".strip(), location, item.help or None)
 
 
 def _number(key: str, value: object) -> object:

@@ -17,7 +17,7 @@ from whygpu.language.names import NameSpec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from whygpu.checks.calculation import Phase, Reckoning
+    from whygpu.checks.calculation import Calculation, Phase
     from whygpu.knowledge.cases import Case
     from whygpu.knowledge.catalogue import Catalogue
     from whygpu.knowledge.strata import Strata
@@ -55,16 +55,16 @@ class Knowledge:
         """Rules by id."""
         return {rule.id: rule for rule in self.rules}
 
-    def sourced(self, reckonings: Iterable[Reckoning], *, trains: bool) -> Iterator[Reckoning]:
+    def sourced(self, calculations: Iterable[Calculation], *, trains: bool) -> Iterator[Calculation]:
         """The worked figures of training or of inference, with the sources that their formulas name."""
-        return self._sourced(reckonings, "training" if trains else "inference")
+        return self._sourced(calculations, "training" if trains else "inference")
 
-    def sourced_life(self, reckonings: Iterable[Reckoning]) -> Iterator[Reckoning]:
-        """The worked figures of a whole life, with the sources that their formulas name."""
-        return self._sourced(reckonings, "life")
+    def sourced_lifecycle(self, calculations: Iterable[Calculation]) -> Iterator[Calculation]:
+        """The worked figures of a lifecycle, with the sources that their formulas name."""
+        return self._sourced(calculations, "life")
 
-    def _sourced(self, reckonings: Iterable[Reckoning], phase: Phase) -> Iterator[Reckoning]:
-        for item in reckonings:
+    def _sourced(self, calculations: Iterable[Calculation], phase: Phase) -> Iterator[Calculation]:
+        for item in calculations:
             yield replace(item, sources=self._formula_sources.get((item.check, phase), ()))
 
     @cached_property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.errors import Place
+    from whygpu.errors import Location
     from whygpu.knowledge.rules import Strength
     from whygpu.language.tree import Expression
     from whygpu.yamldoc.document import Mapping as Node
@@ -147,7 +147,7 @@ SENSITIVITIES = ("size", "prices")
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """A figure of a whole life's cost meets a condition; (``condition`` None) it is not known."""
+    """A figure of a lifecycle's cost meets a condition; (``condition`` None) it is not known."""
 
     name: str
     condition: Expression | None
@@ -172,7 +172,7 @@ Outcome = (
 )
 
 Part = Literal["", "train", "serve", "life"]
-"""What an expectation is about: the only phase, one of a whole life's, or the life's cost."""
+"""What an expectation is about: the only phase, one of a lifecycle's, or the life's cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class Expected:
 
     outcome: Outcome
     text: str
-    place: Place
+    location: Location
     part: Part = ""
 
 
@@ -204,4 +204,4 @@ class Case:
     """Of ``size`` and ``prices``, what it need not hold against, and why."""
     on: str | None
     """The day it is asked on (YYYY-MM-DD), where ages of prices matter."""
-    place: Place
+    location: Location

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from whygpu.checks.coefficients import Coefficient, Coefficients
     from whygpu.checks.setup import Format
-    from whygpu.errors import Place
+    from whygpu.errors import Location
 
 Plain = float | bool | str
 
@@ -33,7 +33,7 @@ class Reference:
     title: str
     where: str | None
     as_of: str | None
-    place: Place
+    location: Location
     note: str | None = None
 
 
@@ -43,7 +43,7 @@ class Figure:
 
     value: Plain | tuple[Plain, ...] | None
     sources: tuple[str, ...]
-    place: Place
+    location: Location
     absent: bool = False
     estimate: str | None = None
     because: str | None = None
@@ -62,7 +62,7 @@ class Entry:
     aliases: tuple[str, ...]
     data: Mapping[str, Any]
     sources: tuple[str, ...]
-    place: Place
+    location: Location
     figures: Mapping[str, Figure] = field(default_factory=dict)
     own_sources: tuple[str, ...] = ()
     """The sources of the entry itself, which hold for every value that names none."""
@@ -78,7 +78,7 @@ class Accelerator:
     family: str
     vendor: str
     figures: Mapping[str, Figure]
-    place: Place
+    location: Location
     note: str | None = None
     unpriced: str | None = None
     """Why no price of it is known, where somebody looked."""
@@ -124,7 +124,7 @@ class Area:
     name: str
     regions: Mapping[str, tuple[str, ...]]
     """By provider: what it calls its regions there; none where it is known to be there and names no region."""
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Offering:
     source: tuple[str, ...]
     suspect: str | None
     note: str | None
-    place: Place
+    location: Location
     vcpu: float | None = None
     ram_gib: float | None = None
     statistic: str | None = None
@@ -169,7 +169,7 @@ class Purchase:
     kind: str
     as_of: str | None
     source: tuple[str, ...]
-    place: Place
+    location: Location
     note: str | None = None
     whole_machine: bool = False
 
@@ -211,7 +211,7 @@ class Catalogue:
         return self.providers[offering.provider].provider_class
 
     @cached_property
-    def places(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
+    def locations(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
         """By provider: each of its regions, and the areas that it is known to be in, with the areas they are in."""
         found: dict[str, dict[str, frozenset[str]]] = {}
         for area in self.areas.values():
@@ -224,12 +224,12 @@ class Catalogue:
     @cached_property
     def region_names(self) -> frozenset[str]:
         """Every word that answers may ask for a region by: areas, and the regions of all providers."""
-        regions = (name for known in self.places.values() for name in known)
+        regions = (name for known in self.locations.values() for name in known)
         return frozenset({*self.areas, *regions, *(item.region for item in self.offerings if item.region)})
 
     def areas_of(self, offering: Offering) -> frozenset[str]:
         """The areas it may be rented in: that of its region, or all of its provider's where it names none."""
-        known = self.places.get(offering.provider, {})
+        known = self.locations.get(offering.provider, {})
         if offering.region is not None:
             return known.get(offering.region, frozenset())
         return frozenset(area for areas in known.values() for area in areas)
@@ -240,7 +240,7 @@ class Catalogue:
         One without a region is where its provider is known to be, and nowhere else.
         """
         if offering.region is None:
-            return not asked.isdisjoint(self.places.get(offering.provider, {}))
+            return not asked.isdisjoint(self.locations.get(offering.provider, {}))
         return offering.region in asked or not asked.isdisjoint(self.areas_of(offering))
 
     def driver_bytes(self, card: Accelerator) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from whygpu.knowledge.rules import Template
 
 if TYPE_CHECKING:
-    from whygpu.errors import Place
+    from whygpu.errors import Location
     from whygpu.language.tree import Expression
 
 
@@ -33,7 +33,7 @@ class Question:
     when: Expression
     assumptions: tuple[Assumption, ...]
     sources: tuple[str, ...]
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Unasked:
     id: str
     name: str
     when: Expression
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Profile:
     phase: str
     title: str
     points: tuple[Point, ...]
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class DerivedValue:
     expression: Expression
     text: str
     aggregate: str | None
-    place: Place
+    location: Location
     where: Expression | None = None
     """Of an aggregate: the condition on the plans it is over; None for all that are left."""
 

@@ -11,7 +11,7 @@ from whygpu.language.names import Scope
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu.errors import Place
+    from whygpu.errors import Location
     from whygpu.language.domains import Domain
     from whygpu.language.tree import Expression
 
@@ -50,7 +50,7 @@ class Condition:
 
     text: str
     tree: Expression
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class RuleTest:
 
     given: Mapping[str, float | bool | str]
     expect: Expectation
-    place: Place
+    location: Location
     effects: tuple[str, ...] = ()
     """What comes of it, in words (``in_words``): every verdict, and any other effect; empty where none is named."""
 
@@ -225,7 +225,7 @@ class Rule:
     scope: Scope
     condition: Expression
     """What makes it fire, as one tree: ``when and not unless``, and for ``require`` that the requirement fails."""
-    place: Place
+    location: Location
 
     @property
     def rejects(self) -> bool:
@@ -246,7 +246,7 @@ class TableRow:
     rule: str
     domains: tuple[Domain, ...]
     effects: tuple[Effect, ...]
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class Table:
     hit: str
     columns: tuple[str, ...]
     rows: tuple[TableRow, ...]
-    place: Place
+    location: Location
 
 
 def concluded_names(rules: Iterable[Rule]) -> Iterable[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from whygpu.checks.calculation import Phase
-    from whygpu.errors import Place
+    from whygpu.errors import Location
 
 
 CHOICES = ("card", "count", "format", "method")
@@ -26,7 +26,7 @@ class Claim:
     document: str
     kind: str
     says: str
-    place: Place
+    location: Location
     about: tuple[str, ...] = ()
     """What advice is about (see ABOUT); other kinds have none."""
 
@@ -43,7 +43,7 @@ class Citation:
     source: str
     kind: str
     by: str
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class Tension:
     about: str
     settled_by: tuple[str, ...]
     how: str | None
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """What some checks reckon, in words, and who says so; ``note`` tells where a source simplifies."""
+    """What some checks compute, in words, and who says so; ``note`` tells where a source simplifies."""
 
     id: str
     title: str
@@ -69,7 +69,7 @@ class Formula:
     phases: tuple[Phase, ...]
     sources: tuple[str, ...]
     note: str | None
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.errors import Place
+    from whygpu.errors import Location
 
 
 Kind = Literal["choice", "number", "flag", "text"]
@@ -28,7 +28,7 @@ class NameSpec:
     name: str
     kind: Kind
     meaning: str
-    place: Place
+    location: Location
     unit: str | None = None
     values: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     answer: str | None = None

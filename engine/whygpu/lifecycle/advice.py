@@ -1,4 +1,4 @@
-"""What comes of answers about a whole life: the advice on each phase, and the cost of both together."""
+"""What comes of answers about a lifecycle: the advice on each phase, and the cost of both together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whygpu.knowledge.rules import Advise, Warn
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.checks.cost.lifecycle import LifeCost
+    from whygpu.checks.cost.lifecycle import LifecycleCost
     from whygpu.consult.consultation import SessionResult
     from whygpu.explain.advice import Advice
     from whygpu.explain.parts import Item, Status
@@ -32,15 +32,15 @@ class Unknown:
 
 
 @dataclass(frozen=True, eq=False)
-class LifeAdvice:
-    """The answer to a consultation about a whole life."""
+class LifecycleAdvice:
+    """The answer to a consultation about a lifecycle."""
 
     answers: Mapping[str, Any]
     train: Advice
     serve: Advice
     same: Plan | None
     """The best plan to serve on the accelerator that trains; None where there is none."""
-    cost: LifeCost | None
+    cost: LifecycleCost | None
     """None where nobody says how long it serves."""
     unknown: Unknown
     said: SessionResult = field(repr=False)
@@ -71,8 +71,8 @@ class LifeAdvice:
     def trace(self) -> Trace:
         """How the cost came about, and the rules that speak of it; each phase has its own trace."""
         knowledge = self.said.knowledge
-        reckonings = knowledge.sourced_life(self.cost.reckonings if self.cost else ())
-        found = {f"life.{item.name}": item for item in reckonings}
+        calculations = knowledge.sourced_lifecycle(self.cost.calculations if self.cost else ())
+        found = {f"life.{item.name}": item for item in calculations}
         known = {name: item for name, item in found.items() if name in knowledge.vocabulary}
         return Recorder(self.said).trace(known)
 

@@ -1,4 +1,4 @@
-"""Answers about a whole life, ``phases: {train: ..., serve: ...}``: two sets of answers that share the other keys."""
+"""Answers about a lifecycle, ``phases: {train: ..., serve: ...}``: two sets of answers that share the other keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PHASES = {"train": ("training", "fine-tuning"), "serve": ("inference", "batch-i
 
 
 @dataclass(frozen=True, slots=True)
-class LifeAnswers:
+class LifecycleAnswers:
     """Checked answers of both phases. In each stand its own and, of the shared ones, those that apply to it."""
 
     train: Answers
@@ -33,15 +33,15 @@ class LifeAnswers:
     """The answers as they were given, for the record."""
 
 
-def is_life(node: Node) -> bool:
-    """Whether the answers are about a whole life."""
+def is_lifecycle(node: Node) -> bool:
+    """Whether the answers are about a lifecycle."""
     return isinstance(node, Mapping) and KEY in node.items
 
 
-def check_life(node: Node, knowledge: Knowledge) -> LifeAnswers:
-    """Check the answers about a whole life; raises AnswerError with every problem."""
+def check_lifecycle(node: Node, knowledge: Knowledge) -> LifecycleAnswers:
+    """Check the answers about a lifecycle; raises AnswerError with every problem."""
     problems: list[Problem] = []
-    if not isinstance(node, Mapping) or not is_life(node):
+    if not isinstance(node, Mapping) or not is_lifecycle(node):
         problem(problems, node, "missing-key", f"there is no '{KEY}'", "for example phases: {train: {}, serve: {}}")
         raise AnswerError(problems)
     parts = _parts(node, problems)
@@ -66,7 +66,7 @@ def check_life(node: Node, knowledge: Knowledge) -> LifeAnswers:
         raise AnswerError(list(dict.fromkeys(problems)))  # what is wrong with a shared answer, both have found
     kept = _applying(node, shared, parts, found, knowledge)
     given = in_order(plain_data(node))
-    return LifeAnswers(kept["train"], kept["serve"], MappingProxyType(given if isinstance(given, dict) else {}))
+    return LifecycleAnswers(kept["train"], kept["serve"], MappingProxyType(given if isinstance(given, dict) else {}))
 
 
 def _is_nothing(node: Node) -> bool:
@@ -83,7 +83,7 @@ def _parts(node: Mapping, problems: list[Problem]) -> dict[Part, Mapping]:
     for key, where in inner.keys.items():
         if key not in PARTS:
             near = did_you_mean(key, PARTS) or f"a life has {' and '.join(PARTS)}"
-            problem(problems, where, "unknown-key", f"there is no phase '{key}' in a whole life", near)
+            problem(problems, where, "unknown-key", f"there is no phase '{key}' in a lifecycle", near)
     found: dict[Part, Mapping] = {}
     for part in PARTS:
         own = inner.items.get(part)
@@ -103,7 +103,7 @@ def _parts(node: Mapping, problems: list[Problem]) -> dict[Part, Mapping]:
 
 
 def _merged(node: Mapping, shared: dict[str, Node], own: Mapping) -> Mapping:
-    """One phase's answers: its own laid over the shared ones."""
+    """One phase's answers: its own merged over the shared ones."""
     keys = {key: where for key, where in node.keys.items() if key in shared}
     return Mapping({**shared, **own.items}, keys | own.keys, node.document, node.line, node.column)
 

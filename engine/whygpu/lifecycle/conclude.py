@@ -1,4 +1,4 @@
-"""Makes the advice on a whole life out of its two consultations: what both cost, and what the rules say of that."""
+"""Makes the advice on a lifecycle out of its two consultations: what both cost, and what the rules say of that."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from whygpu.chain.environment import known_value
-from whygpu.checks.cost.lifecycle import Life, LifeCost, life_cost
+from whygpu.checks.cost.lifecycle import Lifecycle, LifecycleCost, life_cost
 from whygpu.checks.cost.money import hours_a_month
 from whygpu.consult.driver import judge
 from whygpu.explain.advice import Advice
-from whygpu.lifecycle.advice import LifeAdvice, Unknown
+from whygpu.lifecycle.advice import LifecycleAdvice, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 Again = Callable[["Answers"], "Consultation"]
 SAME = "life.same_accelerator"
-LIFE_NAMES = (*(f"life.{item.name}" for item in fields(LifeCost) if item.name != "reckonings"), SAME)
+LIFE_NAMES = (*(f"life.{item.name}" for item in fields(LifecycleCost) if item.name != "calculations"), SAME)
 """Names that get their values from the cost of a life."""
 _SIZES = ("dataset_tokens", "dataset_samples")
 
 
-def conclude_life(
+def conclude_lifecycle(
     given: Mapping[str, Any], train: Consultation, serve: Consultation, again: Again, chain: Chain
-) -> LifeAdvice:
+) -> LifecycleAdvice:
     """The advice on a life; ``again`` consults on the serving phase as before, ``chain`` fires what is said of cost."""
     advice = Advice(train), Advice(serve)
     same, no_same = _same(advice, serve, again)
@@ -45,18 +45,18 @@ def conclude_life(
     names = serve.knowledge.vocabulary
     facts = {name: known_value(value) for name, value in figures.items() if name in names}
     said = judge(serve.knowledge, facts, chain)
-    return LifeAdvice(given, *advice, same, cost, unknown, said)
+    return LifecycleAdvice(given, *advice, same, cost, unknown, said)
 
 
 def _cost(
     train: Consultation, serve: Consultation, advice: tuple[Advice, Advice], same: Plan | None
-) -> LifeCost | None:
+) -> LifecycleCost | None:
     """What it costs in all; None where nobody says how long it serves."""
     months = serve.session.number("service_months")
     if months is None:
         return None
     best, serving = (item.recommendation for item in advice)
-    life = Life(
+    life = Lifecycle(
         service_months=months,
         hours_per_month=hours_a_month(serve.session.number("hours_per_day") or 24),
         training_runs=train.session.number("training_runs") or 1.0,

@@ -10,7 +10,7 @@ import numpy as np
 from whygpu.chain.environment import plain
 from whygpu.errors import AnswerError, Problem
 from whygpu.knowledge import cases as c
-from whygpu.lifecycle.advice import LifeAdvice
+from whygpu.lifecycle.advice import LifecycleAdvice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def asked_on(case: c.Case) -> date | None:
     return date.fromisoformat(case.on) if case.on is not None else None
 
 
-def contradictions(case: c.Case, advice: Advice | LifeAdvice) -> Iterator[Problem]:
+def contradictions(case: c.Case, advice: Advice | LifecycleAdvice) -> Iterator[Problem]:
     """A problem for each expectation of a case that an advice does not meet."""
     judges = _judges(advice)
     knowledge = next(iter(judges.values())).knowledge
@@ -58,14 +58,14 @@ def contradictions(case: c.Case, advice: Advice | LifeAdvice) -> Iterator[Proble
             yield Problem(
                 "case-failed",
                 f"case '{case.id}' expects {expected.text}; {found}",
-                expected.place,
+                expected.location,
                 _says(knowledge, case),
             )
 
 
-def _judges(advice: Advice | LifeAdvice) -> dict[c.Part, _SessionJudge]:
+def _judges(advice: Advice | LifecycleAdvice) -> dict[c.Part, _SessionJudge]:
     """Who judges what is expected of each part."""
-    if not isinstance(advice, LifeAdvice):
+    if not isinstance(advice, LifecycleAdvice):
         return {"": _Judge(advice)}
     return {"train": _Judge(advice.train), "serve": _Judge(advice.serve), "life": _SessionJudge(advice.said, advice)}
 
@@ -82,7 +82,7 @@ def _says(knowledge: Knowledge, case: c.Case) -> str:
 class _SessionJudge:
     """Compares what a session decided, and what is advised on it, with what is expected."""
 
-    def __init__(self, session: SessionResult, spoken: Advice | LifeAdvice) -> None:
+    def __init__(self, session: SessionResult, spoken: Advice | LifecycleAdvice) -> None:
         self._session, self._spoken, self.knowledge = session, spoken, session.knowledge
 
     def contradiction(self, outcome: c.Outcome) -> str | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.consult.consultation import Consultation, PlanResult
-    from whygpu.plans.plan_set import Field
+    from whygpu.plans.plan_set import PlanSet
 
 Moved = Literal["status", "recommendation", "order", "plans", "verdicts"]
 """What changed, the weightiest first: how it ends, what is recommended, the order of accelerators, which plans there
@@ -63,18 +63,18 @@ class Outcome:
         return next((name for name, differs in pairs if differs), None)
 
 
-def _keys(plan_set: Field) -> Iterator[PlanKey]:
-    for card, way in zip(plan_set.card.tolist(), plan_set.way.tolist(), strict=True):
-        setup, split = plan_set.ways[way].setup, plan_set.ways[way].split
+def _keys(plan_set: PlanSet) -> Iterator[PlanKey]:
+    for card, configuration in zip(plan_set.card.tolist(), plan_set.configuration.tolist(), strict=True):
+        setup, layout = plan_set.configurations[configuration].setup, plan_set.configurations[configuration].layout
         yield (
             plan_set.cards.accelerators[card].id,
-            split.cards,
+            layout.cards,
             setup.format.id,
             setup.kv_format.id if setup.kv_format else "",
             f"{setup.method} {setup.gradient_checkpointing}" if setup.trains else "",
-            split.sharding,
-            split.tensor,
-            split.pipeline,
+            layout.sharding,
+            layout.tensor,
+            layout.pipeline,
         )
 
 

@@ -36,16 +36,16 @@ def check_tests(knowledge: Knowledge, rules: Sequence[Rule] | None = None) -> It
             found = outcome(knowledge, rule, test)
             if found != test.expect:
                 message = f"rule '{rule.id}' is expected {_word(test.expect)}, and {_found(found)}"
-                yield Problem("test-failed", message, test.place, "; ".join(_judged(knowledge, rule, test)) or None)
+                yield Problem("test-failed", message, test.location, "; ".join(_judged(knowledge, rule, test)) or None)
             elif test.effects and (differences := "; ".join(_differences(rule, test))):
                 message = f"rule '{rule.id}' fires as expected, but not to the effect expected"
-                yield Problem("test-failed", message, test.place, differences)
+                yield Problem("test-failed", message, test.location, differences)
             elif durable is not None and durable.fires(rule, test) != (found == "fires"):
                 verb = "does not fire" if found == "fires" else "fires"
                 yield Problem(
                     "engines-disagree",
                     f"rule '{rule.id}' {verb} on durable-rules, and the evaluator has it {_word(found)}",
-                    test.place,
+                    test.location,
                     "this is an error of whygpu, not of the rule: please report it",
                 )
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.chain.strata import stratify, value_cycles
-from whygpu.errors import KnowledgeBaseError, Place, Problem, did_you_mean
+from whygpu.errors import KnowledgeBaseError, Location, Problem, did_you_mean
 from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.catalogue import Catalogue
 from whygpu.loader.citations import citations
@@ -84,10 +84,10 @@ def _hash(texts: ReadOnly[str, str]) -> str:
 
 def _with_snippet(problem: Problem, texts: ReadOnly[str, str]) -> Problem:
     """The problem with the line it stands on; what was found across rules has only the place."""
-    text = texts.get(problem.place.file)
+    text = texts.get(problem.location.file)
     if problem.snippet is not None or text is None:
         return problem
-    return replace(problem, snippet=Document(problem.place.file, text).line(problem.place.line) or None)
+    return replace(problem, snippet=Document(problem.location.file, text).line(problem.location.line) or None)
 
 
 class Registry:
@@ -120,8 +120,8 @@ class _Assembly:
         if not all(broken):
             return None
         if self._mappings.get("names") is None:
-            place = Place("vocabulary.yaml", 1) if "vocabulary.yaml" in self._texts else Place(self._root)
-            problems.append(Problem("no-vocabulary", "no file has 'names:'", place, "it declares every name"))
+            location = Location("vocabulary.yaml", 1) if "vocabulary.yaml" in self._texts else Location(self._root)
+            problems.append(Problem("no-vocabulary", "no file has 'names:'", location, "it declares every name"))
             return None
         before = len(problems)
         documents: dict[str, SourceDocument] = {}

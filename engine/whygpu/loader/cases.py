@@ -9,7 +9,7 @@ from whygpu.answers import check
 from whygpu.errors import AnswerError, did_you_mean
 from whygpu.knowledge import cases as c
 from whygpu.knowledge.rules import CRITERIA, Advise, Verdict, Warn
-from whygpu.lifecycle.answers import check_life, is_life
+from whygpu.lifecycle.answers import check_lifecycle, is_lifecycle
 from whygpu.loader.cells import read_cell
 from whygpu.loader.conditions import Reading
 from whygpu.loader.effects import EffectReader
@@ -66,7 +66,7 @@ def read_cases(nodes: Iterable[tuple[str, Node]], knowledge: Knowledge, problems
         if case is None:
             continue
         if case.id in found:
-            first = found[case.id].place
+            first = found[case.id].location
             message = f"case '{case.id}' is there twice; first at {first}"
             problem(problems, node, "duplicate-id", message, "rename or remove one")
             continue
@@ -85,7 +85,7 @@ def _read_case(topic: str, node: Node, knowledge: Knowledge, problems: list[Prob
     answers = fields.get("answers", required=True)
     if answers is not None:
         try:
-            check_life(answers, knowledge) if is_life(answers) else check(answers, knowledge)
+            check_lifecycle(answers, knowledge) if is_lifecycle(answers) else check(answers, knowledge)
         except AnswerError as error:
             problems += error.problems
     sources = frozenset({*knowledge.claims, *knowledge.catalogue.references})
@@ -98,7 +98,7 @@ def _read_case(topic: str, node: Node, knowledge: Knowledge, problems: list[Prob
     expect = fields.get("expect", required=True)
     inner = Fields.of(expect, f"'expect' of {fields.what}", problems) if expect is not None else None
     reader = _Reader(fields.what, knowledge, problems)
-    whole = answers is not None and is_life(answers)
+    whole = answers is not None and is_lifecycle(answers)
     expected = tuple(reader.read_life(inner) if whole else reader.read(inner)) if inner is not None else ()
     fields.done()
     if expect is not None and not expected and len(problems) == before:
@@ -106,7 +106,7 @@ def _read_case(topic: str, node: Node, knowledge: Knowledge, problems: list[Prob
     if len(problems) > before or not isinstance(answers, Mapping):
         return None
     return c.Case(
-        identifier, title, topic, answers, expected, cited, spares, tensions, sensitive, day, fields.node.place
+        identifier, title, topic, answers, expected, cited, spares, tensions, sensitive, day, fields.node.location
     )
 
 
@@ -138,14 +138,14 @@ class _Reader:
                 continue
             for outcome, where in self._outcomes(key, node):
                 text = f"{key}: {_shown(where)}"
-                yield c.Expected(outcome, text[:_MAX_SHOWN], fields.node.keys[key].place)
+                yield c.Expected(outcome, text[:_MAX_SHOWN], fields.node.keys[key].location)
 
     def read_life(self, fields: Fields) -> Iterator[c.Expected]:
         """What is expected of each phase, as of any case, and of the cost of both."""
         for key, node in fields.node.items.items():
             inner = Fields.of(node, f"'{key}' of {self._what}", self._problems) if key in LIFE_EXPECTATIONS else None
             if key not in LIFE_EXPECTATIONS:
-                near = did_you_mean(key, LIFE_EXPECTATIONS) or f"of a whole life: {', '.join(LIFE_EXPECTATIONS)}"
+                near = did_you_mean(key, LIFE_EXPECTATIONS) or f"of a lifecycle: {', '.join(LIFE_EXPECTATIONS)}"
                 self._add(fields.node.keys[key], "unknown-key", f"{self._what} cannot expect '{key}'", near)
             elif inner is not None and key == "life":
                 yield from self._of_cost(inner)
@@ -175,7 +175,7 @@ class _Reader:
                 near = did_you_mean(short, [*names, *_OF_COST, "unknown"]) or f"known: {', '.join(names)}"
                 self._add(where, "unknown-name", f"{self._what}: the cost of a life has no '{key}'", near)
             for outcome in outcomes:
-                yield c.Expected(outcome, f"life: {key}: {_shown(node)}"[:_MAX_SHOWN], where.place, "life")
+                yield c.Expected(outcome, f"life: {key}: {_shown(node)}"[:_MAX_SHOWN], where.location, "life")
 
     def _outcomes(self, key: str, node: Node) -> Iterator[tuple[c.Outcome, Node]]:
         expected = not key.startswith("no") and key not in ("impossible", "does_not_fit", "silent")

@@ -112,7 +112,7 @@ def _value(node: Node, spec: NameSpec, what: str, problems: list[Problem]) -> fl
 
 
 def _cell(tree: Expression, text: str, node: Node, domain: Domain) -> Cell:
-    return Cell(Condition(text, tree, node.place), domain)
+    return Cell(Condition(text, tree, node.location), domain)
 
 
 def _shown(value: float | bool | str) -> str:

@@ -43,7 +43,7 @@ def _inside(node: Node, kind: str, name: str) -> Iterator[Citation]:
             if key == "source":
                 for item in inner.items if isinstance(inner, Sequence) else [inner]:
                     if isinstance(item, Scalar):
-                        yield Citation(item.text.strip(), kind, name, item.place)
+                        yield Citation(item.text.strip(), kind, name, item.location)
             else:
                 yield from _inside(inner, kind, name)
 

@@ -35,7 +35,7 @@ class Reading:
     def condition(self, node: Scalar) -> Condition | None:
         """One condition text, parsed and type-checked."""
         tree = self.expression(node, "flag")
-        return None if tree is None else Condition(" ".join(node.text.split()), tree, node.place)
+        return None if tree is None else Condition(" ".join(node.text.split()), tree, node.location)
 
     def expression(self, node: Scalar, want: Literal["number", "flag", "word"]) -> t.Expression | None:
         """One expression that yields ``want``."""

@@ -26,14 +26,14 @@ def cross_check(
             yield Problem(
                 "no-value",
                 f"nothing gives '{spec.name}' a value",
-                spec.place,
+                spec.location,
                 "give it an answer key, a value in values.yaml or a rule that concludes it",
             )
         if spec.name in concluded and spec.name in values:
             yield Problem(
                 "two-values",
                 f"'{spec.name}' is computed in values.yaml, and a rule concludes it",
-                spec.place,
+                spec.location,
                 "keep one of the two",
             )
     for rule in rules:
@@ -42,7 +42,7 @@ def cross_check(
                 yield Problem(
                     "open-negation",
                     f"rule '{rule.id}' negates '{name}', which may stay unknown",
-                    rule.place,
+                    rule.location,
                     f"give '{name}' an 'otherwise:' in vocabulary.yaml",
                 )
     seen: dict[str, Rule] = {}
@@ -51,7 +51,7 @@ def cross_check(
             yield Problem(
                 "duplicate-title",
                 f"rules '{rule.id}' and '{seen[rule.title].id}' share a title",
-                rule.place,
+                rule.location,
                 "say what sets them apart",
             )
         seen.setdefault(rule.title, rule)

@@ -121,7 +121,7 @@ def _read(
             fields.texts("aliases"),
             MappingProxyType(data),
             tuple(dict.fromkeys(cited)),
-            fields.node.place,
+            fields.node.location,
             MappingProxyType(_figures(fields, reader)),
             _own_sources(fields),
         )

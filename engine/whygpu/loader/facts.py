@@ -52,7 +52,7 @@ class FactReader:
                     self.problems,
                     node,
                     "duplicate-id",
-                    f"{what} '{identifier}' is defined twice; first at {seen[identifier].place}",
+                    f"{what} '{identifier}' is defined twice; first at {seen[identifier].location}",
                     "rename or remove one",
                 )
                 continue
@@ -68,7 +68,7 @@ class FactReader:
                 title=fields.text("title", required=True) or "",
                 where=fields.text("where"),
                 as_of=fields.date("as_of", required=True),
-                place=fields.node.place,
+                location=fields.node.location,
                 note=fields.text("note"),
             )
             fields.done()
@@ -117,7 +117,7 @@ class FactReader:
                     f"{what} has no source",
                     "write {is: ..., source: ...}, or give the entry a source",
                 )
-            return Figure(value, default, node.place)
+            return Figure(value, default, node.location)
         fields = Fields(node, what, self.problems)
         absent = fields.flag("absent")
         value_node = fields.get("is", required=not absent)
@@ -125,7 +125,7 @@ class FactReader:
         figure = Figure(
             value=self._plain(value_node, what) if value_node is not None else None,
             sources=sources,
-            place=node.place,
+            location=node.location,
             absent=absent,
             estimate=fields.text("estimate"),
             because=fields.text("because"),
@@ -166,7 +166,15 @@ class FactReader:
                 self._check_attribute(fields, key, figure, gpu_names)
             figures |= _implied_lacks(figures)
             found[identifier] = Accelerator(
-                identifier, name, aliases, family, vendor, MappingProxyType(figures), fields.node.place, note, unpriced
+                identifier,
+                name,
+                aliases,
+                family,
+                vendor,
+                MappingProxyType(figures),
+                fields.node.location,
+                note,
+                unpriced,
             )
         return found
 

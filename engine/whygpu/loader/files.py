@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from whygpu.errors import KnowledgeBaseError, Place, Problem
+from whygpu.errors import KnowledgeBaseError, Location, Problem
 from whygpu.files import read_bounded, unreadable
 from whygpu.yamldoc.document import MAX_BYTES
 from whygpu.yamldoc.spans import split_lines
@@ -30,13 +30,13 @@ def read_texts(root: Path) -> dict[str, str]:
     """Every YAML file under ``root`` as text, by its path from there; raises KnowledgeBaseError where that fails."""
     if not root.is_dir():
         help_text = "give the folder that holds vocabulary.yaml"
-        raise KnowledgeBaseError([Problem("no-folder", "there is no such folder", Place(str(root)), help_text)])
+        raise KnowledgeBaseError([Problem("no-folder", "there is no such folder", Location(str(root)), help_text)])
     paths = yaml_files(root)
     if not paths or len(paths) > MAX_FILES:
         what = f"more than {MAX_FILES} files" if paths else "no YAML files"
         help_text = "give the folder that holds vocabulary.yaml"
         raise KnowledgeBaseError(
-            [Problem("not-a-knowledge-base", f"the folder holds {what}", Place(str(root)), help_text)]
+            [Problem("not-a-knowledge-base", f"the folder holds {what}", Location(str(root)), help_text)]
         )
     texts: dict[str, str] = {}
     problems: list[Problem] = []
@@ -60,10 +60,10 @@ def read_text(path: Path, name: str, most: int = MAX_BYTES) -> str | Problem:
         return unreadable(name, error)
     if data is None:
         message = f"the file has more than {most:,} bytes, the limit"
-        return Problem("too-large", message, Place(name, 1), "split it: any number of files may hold a section")
+        return Problem("too-large", message, Location(name, 1), "split it: any number of files may hold a section")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         before = split_lines(data[: error.start].decode("utf-8", errors="replace"))
-        place = Place(name, len(before), len(before[-1]) + 1)
-        return Problem("unreadable", f"is not UTF-8 text: {error.reason}", place, "save the file as UTF-8")
+        location = Location(name, len(before), len(before[-1]) + 1)
+        return Problem("unreadable", f"is not UTF-8 text: {error.reason}", location, "save the file as UTF-8")

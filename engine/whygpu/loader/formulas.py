@@ -1,4 +1,4 @@
-"""Reads formulas.yaml: what each check reckons, in words, and who says so. No check is without one."""
+"""Reads formulas.yaml: what each check computes, in words, and who says so. No check is without one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_formulas(nodes: Iterable[Node], reading: Reading) -> list[Formula]:
             phases=phases,
             sources=reading.cited(fields, required=True),
             note=fields.text("note"),
-            place=node.place,
+            location=node.location,
         )
         fields.done()
     return list(found.values())

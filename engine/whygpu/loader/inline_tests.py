@@ -31,12 +31,12 @@ def read_tests(fields: Fields, reading: Reading) -> Iterator[RuleTest]:
             named = inner.get("fires", required="fires" in node.items or not node.items)
             inner.done()
             if named is not None:
-                yield RuleTest(given, "fires", item.node.place, read_effects(named, item.what, reading))
+                yield RuleTest(given, "fires", item.node.location, read_effects(named, item.what, reading))
         else:
             expect = item.choice("expect", EXPECTATIONS, required=True)
             for known in EXPECTATIONS:
                 if expect == known:
-                    yield RuleTest(given, known, item.node.place)
+                    yield RuleTest(given, known, item.node.location)
         item.done()
 
 

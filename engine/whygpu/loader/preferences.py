@@ -70,7 +70,7 @@ def _worths(fields: Fields, reading: Reading) -> Iterator[Worth]:
         worth = _factor(item, "worth", required=True)
         because, sources = _why(item, reading)
         item.done()
-        named.update({strength} if strength is not None else STRENGTHS)  # which one is misspelt nobody knows
+        named.update({strength} if strength is not None else STRENGTHS)  # which one is misspelt unknown
         if strength is not None and worth is not None:
             found[strength] = (worth, item)
             yield Worth(strength, worth, because, sources)

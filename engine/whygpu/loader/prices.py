@@ -52,7 +52,7 @@ def read_areas(reader: FactReader, providers: dict[str, Provider]) -> dict[str, 
             if provider is not None:
                 regions[provider] = (*regions.get(provider, ()), *ids)
         fields.done()
-        found[identifier] = Area(identifier, name, MappingProxyType(regions), fields.node.place)
+        found[identifier] = Area(identifier, name, MappingProxyType(regions), fields.node.location)
     return found
 
 
@@ -112,7 +112,7 @@ def read_offerings(
                 sources,
                 suspect,
                 note,
-                fields.node.place,
+                fields.node.location,
                 vcpu,
                 ram_gib,
                 statistic,
@@ -139,4 +139,4 @@ def read_purchases(reader: FactReader, accelerators: dict[str, Accelerator]) -> 
                 "a price is above zero",
             )
         elif accelerator and usd and kind:
-            yield Purchase(identifier, accelerator, usd, kind, as_of, sources, fields.node.place, note, whole)
+            yield Purchase(identifier, accelerator, usd, kind, as_of, sources, fields.node.location, note, whole)

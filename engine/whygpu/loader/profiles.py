@@ -33,7 +33,7 @@ def read_profiles(nodes: list[Node], reading: Reading) -> dict[str, Profile]:
         if phase in found:
             problem(reading.problems, node, "duplicate-id", f"{fields.what} is there twice", "merge the two")
             continue
-        found[phase] = Profile(phase, title, points, node.place)
+        found[phase] = Profile(phase, title, points, node.location)
     return found
 
 

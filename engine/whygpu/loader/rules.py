@@ -50,7 +50,7 @@ def is_new(rule: Rule, found: Mapping[str, Rule], node: Node, problems: list[Pro
     """Whether the id is not taken; adds a problem where it is."""
     if rule.id not in found:
         return True
-    first = found[rule.id].place
+    first = found[rule.id].location
     message = f"rule '{rule.id}' is defined twice; first at {first}"
     problem(problems, node, "duplicate-id", message, "rename or remove one")
     return False
@@ -102,7 +102,7 @@ class Assembly:
         effects = tuple(item.effect for item in placed)
         condition = self._condition(when, unless, placed)
         scope = self._scope(condition)
-        place = self._node.place
+        location = self._node.location
         for item in placed:
             self._check_effect(item, scope)
         self._check_texts(because, placed, scope)
@@ -119,7 +119,7 @@ class Assembly:
             tests,
             scope,
             condition,
-            place,
+            location,
         )
         return rule if len(self._reading.problems) == before else None
 

@@ -13,7 +13,7 @@ from whygpu.intake.mapping import NUMBERS, WHOLE_NUMBERS
 from whygpu.intake.preset import DESCRIPTIVE
 from whygpu.quantity import parse_number
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
-from whygpu.yamldoc.fields import kind_of, mend_key, problem
+from whygpu.yamldoc.fields import hint_key, kind_of, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -170,7 +170,7 @@ def check_fields(node: Mapping, schema: ReadOnly[str, Kind | None], what: str, p
     for key, inner in node.items.items():
         if key not in schema:
             message = f"{what} has no field '{key}'"
-            problem(problems, node.keys[key], "unknown-key", message, mend_key(node, key, schema))
+            problem(problems, node.keys[key], "unknown-key", message, hint_key(node, key, schema))
             continue
         kind = schema[key]
         if kind is None or (isinstance(inner, Scalar) and inner.value is None):
@@ -178,10 +178,10 @@ def check_fields(node: Mapping, schema: ReadOnly[str, Kind | None], what: str, p
         for value in _values(inner, kind, f"'{key}' of {what}", problems):
             if not (isinstance(value, Scalar) and kind.accepts(value.value)):
                 message = f"'{key}' of {what} must be {kind.noun}, not {kind_of(value)}"
-                problem(problems, value, "wrong-type", message, _mend(value, kind))
+                problem(problems, value, "wrong-type", message, _hint(value, kind))
 
 
-def _mend(value: Node, kind: Kind) -> str | None:
+def _hint(value: Node, kind: Kind) -> str | None:
     """What was probably meant: a word that is near, or a number without its suffix."""
     if not isinstance(value, Scalar):
         return None
@@ -197,7 +197,7 @@ def _values(node: Node, kind: Kind, what: str, problems: list[Problem]) -> Itera
         for key in node.items:
             if key not in _FIGURE:
                 message = f"{what} has no field '{key}'"
-                problem(problems, node.keys[key], "unknown-key", message, mend_key(node, key, _FIGURE))
+                problem(problems, node.keys[key], "unknown-key", message, hint_key(node, key, _FIGURE))
         node = node.items["is"]
     if kind.many and isinstance(node, Sequence):
         yield from node.items

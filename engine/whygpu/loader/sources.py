@@ -57,7 +57,7 @@ def read_claims(nodes: list[Node], documents: dict[str, SourceDocument], problem
         about = fields.choices("about", ABOUT, required=True) if kind == "advice" else ()
         says = fields.text("says", required=True) or ""
         fields.done()
-        found[identifier] = Claim(identifier, document, kind, says, node.place, about)
+        found[identifier] = Claim(identifier, document, kind, says, node.location, about)
     return found
 
 
@@ -77,7 +77,7 @@ def read_tensions(nodes: list[Node], claims: Mapping[str, Claim], problems: list
         settled_by = fields.texts("settled_by")
         how = fields.text("how", required=bool(settled_by))
         fields.done()
-        found[identifier] = Tension(identifier, between, about, settled_by, how, node.place)
+        found[identifier] = Tension(identifier, between, about, settled_by, how, node.location)
     return found
 
 
@@ -88,7 +88,7 @@ def unsettled(tensions: Mapping[str, Tension], known: Collection[str]) -> Iterat
             if name not in known:
                 message = f"tension '{tension.id}' is settled by '{name}', which does not exist"
                 help_text = did_you_mean(name, known) or "name rules, tables, formulas or questions"
-                yield Problem("unknown-settlement", message, tension.place, help_text)
+                yield Problem("unknown-settlement", message, tension.location, help_text)
 
 
 def listed(fields: Fields, key: str, noun: str, known: Collection[str], *, required: bool = False) -> tuple[str, ...]:

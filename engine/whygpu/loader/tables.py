@@ -24,7 +24,7 @@ from whygpu.yamldoc.fields import Fields, problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from whygpu.errors import Place
+    from whygpu.errors import Location
     from whygpu.knowledge.rules import Effect, Template
     from whygpu.language.domains import Domain
     from whygpu.language.names import NameSpec
@@ -51,7 +51,7 @@ def read_tables(
                 reading.problems,
                 node,
                 "duplicate-id",
-                f"table '{table.id}' is defined twice; first at {tables[table.id].place}",
+                f"table '{table.id}' is defined twice; first at {tables[table.id].location}",
                 "rename or remove one",
             )
             continue
@@ -102,8 +102,8 @@ class _TableReader:
         if len(self._problems) > before:
             return None
         columns = tuple(spec.name for spec in self._columns)
-        shown = tuple(TableRow(row.id, self._rule_id(row), row.domains, row.effects, row.node.place) for row in rows)
-        return Table(identifier, title, self._topic, hit, columns, shown, fields.node.place), list(found)
+        shown = tuple(TableRow(row.id, self._rule_id(row), row.domains, row.effects, row.node.location) for row in rows)
+        return Table(identifier, title, self._topic, hit, columns, shown, fields.node.location), list(found)
 
     def _rule_id(self, row: _Row) -> str:
         return f"{self._id}/{row.id}"
@@ -239,7 +239,7 @@ class _TableReader:
                 near = did_you_mean(one.text, known) or f"one of {', '.join(allowed)}"
                 self._add(one, "bad-choice", f"{fields.what} has no row '{one.text}'", near)
             if nodes and not wrong:
-                yield _TableTest({one.text: effects.get(one.text, ()) for one in nodes}, given, item.node.place)
+                yield _TableTest({one.text: effects.get(one.text, ()) for one in nodes}, given, item.node.location)
 
     def _rules(
         self,
@@ -276,13 +276,13 @@ class _TableTest:
 
     rows: Mapping[str, tuple[str, ...]]
     given: Mapping[str, float | bool | str]
-    place: Place
+    location: Location
 
     def of(self, row: str) -> RuleTest:
         """What it tests of one row."""
         if row in self.rows:
-            return RuleTest(self.given, "fires", self.place, self.rows[row])
-        return RuleTest(self.given, "silent", self.place)
+            return RuleTest(self.given, "fires", self.location, self.rows[row])
+        return RuleTest(self.given, "silent", self.location)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]
         name=name,
         kind=next((known for known in KINDS if known == kind), "text"),
         meaning=fields.text("meaning", required=True) or "",
-        place=fields.node.place,
+        location=fields.node.location,
         unit=fields.text("unit"),
         values=MappingProxyType(values),
         answer=fields.text("answer"),
@@ -144,7 +144,7 @@ def read_questions(nodes: list[Node], reading: Reading) -> list[Question]:
             when=when,
             assumptions=tuple(_assumptions(fields, spec, reading)),
             sources=reading.cited(fields, required=False),
-            place=node.place,
+            location=node.location,
         )
         fields.done()
     return list(found.values())
@@ -167,7 +167,7 @@ def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[U
             problem(reading.problems, node, "unknown-name", f"there is no answer '{identifier}'", near)
             continue
         when = expression_of(reading.all_of(fields.get("when", required=True), fields.what))
-        found[identifier] = Unasked(identifier, names[identifier], when, node.place)
+        found[identifier] = Unasked(identifier, names[identifier], when, node.location)
         fields.done()
     return list(found.values())
 
@@ -273,4 +273,4 @@ def _read_value(name: str, spec: NameSpec, node: Node, reading: Reading) -> Deri
             "give it a name under plan. instead",
         )
         return None
-    return DerivedValue(name, expression, " ".join(node.text.split()) + text, aggregate, node.place, where)
+    return DerivedValue(name, expression, " ".join(node.text.split()) + text, aggregate, node.location, where)

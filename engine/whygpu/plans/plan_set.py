@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.checks.calculation import Range
-from whygpu.checks.setup import HALF, CardKind, Device, Setup, Split, pcie_bytes_s
+from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Band
 
@@ -75,11 +75,11 @@ class Targets:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RunConfiguration:
     """One way of running, spread over some accelerators, and what each of them would hold."""
 
     setup: Setup
-    split: Split
+    layout: ParallelLayout
     memory: MemoryEstimate
 
 
@@ -89,7 +89,7 @@ class Candidate:
 
     accelerator: Accelerator
     setup: Setup
-    split: Split
+    layout: ParallelLayout
     memory: MemoryEstimate
 
 
@@ -101,7 +101,7 @@ class Speeds:
     origin: tuple[tuple[SpeedEstimate, NDArray[np.int64]], ...]
     """Estimates, each with the plans it is for."""
     _ranged: dict[tuple[int, int | None], SpeedEstimate] = field(default_factory=dict, compare=False, repr=False)
-    """What was reckoned with ranges, which few plans need: of an estimate one plan, then (None) all of its plans."""
+    """What was computed with ranges, which few plans need: of an estimate one plan, then (None) all of its plans."""
 
     def likely(self, name: str, index: int) -> float:
         """The likely figure of one plan; NaN where it does not apply or is not known."""
@@ -140,13 +140,13 @@ class Speeds:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class PlanSet:
     """All plans, in columns: each is a card (a row of the catalogue) and a way of running."""
 
     cards: Cards
-    ways: tuple[Way, ...]
+    configurations: tuple[RunConfiguration, ...]
     card: NDArray[np.int64]
-    way: NDArray[np.int64]
+    configuration: NDArray[np.int64]
     fits: Mask
     owned: Mask
     """Plans on what is there already."""
@@ -156,29 +156,41 @@ class Field:
         """How many plans there are."""
         return len(self.card)
 
-    def take(self, rows: NDArray[np.int64]) -> Field:
+    def take(self, rows: NDArray[np.int64]) -> PlanSet:
         """These plans alone."""
         speeds = self.speeds.take(rows, len(self))
         return replace(
-            self, card=self.card[rows], way=self.way[rows], fits=self.fits[rows], owned=self.owned[rows], speeds=speeds
+            self,
+            card=self.card[rows],
+            configuration=self.configuration[rows],
+            fits=self.fits[rows],
+            owned=self.owned[rows],
+            speeds=speeds,
         )
 
     def candidate(self, index: int) -> Candidate:
         """One plan."""
-        card, way = int(self.card[index]), self.ways[int(self.way[index])]
-        nodes = -(-way.split.cards // int(self.cards.per_node[card]))
-        return Candidate(self.cards.accelerators[card], way.setup, replace(way.split, nodes=nodes), way.memory)
+        card, configuration = int(self.card[index]), self.configurations[int(self.configuration[index])]
+        nodes = -(-configuration.layout.cards // int(self.cards.per_node[card]))
+        return Candidate(
+            self.cards.accelerators[card],
+            configuration.setup,
+            replace(configuration.layout, nodes=nodes),
+            configuration.memory,
+        )
 
     @property
     def replicas(self) -> NDArray[np.int64]:
         """Replicas of each plan."""
-        return np.array([way.split.data for way in self.ways], dtype=np.int64)[self.way]
+        return np.array([configuration.layout.data for configuration in self.configurations], dtype=np.int64)[
+            self.configuration
+        ]
 
     @property
     def nodes(self) -> NDArray[np.int64]:
         """Machines of each plan."""
-        counts = np.array([way.split.cards for way in self.ways], dtype=np.int64)
-        return -(-counts[self.way] // self.cards.per_node[self.card])
+        counts = np.array([configuration.layout.cards for configuration in self.configurations], dtype=np.int64)
+        return -(-counts[self.configuration] // self.cards.per_node[self.card])
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,30 +262,49 @@ def cards_of(knowledge: Knowledge) -> Cards:
     )
 
 
-def field_of(
-    work: Work, ways: tuple[Way, ...], card: NDArray[np.int64], way: NDArray[np.int64], fits: Mask, owned: Mask
-) -> Field:
-    """The plans, their speeds reckoned."""
+def plan_set_of(
+    work: Work,
+    configurations: tuple[RunConfiguration, ...],
+    card: NDArray[np.int64],
+    configuration: NDArray[np.int64],
+    fits: Mask,
+    owned: Mask,
+) -> PlanSet:
+    """The plans, their speeds computed."""
     cards = cards_of(work.knowledge)
-    return Field(cards, ways, card, way, fits, owned, _speeds(work, cards, ways, card, way))
+    return PlanSet(
+        cards,
+        configurations,
+        card,
+        configuration,
+        fits,
+        owned,
+        _speeds(work, cards, configurations, card, configuration),
+    )
 
 
-def _speeds(work: Work, cards: Cards, ways: tuple[Way, ...], card: NDArray[np.int64], way: NDArray[np.int64]) -> Speeds:
-    """Speeds of all plans, reckoned together for those that run alike."""
+def _speeds(
+    work: Work,
+    cards: Cards,
+    configurations: tuple[RunConfiguration, ...],
+    card: NDArray[np.int64],
+    configuration: NDArray[np.int64],
+) -> Speeds:
+    """Speeds of all plans, computed together for those that run alike."""
     alike: dict[Setup, list[int]] = {}
     keys: dict[int, Setup] = {}  # few setups differ, and to make and compare them takes time
-    for number in np.unique(way):
-        setup = ways[number].setup
+    for number in np.unique(configuration):
+        setup = configurations[number].setup
         if id(setup) not in keys:
             keys[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
         alike.setdefault(keys[id(setup)], []).append(int(number))
-    concurrency = np.array([one.setup.concurrency for one in ways], dtype=np.float64)[way]
+    concurrency = np.array([one.setup.concurrency for one in configurations], dtype=np.float64)[configuration]
     figures: dict[str, NDArray[np.float64]] = {}
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
     for setup, numbers in alike.items():
-        plans = np.flatnonzero(np.isin(way, numbers))
+        plans = np.flatnonzero(np.isin(configuration, numbers))
         rows = card[plans]
-        splits = _with_nodes([ways[number].split for number in way[plans]], cards.per_node[rows])
+        layouts = _with_nodes([configurations[number].layout for number in configuration[plans]], cards.per_node[rows])
         device = Device(
             cards.bandwidth_bytes_s[rows],
             cards.rate(setup.format.rate)[rows],
@@ -289,7 +320,7 @@ def _speeds(work: Work, cards: Cards, ways: tuple[Way, ...], card: NDArray[np.in
         )
         coefficients = work.knowledge.catalogue.coefficients
         estimate = speed.estimate(
-            work.shape, setup, splits, device, coefficients, ranges=False, concurrency=concurrency[plans]
+            work.shape, setup, layouts, device, coefficients, ranges=False, concurrency=concurrency[plans]
         )
         origin.append((estimate, plans))
         for name in speed.FIGURES:
@@ -299,13 +330,13 @@ def _speeds(work: Work, cards: Cards, ways: tuple[Way, ...], card: NDArray[np.in
     return Speeds(figures, tuple(origin))
 
 
-def _with_nodes(splits: Sequence[Split], per_node: NDArray[np.int64]) -> list[Split]:
+def _with_nodes(layouts: Sequence[ParallelLayout], per_node: NDArray[np.int64]) -> list[ParallelLayout]:
     """The splits with the machines they take; few differ, so each is made once."""
-    made: dict[tuple[int, int], Split] = {}
-    found: list[Split] = []
-    for split, size in zip(splits, per_node.tolist(), strict=True):
-        key = (id(split), -(-split.cards // size))
+    made: dict[tuple[int, int], ParallelLayout] = {}
+    found: list[ParallelLayout] = []
+    for layout, size in zip(layouts, per_node.tolist(), strict=True):
+        key = (id(layout), -(-layout.cards // size))
         if key not in made:
-            made[key] = split if key[1] == split.nodes else replace(split, nodes=key[1])
+            made[key] = layout if key[1] == layout.nodes else replace(layout, nodes=key[1])
         found.append(made[key])
     return found

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whygpu.checks.coefficients import Coefficient
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.catalogue import Purchase
-    from whygpu.plans.plan_set import Field
+    from whygpu.plans.plan_set import PlanSet
     from whygpu.plans.typical import Estimates
 
 OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
@@ -59,7 +59,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Owning:
+class PurchaseTerms:
     """What owning each plan costs, in columns; NaN where a price or the power is not known."""
 
     terms: Terms
@@ -120,12 +120,16 @@ def _terms(
     )
 
 
-def owning_of(terms: Terms, field: Field, watts: NDArray[np.float64], counts: NDArray[np.float64]) -> Owning:
+def purchase_terms_of(
+    terms: Terms, plan_set: PlanSet, watts: NDArray[np.float64], counts: NDArray[np.float64]
+) -> PurchaseTerms:
     """The columns; ``watts``: what each plan's accelerators may draw, ``counts``: how many they are."""
-    card = field.card
+    card = plan_set.card
     purchase = money.purchase_usd(
-        terms.usd_each[card], counts, terms.host_share[card], terms.host_floor[card], field.nodes.astype(np.float64)
+        terms.usd_each[card], counts, terms.host_share[card], terms.host_floor[card], plan_set.nodes.astype(np.float64)
     )
     power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)
-    months = np.full(len(field), terms.months)
-    return Owning(terms, purchase, power, money.owning_usd_per_hour(purchase, months, power, terms.hours_a_month))
+    months = np.full(len(plan_set), terms.months)
+    return PurchaseTerms(
+        terms, purchase, power, money.purchase_usd_per_hour(purchase, months, power, terms.hours_a_month)
+    )

@@ -1,4 +1,4 @@
-"""Advice on a whole life as text: both plans in short, what the life costs, and what the rules say of that."""
+"""Advice on a lifecycle as text: both plans in short, what the life costs, and what the rules say of that."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from whygpu.render.view import view_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whygpu.checks.cost.lifecycle import LifeCost
+    from whygpu.checks.cost.lifecycle import LifecycleCost
     from whygpu.explain.parts import Item
-    from whygpu.lifecycle.advice import LifeAdvice
+    from whygpu.lifecycle.advice import LifecycleAdvice
     from whygpu.render.view import View
 
 LINES = 55
@@ -27,9 +27,9 @@ _MOST_ASSUMED = 6
 
 
 class LifeRenderer(TextRenderer):
-    """Renders advice on a whole life; of each phase what an answer about it alone begins with."""
+    """Renders advice on a lifecycle; of each phase what an answer about it alone begins with."""
 
-    def render_life(self, advice: LifeAdvice) -> str:
+    def render_life(self, advice: LifecycleAdvice) -> str:
         """The whole answer."""
         views = [view_of(phase) for phase in advice.phases]
         lines: list[str] = []
@@ -39,7 +39,7 @@ class LifeRenderer(TextRenderer):
                 break
         return self._style.safe("\n".join(lines) + "\n")
 
-    def _whole(self, advice: LifeAdvice, views: Sequence[View], meters: int) -> Iterator[str]:
+    def _whole(self, advice: LifecycleAdvice, views: Sequence[View], meters: int) -> Iterator[str]:
         screen = Screen(self._style, self._width)
         for title, view in zip(("TRAIN", "SERVE"), views, strict=True):
             yield self._style.strong(title)
@@ -55,8 +55,8 @@ class LifeRenderer(TextRenderer):
 
     # the cost
 
-    def _cost(self, advice: LifeAdvice) -> Iterator[str]:
-        yield self._style.strong("What the whole life costs")
+    def _cost(self, advice: LifecycleAdvice) -> Iterator[str]:
+        yield self._style.strong("What the lifecycle costs")
         rows = cost_rows(advice)
         if rows:
             lines, _ = table(("", "", "USD", "share"), rows, (False, False, True, True), self._width - 2, self._style)
@@ -68,7 +68,7 @@ class LifeRenderer(TextRenderer):
         for item in items:
             yield from self._wrap(f"{item.text} [{', '.join(item.claims)}]", "    ", "  - ")
 
-    def _taken(self, advice: LifeAdvice) -> str:
+    def _taken(self, advice: LifecycleAdvice) -> str:
         """What was assumed, in short; once where both phases assume it alike."""
         phases: dict[str, list[str]] = {}
         for name, phase in (("training", advice.train), ("serving", advice.serve)):
@@ -81,7 +81,7 @@ class LifeRenderer(TextRenderer):
         return "; ".join(texts[:_MOST_ASSUMED]) + (f" (+{left} more: --only PHASE --assumed)" if left > 0 else "")
 
 
-def cost_rows(advice: LifeAdvice) -> list[tuple[str, str, str, str]]:
+def cost_rows(advice: LifecycleAdvice) -> list[tuple[str, str, str, str]]:
     """What is paid for, what it is made of, USD, and its share of the total; nothing where no months are known."""
     cost = advice.cost
     if cost is None:
@@ -95,7 +95,7 @@ def cost_rows(advice: LifeAdvice) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def why_unknown(advice: LifeAdvice) -> Iterator[str]:
+def why_unknown(advice: LifecycleAdvice) -> Iterator[str]:
     """Why a part of the cost is not known."""
     if advice.cost is None:
         yield "Nobody says for how many months it serves: answer service_months."
@@ -104,7 +104,7 @@ def why_unknown(advice: LifeAdvice) -> Iterator[str]:
             yield f"The cost of {what} is unknown: {because}."
 
 
-def instead(advice: LifeAdvice) -> Iterator[str]:
+def instead(advice: LifecycleAdvice) -> Iterator[str]:
     """What serving on the accelerator that trains would cost, where it is not recommended anyway."""
     plan, cost, because = advice.same, advice.cost, advice.unknown.same
     best = advice.serve.recommendation
@@ -126,7 +126,7 @@ def _share(value: float | None) -> str:
     return "" if value is None else show(value, "share")
 
 
-def _training(advice: LifeAdvice, cost: LifeCost) -> str:
+def _training(advice: LifecycleAdvice, cost: LifecycleCost) -> str:
     plan = advice.train.recommendation
     each = plan.cost.usd_total if plan is not None and plan.cost else None
     runs = show(cost.runs, "runs")

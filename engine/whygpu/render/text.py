@@ -257,8 +257,8 @@ class TextRenderer:
         told.add(step.id)
         mark = {"exclude": "✗", "prefer": "●"}.get(step.kind, "○")
         status = f" (defeated by {step.by})" if step.by else ""
-        place = self._style.faint(f"{step.rule}, {step.place}")
-        yield f"{indent}{mark} {self._style.strong(step.title)}{status} {place}"
+        location = self._style.faint(f"{step.rule}, {step.location}")
+        yield f"{indent}{mark} {self._style.strong(step.title)}{status} {location}"
         inner = indent + "    "
         yield from self._wrap(step.text, inner)
         for outcome in step.conditions:

@@ -24,7 +24,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from whygpu.errors import Place, Problem
+from whygpu.errors import Location, Problem
 from whygpu.yamldoc.spans import positions, split_lines
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -72,16 +72,18 @@ class Scalar:
     """Just behind it; 0 where it goes on over several lines."""
 
     @property
-    def place(self) -> Place:
+    def location(self) -> Location:
         """Where it stands."""
-        return Place(self.document.name, self.line, self.column, self.end_column)
+        return Location(self.document.name, self.line, self.column, self.end_column)
 
     def problem(self, code: str, message: str, start: int, end: int, help_text: str | None = None) -> Problem:
         """A problem with ``text[start:end]``, placed where those characters stand in the file."""
         if not self.line:
-            return Problem(code, message, self.place, help_text)
+            return Problem(code, message, self.location, help_text)
         spot = positions(_lines(self.document.text), self.line, self.column, self.text, start, end)
-        return Problem(code, message, Place(self.document.name, *spot), help_text, self.document.line(spot[0]) or None)
+        return Problem(
+            code, message, Location(self.document.name, *spot), help_text, self.document.line(spot[0]) or None
+        )
 
 
 @dataclass(slots=True)
@@ -94,9 +96,9 @@ class Sequence:
     column: int
 
     @property
-    def place(self) -> Place:
+    def location(self) -> Location:
         """Where it begins."""
-        return Place(self.document.name, self.line, self.column)
+        return Location(self.document.name, self.line, self.column)
 
 
 @dataclass(slots=True)
@@ -110,9 +112,9 @@ class Mapping:
     column: int
 
     @property
-    def place(self) -> Place:
+    def location(self) -> Location:
         """Where it begins."""
-        return Place(self.document.name, self.line, self.column)
+        return Location(self.document.name, self.line, self.column)
 
 
 Node = Scalar | Sequence | Mapping
@@ -146,7 +148,9 @@ def parse(text: str, name: str, problems: list[Problem]) -> Node | None:
     document = Document(name, text)
     if len(text) > MAX_BYTES:
         problems.append(
-            Problem("too-large", f"the text has {len(text):,} characters; the limit is {MAX_BYTES:,}", Place(name, 1))
+            Problem(
+                "too-large", f"the text has {len(text):,} characters; the limit is {MAX_BYTES:,}", Location(name, 1)
+            )
         )
         return None
     odd = _odd_character(document)
@@ -160,7 +164,7 @@ def parse(text: str, name: str, problems: list[Problem]) -> Node | None:
     except yaml.YAMLError as error:
         problems.append(_syntax_problem(error, document))
     except (UnicodeError, ValueError, RecursionError) as error:
-        problems.append(Problem("unreadable", f"not readable as YAML: {error}", Place(name, 1)))
+        problems.append(Problem("unreadable", f"not readable as YAML: {error}", Location(name, 1)))
     return None
 
 
@@ -170,7 +174,7 @@ def _start(event: Event) -> tuple[int, int]:
     return (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
 
 
-_MENDS = (
+_HINTS = (
     (
         "mapping values are not allowed",
         "a text with ': ' in it needs quotes; a list or mapping begins on the next line",
@@ -204,15 +208,15 @@ def _syntax_problem(error: yaml.YAMLError, document: Document) -> Problem:
         return Problem(
             "yaml-syntax",
             "a tab cannot indent YAML",
-            Place(document.name, line, column),
+            Location(document.name, line, column),
             "indent with spaces",
             document.line(line),
         )
-    help_text = next((mend for sign, mend in _MENDS if sign in reason), None)
+    help_text = next((hint for sign, hint in _HINTS if sign in reason), None)
     if "expected key" in reason and _BRACED.search(lines[line - 1][: max(column - 1, 0)]):
         help_text = "a text that begins with { or [ needs quotes around the whole of it"
-    place = Place(document.name, line, column)
-    return Problem("yaml-syntax", f"not valid YAML: {reason}", place, help_text, document.line(line) or None)
+    location = Location(document.name, line, column)
+    return Problem("yaml-syntax", f"not valid YAML: {reason}", location, help_text, document.line(line) or None)
 
 
 def _odd_character(document: Document) -> Problem | None:
@@ -221,9 +225,9 @@ def _odd_character(document: Document) -> Problem | None:
     if match is None:
         return None
     before = _lines(document.text[: match.start()])
-    place = Place(document.name, len(before), len(before[-1]) + 1, len(before[-1]) + 2)
+    location = Location(document.name, len(before), len(before[-1]) + 1, len(before[-1]) + 2)
     message = f"the character U+{ord(match.group()):04X} is not allowed in YAML"
-    return Problem("odd-character", message, place, "delete it; it may be invisible", document.line(place.line))
+    return Problem("odd-character", message, location, "delete it; it may be invisible", document.line(location.line))
 
 
 class _Builder:
@@ -232,8 +236,8 @@ class _Builder:
         self._problems = problems
 
     def _refuse(self, code: str, message: str, event: Event, help_text: str | None = None) -> _RefusedError:
-        place = Place(self._document.name, *_start(event))
-        return _RefusedError(Problem(code, message, place, help_text, self._document.line(place.line)))
+        location = Location(self._document.name, *_start(event))
+        return _RefusedError(Problem(code, message, location, help_text, self._document.line(location.line)))
 
     def build(self) -> Node | None:
         """The document's tree; raises _RefusedError and YAMLError."""
@@ -296,7 +300,7 @@ class _Builder:
                 Problem(
                     "duplicate-key",
                     f"'{node.text}' stands twice in one mapping; the first is on line {first.line}",
-                    node.place,
+                    node.location,
                     "remove one of them",
                     self._document.line(node.line),
                 )

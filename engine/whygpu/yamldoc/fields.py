@@ -17,7 +17,7 @@ DATE = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
 
 def problem(problems: list[Problem], node: Node, code: str, message: str, help_text: str | None = None) -> None:
     """Add a problem at ``node``, with the line it stands on."""
-    problems.append(Problem(code, message, node.place, help_text, node.document.line(node.line) or None))
+    problems.append(Problem(code, message, node.location, help_text, node.document.line(node.line) or None))
 
 
 def kind_of(node: Node) -> str:
@@ -35,8 +35,8 @@ def kind_of(node: Node) -> str:
     return f"the text '{node.text[:40]}'"
 
 
-def mend_key(node: Mapping, key: str, known: Iterable[str]) -> str:
-    """How to mend a key that nothing knows."""
+def hint_key(node: Mapping, key: str, known: Iterable[str]) -> str:
+    """How to fix a key that nothing knows."""
     value = node.items[key]
     if " " in key and isinstance(value, Scalar) and not value.text:  # {because: this, and that}
         return "inside { } a text with a comma in it needs quotes"
@@ -214,5 +214,5 @@ class Fields:
                     node,
                     "unknown-key",
                     f"{self.what} has no field '{key}'",
-                    mend_key(self.node, key, self._asked),
+                    hint_key(self.node, key, self._asked),
                 )

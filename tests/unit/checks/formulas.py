@@ -1,4 +1,4 @@
-"""Evaluates the formula of a reckoning with its terms put in."""
+"""Evaluates the formula of a calculation with its terms put in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable
 
-from whygpu.checks.calculation import Reckoning
+from whygpu.checks.calculation import Calculation
 
 OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -19,11 +19,11 @@ OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "ceil": math.ceil}
 
 
-def value_of(reckoning: Reckoning) -> float:
+def value_of(calculation: Calculation) -> float:
     """What the formula gives. Raises KeyError for a name that is no term."""
-    terms = {term.name: float(term.value) for term in reckoning.terms}
-    assert len(terms) == len(reckoning.terms), reckoning.name
-    return _value(ast.parse(reckoning.formula, mode="eval").body, terms)
+    terms = {term.name: float(term.value) for term in calculation.terms}
+    assert len(terms) == len(calculation.terms), calculation.name
+    return _value(ast.parse(calculation.formula, mode="eval").body, terms)
 
 
 def _value(node: ast.expr, terms: dict[str, float]) -> float:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.checks.conftest import Facts
 
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
 MODELS = (
     "llama-3.1-8b", "qwen2.5-0.5b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-20b", "gemma-2-9b", "gpt2", "bert-large",
@@ -19,13 +19,13 @@ shapes = st.sampled_from(MODELS).map(FACTS.shape)
 
 
 @st.composite
-def splits(draw: st.DrawFn, *, trains: bool) -> Split:
+def splits(draw: st.DrawFn, *, trains: bool) -> ParallelLayout:
     """Any spread over at most 512 cards."""
     power = st.integers(0, 3).map(lambda exponent: 2**exponent)
     sharding = draw(st.sampled_from(("none", "zero1", "zero2", "zero3", "fsdp"))) if trains else "none"
     tensor, pipeline, data = draw(power), draw(power), draw(power)
     nodes = draw(st.sampled_from([n for n in (1, 2, 4) if tensor * pipeline * data % n == 0]))
-    return Split(tensor=tensor, pipeline=pipeline, data=data, sharding=sharding, nodes=nodes)
+    return ParallelLayout(tensor=tensor, pipeline=pipeline, data=data, sharding=sharding, nodes=nodes)
 
 
 @st.composite
@@ -63,7 +63,7 @@ def setups(draw: st.DrawFn, *, trains: bool | None = None) -> Setup:
 
 
 @st.composite
-def works(draw: st.DrawFn, *, trains: bool | None = None) -> tuple[ModelShape, Setup, Split]:
+def works(draw: st.DrawFn, *, trains: bool | None = None) -> tuple[ModelShape, Setup, ParallelLayout]:
     """A shape, a setup and a split."""
     shape, setup = draw(shapes), draw(setups(trains=trains))
     return shape, setup, draw(splits(trains=setup.trains))

@@ -10,7 +10,7 @@ from tests.unit.checks.conftest import FACTS, Facts, read
 
 from whygpu import intake
 from whygpu.checks.memory import estimate as memory
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
 
 def sources(node: Any) -> set[str]:
@@ -50,7 +50,7 @@ def test_every_preset_is_a_shape_without_problems(facts: Facts) -> None:
         assert not problems, name
         assert shape.source, name
         assert sum(part.parameters for part in shape.parts) == shape.parameters, name
-        estimate = memory.estimate(shape, Setup(facts.formats["fp16"]), Split(), facts.coefficients)
+        estimate = memory.estimate(shape, Setup(facts.formats["fp16"]), ParallelLayout(), facts.coefficients)
         assert 0 < estimate.low <= estimate.total <= estimate.high, name
 
 

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.checks.formulas import value_of
 
-from whygpu.checks.cost.lifecycle import Life, life_cost
+from whygpu.checks.cost.lifecycle import Lifecycle, life_cost
 
 MONTHS = st.floats(0.1, 240)
 USD = st.none() | st.floats(0, 1e6)
 
 
 @st.composite
-def lives(draw: st.DrawFn) -> Life:
-    return Life(
+def lives(draw: st.DrawFn) -> Lifecycle:
+    return Lifecycle(
         service_months=draw(MONTHS),
         hours_per_month=730.5,
         training_runs=draw(st.floats(1, 1000)),
@@ -30,7 +30,7 @@ def lives(draw: st.DrawFn) -> Life:
 
 def test_by_hand() -> None:
     """Two years, trained each half year in three runs of 100 USD; served at 2 USD an hour, or at 6 where it trained."""
-    cost = life_cost(Life(24, 700, 3, 6, 100, 2, 6))
+    cost = life_cost(Lifecycle(24, 700, 3, 6, 100, 2, 6))
     assert (cost.trainings, cost.runs, cost.train_usd) == (4, 12, 1200)
     assert (cost.usd_per_month, cost.serve_usd, cost.usd_total) == (1400, 33600, 34800)
     assert cost.serving_share == pytest.approx(33600 / 34800)
@@ -41,13 +41,13 @@ def test_by_hand() -> None:
 
 def test_trained_once_where_nothing_is_said() -> None:
     """runpod-78: often once; griddly-01: or periodically, here also in a month that is begun."""
-    assert life_cost(Life(24, 700)).trainings == 1
-    assert life_cost(Life(24, 700, retrain_months=24)).trainings == 1
-    assert life_cost(Life(25, 700, retrain_months=24)).trainings == 2
+    assert life_cost(Lifecycle(24, 700)).trainings == 1
+    assert life_cost(Lifecycle(24, 700, retrain_months=24)).trainings == 1
+    assert life_cost(Lifecycle(25, 700, retrain_months=24)).trainings == 2
 
 
 @given(lives())
-def test_the_total_is_the_sum_of_its_parts(life: Life) -> None:
+def test_the_total_is_the_sum_of_its_parts(life: Lifecycle) -> None:
     cost = life_cost(life)
     if cost.train_usd is not None and cost.serve_usd is not None:
         assert cost.usd_total == cost.train_usd + cost.serve_usd
@@ -60,11 +60,11 @@ def test_the_total_is_the_sum_of_its_parts(life: Life) -> None:
 
 
 @given(lives(), st.floats(1, 10), st.floats(1, 10))
-def test_longer_service_and_more_runs_never_cost_less(life: Life, months: float, runs: float) -> None:
+def test_longer_service_and_more_runs_never_cost_less(life: Lifecycle, months: float, runs: float) -> None:
     less = life_cost(life)
-    kept = {name: getattr(life, name) for name in Life.__slots__}
-    longer = life_cost(Life(**kept | {"service_months": life.service_months * months}))
-    oftener = life_cost(Life(**kept | {"training_runs": life.training_runs * runs}))
+    kept = {name: getattr(life, name) for name in Lifecycle.__slots__}
+    longer = life_cost(Lifecycle(**kept | {"service_months": life.service_months * months}))
+    oftener = life_cost(Lifecycle(**kept | {"training_runs": life.training_runs * runs}))
     for name in ("trainings", "runs", "train_usd", "serve_usd", "usd_total", "same_usd_total"):
         before = getattr(less, name)
         assert before is None or (before <= getattr(longer, name) and before <= getattr(oftener, name)), name
@@ -72,16 +72,18 @@ def test_longer_service_and_more_runs_never_cost_less(life: Life, months: float,
 
 
 @given(lives())
-def test_every_figure_is_traced_and_its_formula_gives_it(life: Life) -> None:
+def test_every_figure_is_traced_and_its_formula_gives_it(life: Lifecycle) -> None:
     cost = life_cost(life)
-    for reckoning in cost.reckonings:
-        assert math.isclose(value_of(reckoning), reckoning.value, rel_tol=1e-9, abs_tol=1e-9), reckoning
-    assert {item.name: item.value for item in cost.reckonings} | {"service_months": life.service_months} == (
+    for calculation in cost.calculations:
+        assert math.isclose(value_of(calculation), calculation.value, rel_tol=1e-9, abs_tol=1e-9), calculation
+    assert {item.name: item.value for item in cost.calculations} | {"service_months": life.service_months} == (
         cost.figures()
     )
 
 
-@pytest.mark.parametrize("life", [Life(0, 700), Life(12, 700, 0), Life(12, 700, 1, 0), Life(math.nan, 700)])
-def test_no_time_and_no_runs_are_refused(life: Life) -> None:
+@pytest.mark.parametrize(
+    "life", [Lifecycle(0, 700), Lifecycle(12, 700, 0), Lifecycle(12, 700, 1, 0), Lifecycle(math.nan, 700)]
+)
+def test_no_time_and_no_runs_are_refused(life: Lifecycle) -> None:
     with pytest.raises(ValueError, match="above zero"):
         life_cost(life)

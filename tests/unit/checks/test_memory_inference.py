@@ -6,7 +6,7 @@ import pytest
 from tests.unit.checks.conftest import Facts
 
 from whygpu.checks.memory import estimate as memory
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
 GIB = 2**30
 
@@ -45,21 +45,23 @@ def test_weights_of_a_format(facts: Facts, model: str, number_format: str, gib: 
 )
 def test_allocated_by_transformers(facts: Facts, model: str, number_format: str, prompt: int, gib: float) -> None:
     setup = Setup(facts.formats[number_format], context_tokens=prompt + 2048, output_tokens=2048)
-    estimate = memory.estimate(facts.shape(model), setup, Split(), facts.coefficients)
+    estimate = memory.estimate(facts.shape(model), setup, ParallelLayout(), facts.coefficients)
     assert (estimate.total - estimate.overhead) / GIB == pytest.approx(gib, rel=0.04)
 
 
 def test_quantized_cache_halves_the_cache(facts: Facts) -> None:
     shape, fp16, fp8 = facts.shape("llama-3.1-8b"), facts.formats["fp16"], facts.formats["fp8"]
-    plain = memory.estimate(shape, Setup(fp16, context_tokens=8192), Split(), facts.coefficients)
-    small = memory.estimate(shape, Setup(fp16, kv_format=fp8, context_tokens=8192), Split(), facts.coefficients)
+    plain = memory.estimate(shape, Setup(fp16, context_tokens=8192), ParallelLayout(), facts.coefficients)
+    small = memory.estimate(
+        shape, Setup(fp16, kv_format=fp8, context_tokens=8192), ParallelLayout(), facts.coefficients
+    )
     assert plain.kv_cache == 2 * small.kv_cache == 8192 * 131_072
 
 
 def test_latent_attention_is_copied_to_every_rank(facts: Facts) -> None:
     setup = Setup(facts.formats["fp8"], context_tokens=8192, runtime="vllm")
     one, eight = (
-        memory.estimate(facts.shape("deepseek-v3"), setup, Split(tensor=t), facts.coefficients) for t in (1, 8)
+        memory.estimate(facts.shape("deepseek-v3"), setup, ParallelLayout(tensor=t), facts.coefficients) for t in (1, 8)
     )
     assert one.kv_cache == eight.kv_cache
     assert eight.weights == pytest.approx(one.weights / 8)
@@ -68,7 +70,7 @@ def test_latent_attention_is_copied_to_every_rank(facts: Facts) -> None:
 def test_grouped_heads_divide_until_each_rank_has_one(facts: Facts) -> None:
     setup = Setup(facts.formats["bf16"], context_tokens=8192)
     shape = facts.shape("llama-3.1-8b")
-    held = [memory.estimate(shape, setup, Split(tensor=t), facts.coefficients).kv_cache for t in (1, 8, 16)]
+    held = [memory.estimate(shape, setup, ParallelLayout(tensor=t), facts.coefficients).kv_cache for t in (1, 8, 16)]
     assert held[1] == held[0] / 8
     assert held[2] == held[1]
 
@@ -76,7 +78,7 @@ def test_grouped_heads_divide_until_each_rank_has_one(facts: Facts) -> None:
 def test_replicas_share_the_requests(facts: Facts) -> None:
     setup = Setup(facts.formats["bf16"], concurrency=9, context_tokens=4096)
     shape = facts.shape("llama-3.1-8b")
-    one, two = (memory.estimate(shape, setup, Split(data=data), facts.coefficients) for data in (1, 2))
+    one, two = (memory.estimate(shape, setup, ParallelLayout(data=data), facts.coefficients) for data in (1, 2))
     assert two.kv_cache == one.kv_cache * 5 / 9
 
 
@@ -87,17 +89,17 @@ def test_a_serving_runtime_takes_more_than_it_needs(facts: Facts) -> None:
 
 
 def test_the_largest_concurrency_fits_and_one_more_does_not(facts: Facts) -> None:
-    shape, split = facts.shape("llama-3.1-8b"), Split()
+    shape, layout = facts.shape("llama-3.1-8b"), ParallelLayout()
     setup = Setup(facts.formats["bf16"], context_tokens=8192, runtime="vllm")
-    most = memory.largest(shape, setup, split, facts.coefficients, 40e9, "concurrency")
+    most = memory.largest(shape, setup, layout, facts.coefficients, 40e9, "concurrency")
 
     def fits(requests: int) -> bool:
         asked = Setup(facts.formats["bf16"], context_tokens=8192, runtime="vllm", concurrency=requests)
-        return memory.estimate(shape, asked, split, facts.coefficients).total <= 40e9
+        return memory.estimate(shape, asked, layout, facts.coefficients).total <= 40e9
 
     assert fits(most)
     assert not fits(most + 1)
-    assert memory.largest(shape, setup, split, facts.coefficients, 1e9, "concurrency") == 0
+    assert memory.largest(shape, setup, layout, facts.coefficients, 1e9, "concurrency") == 0
 
 
 @pytest.mark.parametrize(
@@ -148,11 +150,13 @@ def fastertransformer(
         concurrency=requests,
         runtime="fastertransformer",
     )
-    return memory.estimate(shape, setup, Split(), facts.coefficients)
+    return memory.estimate(shape, setup, ParallelLayout(), facts.coefficients)
 
 
 def test_verdicts(facts: Facts) -> None:
-    estimate = memory.estimate(facts.shape("llama-3.1-8b"), Setup(facts.formats["bf16"]), Split(), facts.coefficients)
+    estimate = memory.estimate(
+        facts.shape("llama-3.1-8b"), Setup(facts.formats["bf16"]), ParallelLayout(), facts.coefficients
+    )
     assert estimate.verdict(estimate.high) == "fits"
     assert estimate.verdict(estimate.total) == "tight"
     assert estimate.verdict(estimate.total * 0.99) == "no"
@@ -162,7 +166,7 @@ def test_a_text_encoder_needs_no_cache(facts: Facts) -> None:
     estimate = memory.estimate(
         facts.shape("bge-m3"),
         Setup(facts.formats["fp16"], context_tokens=512, concurrency=32),
-        Split(),
+        ParallelLayout(),
         facts.coefficients,
     )
     assert estimate.kv_cache == estimate.logits == 0

@@ -12,14 +12,14 @@ from tests.unit.checks.strategies import FACTS, setups, shapes, splits, works
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.memory.estimate import PART_NAMES, MemoryEstimate
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
-Work = tuple[ModelShape, Setup, Split]
+Work = tuple[ModelShape, Setup, ParallelLayout]
 SLACK = 1 + 1e-9
 
 
-def need(shape: ModelShape, setup: Setup, split: Split) -> MemoryEstimate:
-    return memory.estimate(shape, setup, split, FACTS.coefficients)
+def need(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
+    return memory.estimate(shape, setup, layout, FACTS.coefficients)
 
 
 @given(works())
@@ -39,18 +39,20 @@ def test_parts_sum_to_the_total_within_its_range(work: Work) -> None:
     st.integers(1, 9),
 )
 def test_memory_never_falls_when_the_work_grows(work: Work, size: str, factor: int) -> None:
-    shape, setup, split = work
+    shape, setup, layout = work
     grown = replace(setup, **{size: getattr(setup, size) * factor})
-    assert need(shape, setup, split).total <= need(shape, grown, split).total * SLACK
+    assert need(shape, setup, layout).total <= need(shape, grown, layout).total * SLACK
 
 
 @given(setups(), splits(trains=False), st.integers(10**6, 10**12), st.integers(1, 100))
-def test_memory_never_falls_when_parameters_rise(setup: Setup, split: Split, parameters: int, factor: int) -> None:
+def test_memory_never_falls_when_parameters_rise(
+    setup: Setup, layout: ParallelLayout, parameters: int, factor: int
+) -> None:
     # On one tensor rank: beyond as many ranks as key heads the cache is copied, and larger models have more heads.
     # Without written-out scores: they go by the number of heads, and the row of 3B has fewer than that of 1B.
-    split, setup = replace(split, tensor=1), replace(setup, attention="flash")
+    layout, setup = replace(layout, tensor=1), replace(setup, attention="flash")
     small, large = FACTS.shape({"parameters": parameters}), FACTS.shape({"parameters": parameters * factor})
-    assert need(small, setup, split).total <= need(large, setup, split).total * SLACK
+    assert need(small, setup, layout).total <= need(large, setup, layout).total * SLACK
 
 
 @given(
@@ -60,17 +62,17 @@ def test_memory_never_falls_when_parameters_rise(setup: Setup, split: Split, par
     st.sampled_from((("nf4-dq", "nf4"), ("nf4", "int8"), ("fp8", "bf16"), ("bf16", "fp32"))),
 )
 def test_memory_never_falls_when_bits_rise(
-    shape: ModelShape, setup: Setup, split: Split, pair: tuple[str, str]
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, pair: tuple[str, str]
 ) -> None:
     fewer, more = (replace(setup, format=FACTS.formats[name]) for name in pair)
-    assert need(shape, fewer, split).total <= need(shape, more, split).total * SLACK
+    assert need(shape, fewer, layout).total <= need(shape, more, layout).total * SLACK
 
 
 @given(works(), st.sampled_from(("tensor", "pipeline")))
 def test_what_is_held_never_rises_with_more_shards(work: Work, kind: str) -> None:
-    shape, setup, split = work
-    more = replace(split, **{kind: getattr(split, kind) * 2})
-    few, many = need(shape, setup, split), need(shape, setup, more)
+    shape, setup, layout = work
+    more = replace(layout, **{kind: getattr(layout, kind) * 2})
+    few, many = need(shape, setup, layout), need(shape, setup, more)
     # Communication buffers come with the second card; what the model takes does not.
     assert many.total - many.overhead <= (few.total - few.overhead) * SLACK
 
@@ -78,9 +80,9 @@ def test_what_is_held_never_rises_with_more_shards(work: Work, kind: str) -> Non
 @given(works(trains=True))
 @settings(max_examples=60)
 def test_stronger_sharding_never_holds_more_states(work: Work) -> None:
-    shape, setup, split = work
+    shape, setup, layout = work
     setup = replace(setup, gradient_accumulation=1, offload="none")
-    levels = [need(shape, setup, replace(split, sharding=level)) for level in ("none", "zero1", "zero2")]
+    levels = [need(shape, setup, replace(layout, sharding=level)) for level in ("none", "zero1", "zero2")]
     states = [done.weights + done.gradients + done.optimizer for done in levels]
     assert states[0] * SLACK >= states[1]
     assert states[1] * SLACK >= states[2]
@@ -88,6 +90,6 @@ def test_stronger_sharding_never_holds_more_states(work: Work) -> None:
 
 @given(works(trains=False), st.integers(2, 8))
 def test_more_replicas_never_need_more_each(work: Work, factor: int) -> None:
-    shape, setup, split = work
-    few, many = need(shape, setup, split), need(shape, setup, replace(split, data=split.data * factor))
+    shape, setup, layout = work
+    few, many = need(shape, setup, layout), need(shape, setup, replace(layout, data=layout.data * factor))
     assert many.total <= few.total * SLACK

@@ -11,7 +11,7 @@ from tests.unit.checks.conftest import Facts
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.training import gathered_bytes, states_of, training_context
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
 GIB = 2**30
 
@@ -30,12 +30,12 @@ GIB = 2**30
 )
 def test_model_states_under_zero(facts: Facts, sharding: str, ranks: int, gigabytes: float) -> None:
     setup = Setup(facts.formats["fp16"], phase="training", training_precision="mixed-fp16")
-    split = Split(data=ranks, sharding=sharding)
+    layout = ParallelLayout(data=ranks, sharding=sharding)
     shape = facts.shape({"parameters": 7_500_000_000})
-    done = memory.estimate(shape, setup, split, facts.coefficients)
-    context = training_context(shape, setup, split)
-    states = states_of(shape, setup, split, facts.coefficients, context)
-    gathered = gathered_bytes(shape, setup, split, states).likely if sharding == "zero3" else 0
+    done = memory.estimate(shape, setup, layout, facts.coefficients)
+    context = training_context(shape, setup, layout)
+    states = states_of(shape, setup, layout, facts.coefficients, context)
+    gathered = gathered_bytes(shape, setup, layout, states).likely if sharding == "zero3" else 0
     # The table counts 16-bit gradients; without sharding ours are FP32, as under autocast.
     wide = 2 * 7.5e9 if sharding == "none" else 0
     assert (done.weights - gathered + done.gradients + done.optimizer - wide) / 1e9 == pytest.approx(
@@ -58,7 +58,7 @@ def test_model_states_under_zero(facts: Facts, sharding: str, ranks: int, gigaby
 def test_states_per_parameter(facts: Facts, precision: str, optimizer: str, bytes_per_parameter: float) -> None:
     setup = Setup(facts.formats["bf16"], phase="training", training_precision=precision, optimizer=optimizer)
     shape = facts.shape("llama-3.1-8b")
-    done = memory.estimate(shape, setup, Split(), facts.coefficients)
+    done = memory.estimate(shape, setup, ParallelLayout(), facts.coefficients)
     held = (done.weights + done.gradients + done.optimizer) / shape.parameters
     assert held == pytest.approx(bytes_per_parameter, rel=1e-6)
 
@@ -75,7 +75,7 @@ def test_low_rank_training_keeps_no_states_of_the_base(facts: Facts) -> None:
     shape = facts.shape("llama-2-7b")
     lora = Setup(facts.formats["bf16"], phase="fine-tuning", method="lora", batch_size=1, sequence_tokens=512)
     qlora = Setup(facts.formats["nf4"], phase="fine-tuning", method="qlora", batch_size=1, sequence_tokens=512)
-    wide, small = (memory.estimate(shape, setup, Split(), facts.coefficients) for setup in (lora, qlora))
+    wide, small = (memory.estimate(shape, setup, ParallelLayout(), facts.coefficients) for setup in (lora, qlora))
     assert wide.weights == pytest.approx(2 * shape.parameters, rel=0.01)
     assert small.weights < 0.35 * wide.weights
     assert wide.gradients + wide.optimizer < 0.02 * wide.weights
@@ -103,7 +103,7 @@ def test_full_fine_tuning_with_torchtune(
         gradient_checkpointing=checkpointing,
         cross_entropy=cross_entropy,
     )
-    done = memory.estimate(facts.shape(model), setup, Split(), facts.coefficients)
+    done = memory.estimate(facts.shape(model), setup, ParallelLayout(), facts.coefficients)
     assert (done.total - done.overhead) / GIB == pytest.approx(gib, rel=0.15)
     assert done.low <= gib * GIB + done.overhead <= done.high
 
@@ -120,7 +120,7 @@ def test_activations_of_a_plain_transformer(facts: Facts) -> None:
         attention="eager",
     )
     shape = facts.shape("gpt2")
-    done = memory.estimate(shape, setup, Split(), facts.coefficients)
+    done = memory.estimate(shape, setup, ParallelLayout(), facts.coefficients)
     tokens = 4 * 1024
     assert done.activations == 12 * tokens * (32 * 768 + 5 * 12 * 1024)
 
@@ -137,7 +137,7 @@ def test_activations_of_a_plain_transformer(facts: Facts) -> None:
 )
 def test_activations_of_an_image(facts: Facts, model: str, precision: str, mib: float) -> None:
     setup = Setup(facts.formats["fp16"], phase="training", training_precision=precision, batch_size=8)
-    done = memory.estimate(facts.shape(model), setup, Split(), facts.coefficients)
+    done = memory.estimate(facts.shape(model), setup, ParallelLayout(), facts.coefficients)
     assert done.activations / 8 / 2**20 == pytest.approx(mib, rel=0.02)
 
 
@@ -145,7 +145,7 @@ def test_offloading_empties_the_card(facts: Facts) -> None:
     shape = facts.shape("llama-3.1-8b")
     done = [
         memory.estimate(
-            shape, Setup(facts.formats["bf16"], phase="training", offload=where), Split(), facts.coefficients
+            shape, Setup(facts.formats["bf16"], phase="training", offload=where), ParallelLayout(), facts.coefficients
         )
         for where in ("none", "optimizer", "all")
     ]
@@ -157,7 +157,10 @@ def test_gradients_outlive_a_micro_batch_when_they_accumulate(facts: Facts) -> N
     shape = facts.shape("llama-3.2-1b")
     once, more = (
         memory.estimate(
-            shape, Setup(facts.formats["bf16"], phase="training", gradient_accumulation=n), Split(), facts.coefficients
+            shape,
+            Setup(facts.formats["bf16"], phase="training", gradient_accumulation=n),
+            ParallelLayout(),
+            facts.coefficients,
         )
         for n in (1, 4)
     )
@@ -168,7 +171,7 @@ def test_gradients_outlive_a_micro_batch_when_they_accumulate(facts: Facts) -> N
 
 def test_sharded_gradients_stay_sharded_while_they_accumulate(facts: Facts) -> None:
     """PyTorch reduces and scatters the gradients of every micro-batch (pull request 126166); LitGPT asks it not to."""
-    shape, split = facts.shape("llama-3.1-70b"), Split(data=64, sharding="fsdp")
+    shape, layout = facts.shape("llama-3.1-70b"), ParallelLayout(data=64, sharding="fsdp")
     setup = Setup(facts.formats["bf16"], phase="training", batch_size=2)
     changes: list[dict[str, Any]] = [
         {"gradient_accumulation": 1},
@@ -176,7 +179,7 @@ def test_sharded_gradients_stay_sharded_while_they_accumulate(facts: Facts) -> N
         {"gradient_accumulation": 8, "runtime": "litgpt"},
     ]
     once, more, litgpt = (
-        memory.estimate(shape, replace(setup, **changed), split, facts.coefficients).gradients for changed in changes
+        memory.estimate(shape, replace(setup, **changed), layout, facts.coefficients).gradients for changed in changes
     )
     assert more == once
     assert litgpt == pytest.approx(64 * once)

@@ -40,14 +40,14 @@ def test_a_million_tokens() -> None:
 def test_three_times_the_price_and_four_times_the_speed() -> None:
     """runpod-16: at 3x the price an A100 that trains 4-5x faster saves money; at 2x the speed it would not."""
     price = money.price_ratio(3.0, 1.0)
-    assert bool(money.dearer_is_cheaper(price, money.speed_up(40, 10)))
-    assert not bool(money.dearer_is_cheaper(price, money.speed_up(20, 10)))
+    assert bool(money.faster_is_cheaper(price, money.speed_up(40, 10)))
+    assert not bool(money.faster_is_cheaper(price, money.speed_up(20, 10)))
 
 
 def test_double_the_cost_for_half_the_time() -> None:
     """runpod-107: the total is the same and the result comes sooner, so an hour sooner costs nothing."""
     assert float(money.run_usd(2, 10)) == float(money.run_usd(1, 20))
-    assert not bool(money.dearer_is_cheaper(money.price_ratio(2, 1), money.speed_up(20, 10)))
+    assert not bool(money.faster_is_cheaper(money.price_ratio(2, 1), money.speed_up(20, 10)))
     assert float(money.usd_per_hour_saved(20, 20, 20, 10)) == 0
 
 
@@ -96,35 +96,35 @@ def test_columns_and_numbers_agree() -> None:
 
 
 @given(purchase=USD, more=st.floats(1.01, 10), months=MONTHS, power=RATE)
-def test_owning_costs_more_with_price_and_power_and_less_with_months(
+def test_purchase_terms_costs_more_with_price_and_power_and_less_with_months(
     purchase: float, more: float, months: float, power: float
 ) -> None:
-    cost = float(money.owning_usd_per_hour(purchase, months, power))
-    assert float(money.owning_usd_per_hour(purchase * more, months, power)) > cost
-    assert float(money.owning_usd_per_hour(purchase, months, power * more)) > cost
-    assert float(money.owning_usd_per_hour(purchase, months * more, power)) < cost
+    cost = float(money.purchase_usd_per_hour(purchase, months, power))
+    assert float(money.purchase_usd_per_hour(purchase * more, months, power)) > cost
+    assert float(money.purchase_usd_per_hour(purchase, months, power * more)) > cost
+    assert float(money.purchase_usd_per_hour(purchase, months * more, power)) < cost
 
 
 @given(purchase=USD, power=RATE, margin=st.floats(0.01, 100), more=st.floats(1.01, 10))
 def test_the_break_even_is_monotone(purchase: float, power: float, margin: float, more: float) -> None:
-    """A dearer rent makes buying pay sooner, a dearer purchase later."""
+    """A more expensive rent makes buying pay sooner, a more expensive purchase later."""
     pays = float(money.break_even_months(purchase, power + margin, power))
     assert float(money.break_even_months(purchase, power + margin * more, power)) < pays
     assert float(money.break_even_months(purchase * more, power + margin, power)) > pays
 
 
 @given(purchase=USD, power=RATE, margin=st.floats(0.01, 100))
-def test_at_the_break_even_owning_costs_what_renting_does(purchase: float, power: float, margin: float) -> None:
+def test_at_the_break_even_purchase_terms_costs_what_renting_does(purchase: float, power: float, margin: float) -> None:
     months = float(money.break_even_months(purchase, power + margin, power))
-    assert float(money.owning_usd_per_hour(purchase, months, power)) == pytest.approx(power + margin)
+    assert float(money.purchase_usd_per_hour(purchase, months, power)) == pytest.approx(power + margin)
 
 
 @given(cheap=RATE, price=st.floats(1, 50), hours=st.floats(0.1, 1000), speed=st.floats(0.1, 50))
-def test_the_dearer_is_cheaper_exactly_where_its_job_costs_less(
+def test_the_more_expensive_is_cheaper_exactly_where_its_job_costs_less(
     cheap: float, price: float, hours: float, speed: float
 ) -> None:
     """runpod-64, by the two totals themselves."""
-    dear_usd, cheap_usd = float(money.run_usd(cheap * price, hours / speed)), float(money.run_usd(cheap, hours))
-    if dear_usd != pytest.approx(cheap_usd, rel=1e-9):
+    expensive_usd, cheap_usd = float(money.run_usd(cheap * price, hours / speed)), float(money.run_usd(cheap, hours))
+    if expensive_usd != pytest.approx(cheap_usd, rel=1e-9):
         ratio, up = money.price_ratio(cheap * price, cheap), money.speed_up(hours, hours / speed)
-        assert bool(money.dearer_is_cheaper(ratio, up)) == (dear_usd < cheap_usd)
+        assert bool(money.faster_is_cheaper(ratio, up)) == (expensive_usd < cheap_usd)

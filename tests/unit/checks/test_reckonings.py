@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from tests.unit.checks.formulas import value_of
 from tests.unit.checks.strategies import FACTS, works
 
-from whygpu.checks.calculation import Reckoning
+from whygpu.checks.calculation import Calculation
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.memory.estimate import PART_NAMES
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import CardKind, Device, Setup, Split
+from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
 
-Work = tuple[ModelShape, Setup, Split]
+Work = tuple[ModelShape, Setup, ParallelLayout]
 CARDS = Device.of(
     [3.2e11, 1.008e12, 3.35e12],
     [65e12, 165e12, 989e12],
@@ -31,16 +31,16 @@ CARDS = Device.of(
 )
 
 
-def assert_holds(reckoning: Reckoning) -> None:
-    assert math.isclose(value_of(reckoning), reckoning.value, rel_tol=1e-9, abs_tol=1e-9), reckoning
+def assert_holds(calculation: Calculation) -> None:
+    assert math.isclose(value_of(calculation), calculation.value, rel_tol=1e-9, abs_tol=1e-9), calculation
 
 
 @given(works())
 def test_memory(work: Work) -> None:
     done = memory.estimate(*work, FACTS.coefficients)
-    found = {reckoning.name: reckoning for reckoning in done.reckonings()}
-    for reckoning in found.values():
-        assert_holds(reckoning)
+    found = {calculation.name: calculation for calculation in done.calculations()}
+    for calculation in found.values():
+        assert_holds(calculation)
     for name in PART_NAMES:
         shown = found[name].value if name in found else 0.0
         assert math.isclose(shown, getattr(done, name), rel_tol=1e-12, abs_tol=1e-9), name
@@ -49,11 +49,11 @@ def test_memory(work: Work) -> None:
 
 @given(works(), st.integers(0, 2))
 def test_speed(work: Work, index: int) -> None:
-    shape, setup, split = work
-    done = speed.estimate(shape, setup, split, CARDS, FACTS.coefficients)
-    found = {reckoning.name: reckoning for reckoning in done.reckonings(index)}
-    for reckoning in found.values():
-        assert_holds(reckoning)
+    shape, setup, layout = work
+    done = speed.estimate(shape, setup, layout, CARDS, FACTS.coefficients)
+    found = {calculation.name: calculation for calculation in done.calculations(index)}
+    for calculation in found.values():
+        assert_holds(calculation)
     for name in speed.FIGURES:
         band = getattr(done, name)
         if band is not None and name in found:

@@ -12,10 +12,10 @@ from tests.unit.checks.strategies import FACTS, works
 
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
-from whygpu.checks.setup import CardKind, Device, Setup, Split
+from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
 
-Work = tuple[ModelShape, Setup, Split]
+Work = tuple[ModelShape, Setup, ParallelLayout]
 CARDS = Device.of(
     [3.2e11, 1.008e12, 3.35e12],
     [65e12, 165e12, 989e12],
@@ -29,8 +29,8 @@ H100 = Device.of(3.35e12, 989e12, power_w=700, kinds=CardKind("hopper", "data-ce
 
 
 def timed(work: Work) -> speed.SpeedEstimate:
-    shape, setup, split = work
-    return speed.estimate(shape, setup, split, CARDS, FACTS.coefficients, ranges=False)
+    shape, setup, layout = work
+    return speed.estimate(shape, setup, layout, CARDS, FACTS.coefficients, ranges=False)
 
 
 def assert_no_slower(fast: speed.SpeedEstimate, slow: speed.SpeedEstimate) -> None:
@@ -50,18 +50,18 @@ def same_figures(left: speed.SpeedEstimate, right: speed.SpeedEstimate) -> bool:
 
 @given(works(trains=False), st.floats(0, 1), st.floats(0, 1))
 def test_a_higher_hit_rate_is_never_slower(work: Work, one: float, other: float) -> None:
-    shape, setup, split = work
+    shape, setup, layout = work
     more, fewer = (replace(setup, prefix_hit_rate=rate) for rate in (max(one, other), min(one, other)))
-    assert_no_slower(timed((shape, more, split)), timed((shape, fewer, split)))
-    total = memory.estimate(shape, more, split, FACTS.coefficients).total
-    assert total == memory.estimate(shape, fewer, split, FACTS.coefficients).total
+    assert_no_slower(timed((shape, more, layout)), timed((shape, fewer, layout)))
+    total = memory.estimate(shape, more, layout, FACTS.coefficients).total
+    assert total == memory.estimate(shape, fewer, layout, FACTS.coefficients).total
 
 
 def test_cached_prompts_take_their_share_of_the_arithmetic(facts: Facts) -> None:
     """Attention of the last half of a prompt is three quarters of its whole, and the products are half."""
     shape, setup = facts.shape("llama-3.1-8b"), Setup(facts.formats["bf16"], context_tokens=8704, runtime="vllm")
     whole, half = (
-        speed.estimate(shape, replace(setup, prefix_hit_rate=rate), Split(), H100, facts.coefficients).work
+        speed.estimate(shape, replace(setup, prefix_hit_rate=rate), ParallelLayout(), H100, facts.coefficients).work
         for rate in (0.0, 0.5)
     )
     assert half.prefill_flops == pytest.approx(0.5 * whole.prefill_flops)  # type: ignore[union-attr]
@@ -70,9 +70,9 @@ def test_cached_prompts_take_their_share_of_the_arithmetic(facts: Facts) -> None
 
 @given(works(trains=False), st.sampled_from((0, 1, 2)))
 def test_an_average_as_long_as_the_longest_changes_nothing(work: Work, beyond: int) -> None:
-    shape, setup, split = work
-    without = (shape, replace(setup, average_context_tokens=0), split)
-    same = (shape, replace(setup, average_context_tokens=setup.context_tokens + beyond), split)
+    shape, setup, layout = work
+    without = (shape, replace(setup, average_context_tokens=0), layout)
+    same = (shape, replace(setup, average_context_tokens=setup.context_tokens + beyond), layout)
     assert same_figures(timed(without), timed(same))
     assert (
         memory.estimate(*without, FACTS.coefficients).ranges.total()
@@ -82,12 +82,12 @@ def test_an_average_as_long_as_the_longest_changes_nothing(work: Work, beyond: i
 
 @given(works(trains=False), st.integers(1, 131_072))
 def test_shorter_requests_never_need_more_nor_take_longer(work: Work, average: int) -> None:
-    shape, setup, split = work
+    shape, setup, layout = work
     longest, usual = (replace(setup, average_context_tokens=tokens) for tokens in (0, average))
-    assert_no_slower(timed((shape, usual, split)), timed((shape, longest, split)))
-    less, all_ = (memory.estimate(shape, item, split, FACTS.coefficients) for item in (usual, longest))
+    assert_no_slower(timed((shape, usual, layout)), timed((shape, longest, layout)))
+    less, all_ = (memory.estimate(shape, item, layout, FACTS.coefficients) for item in (usual, longest))
     assert less.total <= all_.total * (1 + 1e-12)
-    alone = memory.estimate(shape, replace(longest, concurrency=1), split, FACTS.coefficients)
+    alone = memory.estimate(shape, replace(longest, concurrency=1), layout, FACTS.coefficients)
     assert less.kv_cache >= alone.kv_cache * (1 - 1e-12)  # one request at its longest always fits
 
 
@@ -96,7 +96,7 @@ def test_one_request_at_its_longest_and_the_others_at_their_average(facts: Facts
     shape = facts.shape("llama-3.1-8b")
     setup = Setup(facts.formats["bf16"], context_tokens=32768, average_context_tokens=4096, concurrency=8)
     paged, reserved = (
-        memory.estimate(shape, replace(setup, runtime=runtime), Split(), facts.coefficients).kv_cache
+        memory.estimate(shape, replace(setup, runtime=runtime), ParallelLayout(), facts.coefficients).kv_cache
         for runtime in ("vllm", "llama.cpp")
     )
     assert paged == 131_072 * (32768 + 7 * 4096)
@@ -105,9 +105,9 @@ def test_one_request_at_its_longest_and_the_others_at_their_average(facts: Facts
 
 @given(works(trains=False), st.integers(0, 100), st.integers(1, 100))
 def test_more_adapters_never_need_less(work: Work, few: int, more: int) -> None:
-    shape, setup, split = work
+    shape, setup, layout = work
     small, large = (
-        memory.estimate(shape, replace(setup, adapters=number), split, FACTS.coefficients)
+        memory.estimate(shape, replace(setup, adapters=number), layout, FACTS.coefficients)
         for number in (few, few + more)
     )
     assert small.total <= large.total
@@ -117,9 +117,9 @@ def test_more_adapters_never_need_less(work: Work, few: int, more: int) -> None:
 
 @given(works(trains=False))
 def test_adapters_are_never_faster(work: Work) -> None:
-    shape, setup, split = work
+    shape, setup, layout = work
     none, some = (replace(setup, adapters=number) for number in (0, 4))
-    assert_no_slower(timed((shape, none, split)), timed((shape, some, split)))
+    assert_no_slower(timed((shape, none, layout)), timed((shape, some, layout)))
 
 
 def test_room_for_an_adapter_by_hand(facts: Facts) -> None:
@@ -128,9 +128,9 @@ def test_room_for_an_adapter_by_hand(facts: Facts) -> None:
     setup = Setup(facts.formats["bf16"], adapters=10, lora_rank=16, lora_targets="all-linear", runtime="vllm")
     per_layer = 2 * (4096 + 4096) + 2 * (4096 + 1024) + 3 * (4096 + 14336)
     for tensor, held in ((1, 1.0), (2, 0.75)):
-        split = Split(tensor=tensor)
+        layout = ParallelLayout(tensor=tensor)
         with_, without = (
-            memory.estimate(shape, item, split, facts.coefficients).weights
+            memory.estimate(shape, item, layout, facts.coefficients).weights
             for item in (setup, replace(setup, adapters=0))
         )
         assert with_ - without == pytest.approx(10 * 32 * 16 * per_layer * 2 * held)
@@ -147,7 +147,7 @@ def test_the_gain_is_as_measured_and_between_measurements(
     shape = facts.shape("llama-3.1-8b")
     setup = Setup(facts.formats["bf16"], concurrency=requests, runtime="vllm")
     without, with_ = (
-        speed.estimate(shape, replace(setup, speculative=word), Split(), H100, facts.coefficients).work
+        speed.estimate(shape, replace(setup, speculative=word), ParallelLayout(), H100, facts.coefficients).work
         for word in ("none", method)
     )
     assert without.token_s[0] / with_.token_s[0] == pytest.approx(gain)  # type: ignore[union-attr]
@@ -156,7 +156,7 @@ def test_the_gain_is_as_measured_and_between_measurements(
 def test_the_range_of_a_gain_is_in_the_figures(facts: Facts) -> None:
     shape, setup = facts.shape("llama-3.1-8b"), Setup(facts.formats["bf16"], runtime="vllm")
     plain, guessed = (
-        speed.estimate(shape, replace(setup, speculative=word), Split(), H100, facts.coefficients).token_ms
+        speed.estimate(shape, replace(setup, speculative=word), ParallelLayout(), H100, facts.coefficients).token_ms
         for word in ("none", "ngram")
     )
     assert plain is not None
@@ -166,13 +166,13 @@ def test_the_range_of_a_gain_is_in_the_figures(facts: Facts) -> None:
 
 @given(works(trains=False))
 def test_experts_on_the_host_never_need_more_of_the_card(work: Work) -> None:
-    shape, setup, split = work
+    shape, setup, layout = work
     here, there = (replace(setup, offload=word) for word in ("none", "experts"))
-    on_card, on_host = (memory.estimate(shape, item, split, FACTS.coefficients) for item in (here, there))
+    on_card, on_host = (memory.estimate(shape, item, layout, FACTS.coefficients) for item in (here, there))
     assert on_host.total <= on_card.total
     if not shape.is_moe:
         assert on_host.total == on_card.total
-        assert same_figures(timed((shape, here, split)), timed((shape, there, split)))
+        assert same_figures(timed((shape, here, layout)), timed((shape, there, layout)))
 
 
 def test_deepseek_on_one_card_and_two_xeons(facts: Facts) -> None:
@@ -183,9 +183,9 @@ def test_deepseek_on_one_card_and_two_xeons(facts: Facts) -> None:
     setup = Setup(
         facts.formats["q4_k_m"], context_tokens=800, output_tokens=300, runtime="llama.cpp", offload="experts"
     )
-    held = memory.estimate(shape, setup, Split(), facts.coefficients)
+    held = memory.estimate(shape, setup, ParallelLayout(), facts.coefficients)
     assert 8e9 < held.total < 1.6e10
     card = Device.of(1.008e12, 165e12, power_w=450, pcie_bytes_s=3.15e10, kinds=CardKind("ada", "data-centre"))
-    done = speed.estimate(shape, setup, Split(), card, facts.coefficients)
+    done = speed.estimate(shape, setup, ParallelLayout(), card, facts.coefficients)
     assert done.token_ms is not None
     assert done.token_ms.low[0] < 1000 / 8.73 < done.token_ms.high[0]

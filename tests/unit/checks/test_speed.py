@@ -10,7 +10,7 @@ from tests.unit.checks.conftest import Facts
 from tests.unit.checks.strategies import FACTS, works
 
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import CardKind, Device, Setup, Split, pcie_bytes_s
+from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
 
 RTX_4090 = Device.of(1.008e12, 165e12, kinds=CardKind("ada", "consumer", memory="gddr6x"))
@@ -42,7 +42,7 @@ def test_decoding_one_request(
     facts: Facts, model: str, number_format: str, device: Device, runtime: str, tokens_per_s: float
 ) -> None:
     setup = Setup(facts.formats[number_format], context_tokens=1024, output_tokens=1000, runtime=runtime)
-    done = speed.estimate(facts.shape(model), setup, Split(), device, facts.coefficients)
+    done = speed.estimate(facts.shape(model), setup, ParallelLayout(), device, facts.coefficients)
     assert done.token_ms is not None
     assert 1e3 / done.token_ms.at(0).likely == pytest.approx(tokens_per_s, rel=0.2)
 
@@ -62,12 +62,12 @@ def test_training_a_small_gpt_on_eight_a100(facts: Facts) -> None:
         }
     )
     setup = Setup(facts.formats["bf16"], phase="training", batch_size=16, sequence_tokens=2048)
-    done = speed.estimate(shape, setup, Split(data=8), A100, facts.coefficients)
+    done = speed.estimate(shape, setup, ParallelLayout(data=8), A100, facts.coefficients)
     assert done.train_tokens_per_s is not None
     assert done.train_tokens_per_s.at(0).likely == pytest.approx(169_000, rel=0.2)
 
 
-def test_many_plans_are_reckoned_as_one_each(facts: Facts) -> None:
+def test_many_plans_are_computed_as_one_each(facts: Facts) -> None:
     shape, setup = facts.shape("llama-3.1-8b"), Setup(facts.formats["bf16"], concurrency=8)
     device = Device.of(
         [1e12, 2e12, 3e12],
@@ -75,16 +75,16 @@ def test_many_plans_are_reckoned_as_one_each(facts: Facts) -> None:
         link_bytes_s=2e11,
         kinds=[CardKind(word) for word in ("ada", "ampere", "hopper")],
     )
-    splits = [Split(tensor=1), Split(tensor=2), Split(tensor=4, data=2)]
-    together = speed.estimate(shape, setup, splits, device, facts.coefficients)
-    for index, split in enumerate(splits):
+    layouts = [ParallelLayout(tensor=1), ParallelLayout(tensor=2), ParallelLayout(tensor=4, data=2)]
+    together = speed.estimate(shape, setup, layouts, device, facts.coefficients)
+    for index, layout in enumerate(layouts):
         alone = Device.of(
             device.bandwidth_bytes_s[index],
             device.flops_s[index],
             link_bytes_s=2e11,
             kinds=device.kinds[device.kind[index]],
         )
-        single = speed.estimate(shape, setup, split, alone, facts.coefficients)
+        single = speed.estimate(shape, setup, layout, alone, facts.coefficients)
         for name in ("ttft_ms", "token_ms", "tokens_per_s", "requests_per_s"):
             one, many = getattr(single, name).at(0), getattr(together, name).at(index)
             assert (one.low, one.likely, one.high) == pytest.approx((many.low, many.likely, many.high), rel=1e-12)
@@ -94,7 +94,7 @@ def test_an_unknown_rate_is_nan_and_what_does_not_apply_is_none(facts: Facts) ->
     done = speed.estimate(
         facts.shape("llama-3.1-8b"),
         Setup(facts.formats["bf16"]),
-        Split(),
+        ParallelLayout(),
         Device.of([float("nan"), 1e12], 1e14),
         facts.coefficients,
     )
@@ -106,7 +106,7 @@ def test_an_unknown_rate_is_nan_and_what_does_not_apply_is_none(facts: Facts) ->
 
 def test_hours_of_a_training_run(facts: Facts) -> None:
     setup = Setup(facts.formats["bf16"], phase="training", dataset_tokens=3.6e9, epochs=2)
-    done = speed.estimate(facts.shape("llama-3.2-1b"), setup, Split(), A100, facts.coefficients)
+    done = speed.estimate(facts.shape("llama-3.2-1b"), setup, ParallelLayout(), A100, facts.coefficients)
     assert done.train_hours is not None
     assert done.train_tokens_per_s is not None
     assert done.train_hours.at(0).likely == pytest.approx(2e6 / done.train_tokens_per_s.at(0).likely)
@@ -117,7 +117,7 @@ def test_splits_and_cards_of_different_number_are_refused(facts: Facts) -> None:
         speed.estimate(
             facts.shape("gpt2"),
             Setup(facts.formats["fp16"]),
-            [Split(), Split()],
+            [ParallelLayout(), ParallelLayout()],
             Device.of([1e12] * 3, 1e14),
             facts.coefficients,
         )
@@ -131,11 +131,11 @@ def test_a_pcie_slot(facts: Facts) -> None:
 
 @given(works(), st.floats(1e10, 1e13), st.floats(1e12, 1e16), st.floats(1, 10))
 def test_a_faster_card_is_never_slower(
-    work: tuple[ModelShape, Setup, Split], bandwidth: float, flops: float, factor: float
+    work: tuple[ModelShape, Setup, ParallelLayout], bandwidth: float, flops: float, factor: float
 ) -> None:
-    shape, setup, split = work
+    shape, setup, layout = work
     device = Device.of([bandwidth, bandwidth * factor], [flops, flops * factor], link_bytes_s=1e11)
-    done = speed.estimate(shape, setup, split, device, FACTS.coefficients)
+    done = speed.estimate(shape, setup, layout, device, FACTS.coefficients)
     for name in speed.FIGURES:
         band = getattr(done, name)
         if band is None:

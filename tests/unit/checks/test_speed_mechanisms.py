@@ -12,7 +12,7 @@ from tests.unit.checks.conftest import Facts
 from tests.unit.checks.strategies import FACTS, works
 
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import CardKind, Device, Setup, Split
+from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Band, Columns
 from whygpu.checks.speed.inference import InferenceWork, overlapped, score_flops
@@ -22,7 +22,7 @@ RTX_A6000 = Device.of(7.68e11, 154.8e12, power_w=300, kinds=CardKind("ampere", "
 
 
 def inference(facts: Facts, model: str, setup: Setup, device: Device, stages: int = 1) -> InferenceWork:
-    work = speed.estimate(facts.shape(model), setup, Split(pipeline=stages), device, facts.coefficients).work
+    work = speed.estimate(facts.shape(model), setup, ParallelLayout(pipeline=stages), device, facts.coefficients).work
     assert isinstance(work, InferenceWork)
     return work
 
@@ -42,17 +42,19 @@ def test_a_coefficient_that_moves_nothing_widens_nothing() -> None:
 
 
 @given(works(), st.integers(0, 2))
-def test_ranges_asked_for_later_are_those_asked_for_at_once(work: tuple[ModelShape, Setup, Split], index: int) -> None:
-    shape, setup, split = work
+def test_ranges_asked_for_later_are_those_asked_for_at_once(
+    work: tuple[ModelShape, Setup, ParallelLayout], index: int
+) -> None:
+    shape, setup, layout = work
     kinds = [CardKind("turing", "data-centre"), CardKind("ada", "consumer"), CardKind("hopper", "data-centre")]
     device = Device.of([3e11, 1e12, 3e12], [65e12, 165e12, 989e12], power_w=[70, 450, 700], kinds=kinds)
-    now = speed.estimate(shape, setup, split, device, FACTS.coefficients)
-    later = speed.estimate(shape, setup, split, device, FACTS.coefficients, ranges=False)
-    for ranged, place in ((later.with_ranges(), index), (later.with_ranges(index), 0)):
+    now = speed.estimate(shape, setup, layout, device, FACTS.coefficients)
+    later = speed.estimate(shape, setup, layout, device, FACTS.coefficients, ranges=False)
+    for ranged, location in ((later.with_ranges(), index), (later.with_ranges(index), 0)):
         for name in speed.FIGURES:
             whole, band = getattr(now, name), getattr(ranged, name)
             if whole is not None:
-                wanted, found = whole.at(index), band.at(place)
+                wanted, found = whole.at(index), band.at(location)
                 assert (found.low, found.likely, found.high) == pytest.approx(
                     (wanted.low, wanted.likely, wanted.high), rel=1e-9, nan_ok=True
                 )
@@ -77,14 +79,14 @@ def test_a_power_limit_holds_the_rate_down(
 ) -> None:
     device = Device.of(1e12, tflops * 1e12, power_w=watts, kinds=kind)
     setup = Setup(facts.formats["fp16"])
-    share = Columns.of(facts.shape("llama-3.1-8b"), setup, Split(), device, facts.coefficients).power_share()
+    share = Columns.of(facts.shape("llama-3.1-8b"), setup, ParallelLayout(), device, facts.coefficients).power_share()
     assert share[0, 0] * tflops == pytest.approx(reached, rel=0.1)
 
 
 @pytest.mark.parametrize("device", [RTX_4090, Device.of(1e12, 1e15), Device.of(1e12, 1e15, kinds=CardKind("cdna3"))])
 def test_power_that_is_ample_or_not_known_limits_nothing(facts: Facts, device: Device) -> None:
     setup = Setup(facts.formats["fp16"])
-    columns = Columns.of(facts.shape("llama-3.1-8b"), setup, Split(), device, facts.coefficients)
+    columns = Columns.of(facts.shape("llama-3.1-8b"), setup, ParallelLayout(), device, facts.coefficients)
     assert columns.power_share()[0, 0] == 1
 
 
@@ -127,7 +129,7 @@ def test_prompts_that_are_unpacked_and_moved_between_kernels(
     facts: Facts, model: str, number_format: str, device: Device, tokens_per_s: float
 ) -> None:
     setup = Setup(facts.formats[number_format], context_tokens=1025, output_tokens=1, runtime="llama.cpp")
-    band = speed.estimate(facts.shape(model), setup, Split(), device, facts.coefficients).ttft_ms
+    band = speed.estimate(facts.shape(model), setup, ParallelLayout(), device, facts.coefficients).ttft_ms
     assert band is not None
     assert 1024e3 / band.at(0).likely == pytest.approx(tokens_per_s, rel=0.25)
 
@@ -145,8 +147,8 @@ def test_a_ring_over_machines_has_a_lane_through_each_adapter(facts: Facts) -> N
     node = Device.of(2e12, 312e12, link_bytes_s=3e11, link_cards=8, network_bytes_s=2.5e10, kinds=CardKind("ampere"))
 
     def path(tensor: int, data: int, cards_per_node: int) -> tuple[float, float]:
-        split = Split(tensor=tensor, data=data, nodes=tensor * data // cards_per_node)
-        wire = Columns.of(facts.shape("llama-3.1-70b"), setup, split, node, facts.coefficients).wire()
+        layout = ParallelLayout(tensor=tensor, data=data, nodes=tensor * data // cards_per_node)
+        wire = Columns.of(facts.shape("llama-3.1-70b"), setup, layout, node, facts.coefficients).wire()
         share = facts.coefficients.pick("bus-share", {}).likely
         return float(wire.tensor_bytes_s[0, 0]) / share, float(wire.data_bytes_s[0, 0]) / share
 
@@ -163,7 +165,7 @@ def test_images_cost_time_whatever_the_model(facts: Facts, pixels: int, millisec
     nano = {"kind": "detector", "parameters": 1_900_000, "image_size": 640, "flops_per_sample": 4.5e9}
     v100 = Device.of(9e11, 125e12, power_w=300, kinds=CardKind("volta", "data-centre", memory="hbm2"))
     setup = Setup(facts.formats["fp16"], batch_size=32, pixels=pixels)
-    band = speed.estimate(facts.shape(nano), setup, Split(), v100, facts.coefficients).ttft_ms
+    band = speed.estimate(facts.shape(nano), setup, ParallelLayout(), v100, facts.coefficients).ttft_ms
     assert band is not None
     assert band.at(0).likely / 32 == pytest.approx(milliseconds, rel=0.25)
 
@@ -171,7 +173,7 @@ def test_images_cost_time_whatever_the_model(facts: Facts, pixels: int, millisec
 def test_the_first_token_comes_of_the_prompt(facts: Facts) -> None:
     # NVIDIA/FasterTransformer@df4a753 gpt_guide.md: GPT-20B's 8 tokens after a prompt of 20 take 8 passes, not 9
     setup = Setup(facts.formats["fp16"], context_tokens=21, output_tokens=1, concurrency=1, runtime="fastertransformer")
-    done = speed.estimate(facts.shape("llama-3.1-8b"), setup, Split(), RTX_A6000, facts.coefficients)
+    done = speed.estimate(facts.shape("llama-3.1-8b"), setup, ParallelLayout(), RTX_A6000, facts.coefficients)
     work = done.work
     assert isinstance(work, InferenceWork)
     assert done.tokens_per_s is not None

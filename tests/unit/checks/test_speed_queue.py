@@ -12,7 +12,7 @@ from tests.unit.checks.conftest import Facts
 from tests.unit.checks.strategies import FACTS
 
 from whygpu.checks.memory import estimate as memory
-from whygpu.checks.setup import CardKind, Device, Setup, Split
+from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.inference import InferenceWork, weights_read
 from whygpu.checks.speed.queue import joined_s, wait_s
@@ -33,8 +33,8 @@ def column(value: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array([value])
 
 
-def served(facts: Facts, model: str, setup: Setup, split: Split, device: Device = H100) -> InferenceWork:
-    work = speed.estimate(facts.shape(model), setup, split, device, facts.coefficients, ranges=False).work
+def served(facts: Facts, model: str, setup: Setup, layout: ParallelLayout, device: Device = H100) -> InferenceWork:
+    work = speed.estimate(facts.shape(model), setup, layout, device, facts.coefficients, ranges=False).work
     assert isinstance(work, InferenceWork)
     return work
 
@@ -71,16 +71,16 @@ def test_one_request_waits_for_nobody() -> None:
 def test_a_step_takes_what_the_server_needs_for_each_request(facts: Facts) -> None:
     # vLLM PR 17546: one server process handed out about 10,000 * 200 tokens in 131 s
     setup = Setup(facts.formats["bf16"], context_tokens=512, output_tokens=256, concurrency=1024, runtime="vllm")
-    step = served(facts, "qwen2.5-0.5b", setup, Split()).token_s[0, 0]
+    step = served(facts, "qwen2.5-0.5b", setup, ParallelLayout()).token_s[0, 0]
     assert step >= 1024 * 131 / 2e6 / 3
-    other = served(facts, "qwen2.5-0.5b", replace(setup, runtime="compiled"), Split()).token_s[0, 0]
+    other = served(facts, "qwen2.5-0.5b", replace(setup, runtime="compiled"), ParallelLayout()).token_s[0, 0]
     assert other < step
 
 
 @given(st.sampled_from(DENSE), st.integers(1, 256), st.sampled_from(("vllm", "sglang", "tensorrt-llm", "llama.cpp")))
 def test_no_step_is_faster_than_the_memory_or_the_arithmetic_allow(model: str, requests: int, runtime: str) -> None:
     setup = Setup(FACTS.formats["bf16"], context_tokens=2048, output_tokens=256, concurrency=requests, runtime=runtime)
-    done = served(FACTS, model, setup, Split())
+    done = served(FACTS, model, setup, ParallelLayout())
     shape = done.columns.shape
     weights = weights_read(shape, done.columns, np.array([float(requests)]))[0]
     assert done.token_s[0, 0] >= weights / 3.35e12
@@ -91,14 +91,14 @@ def test_no_step_is_faster_than_the_memory_or_the_arithmetic_allow(model: str, r
 @given(st.sampled_from(DENSE), st.integers(1, 256), st.sampled_from((2, 4, 8)))
 def test_n_cards_are_at_most_n_times_as_fast(model: str, requests: int, cards: int) -> None:
     setup = Setup(FACTS.formats["bf16"], context_tokens=2048, output_tokens=256, concurrency=requests, runtime="sglang")
-    one, several = (served(FACTS, model, setup, Split(tensor=tensor)).tokens_s[0, 0] for tensor in (1, cards))
+    one, several = (served(FACTS, model, setup, ParallelLayout(tensor=tensor)).tokens_s[0, 0] for tensor in (1, cards))
     assert several <= cards * one * (1 + 1e-9)
 
 
 @given(st.sampled_from(DENSE), st.sampled_from((2, 4, 8)))
 def test_a_layer_split_decodes_no_faster_than_one_card_that_holds_it(model: str, cards: int) -> None:
     setup = Setup(FACTS.formats["q8_0"], context_tokens=2048, output_tokens=256, runtime="llama.cpp")
-    one, several = (served(FACTS, model, setup, Split(pipeline=stages)).token_s[0, 0] for stages in (1, cards))
+    one, several = (served(FACTS, model, setup, ParallelLayout(pipeline=stages)).token_s[0, 0] for stages in (1, cards))
     assert several >= one
 
 
@@ -109,7 +109,7 @@ def test_prompts_of_four_bit_weights_run_at_half_the_rate_without_marlin(facts: 
             facts,
             "llama-3.1-8b",
             Setup(facts.formats["awq-int4"], context_tokens=4097, output_tokens=1, runtime=runtime),
-            Split(),
+            ParallelLayout(),
             ampere,
         ).prefill_compute_s[0, 0]
         for runtime in ("transformers", "vllm")
@@ -132,7 +132,9 @@ def test_the_sampler_of_vllm_is_profiled_on_every_card(facts: Facts) -> None:
     # vLLM PR 10511: an activation peak of 1.26 GiB for Llama-3 8B on one card and on each of two, 256 requests
     setup = Setup(facts.formats["bf16"], context_tokens=8192, concurrency=256, runtime="vllm")
     held = [
-        memory.estimate(facts.shape("llama-3-8b"), setup, Split(tensor=cards), facts.coefficients).ranges.logits
+        memory.estimate(
+            facts.shape("llama-3-8b"), setup, ParallelLayout(tensor=cards), facts.coefficients
+        ).ranges.logits
         for cards in (1, 2)
     ]
     assert held[0] == held[1]

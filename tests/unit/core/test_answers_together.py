@@ -54,7 +54,7 @@ def test_what_agrees_is_none(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) 
 def test_contradictions_name_their_place(kb: whygpu.KnowledgeBase) -> None:
     with pytest.raises(whygpu.AnswerError) as caught:
         kb.advise(read_text("max_count: 2\nphase: inference\ncount: 8\n", "mine.yaml"))
-    assert [(item.place.file, item.place.line) for item in caught.value.problems] == [("mine.yaml", 3)]
+    assert [(item.location.file, item.location.line) for item in caught.value.problems] == [("mine.yaml", 3)]
 
 
 @pytest.mark.parametrize("settings", list(itertools.permutations(["model=llama-3.1-8b", "model.parameters=9B"])))
@@ -126,7 +126,7 @@ def test_the_order_of_answers_changes_nothing(kb: whygpu.KnowledgeBase) -> None:
 
 def test_nor_does_it_in_a_life(kb: whygpu.KnowledgeBase) -> None:
     answers = {"phases": {"train": {"method": "lora"}, "serve": {}}, "service_months": 6, "model": "llama-3.1-8b"}
-    one, other = (kb.advise_life(given, today=TODAY) for given in (answers, dict(reversed(answers.items()))))
+    one, other = (kb.advise_lifecycle(given, today=TODAY) for given in (answers, dict(reversed(answers.items()))))
     assert json.dumps(one.to_dict()) == json.dumps(other.to_dict())
 
 
@@ -157,7 +157,7 @@ def faster(plan: whygpu.Plan, hour: float, times: float, job: float) -> whygpu.P
     [
         (2.0, 10.0, None, "no less by either"),
         (2.001, 9.999, None, "no less by either"),
-        (3.0, 6.67, "-3", "The dearer hour makes the cheaper job"),
+        (3.0, 6.67, "-3", "The more expensive hour makes the cheaper job"),
         (1.5, 13.33, "", "It would pay from 2 times the work on"),
     ],
 )

@@ -71,9 +71,9 @@ def test_the_job_costs_its_hours(kb: whygpu.KnowledgeBase) -> None:
 @pytest.mark.parametrize(("answers", "samples"), [(JOB, 1e6), (PICTURES, 1e7)])
 def test_the_hours_say_how_they_come_about(kb: whygpu.KnowledgeBase, answers: dict[str, Any], samples: float) -> None:
     estimate = kb.estimate_in_full({**answers, "dataset_samples": samples}, engine="evaluator", today=TODAY)
-    reckoning = next(item for item in estimate.speed if item.name == "train_hours")
-    assert reckoning.sources
-    assert value_of(reckoning) == pytest.approx(reckoning.value) == hours(estimate.plan)
+    calculation = next(item for item in estimate.speed if item.name == "train_hours")
+    assert calculation.sources
+    assert value_of(calculation) == pytest.approx(calculation.value) == hours(estimate.plan)
     assert estimate.plan.batch_size == best(kb, **answers, count=1).batch_size
 
 

@@ -62,19 +62,19 @@ def test_what_a_card_holds_with_room(
     given_answers = {key: value for key, value in answers.items() if value is not None}
     field = kb.consult(given_answers, engine="evaluator", today=TODAY).plans.plan_set
     assert field is not None
-    for number, card in zip(field.way.tolist(), field.card.tolist(), strict=True):
-        way = field.ways[number]
-        size = way.setup.batch_size
+    for number, card in zip(field.configuration.tolist(), field.card.tolist(), strict=True):
+        configuration = field.configurations[number]
+        size = configuration.setup.batch_size
         assert size & (size - 1) == 0
         if size > 1:
-            assert size * way.split.data <= (4096 if phase == "training" else 32)
-            assert way.memory.high <= field.cards.usable_bytes[card]
+            assert size * configuration.layout.data <= (4096 if phase == "training" else 32)
+            assert configuration.memory.high <= field.cards.usable_bytes[card]
 
 
 def test_an_answered_batch_is_kept(kb: whygpu.KnowledgeBase) -> None:
     field = kb.consult({**PRETRAINING, "batch_size": 3, "deadline_hours": 2000}, engine="evaluator").plans.plan_set
     assert field is not None
-    assert {way.setup.batch_size for way in field.ways} == {3}
+    assert {configuration.setup.batch_size for configuration in field.configurations} == {3}
 
 
 def test_a_run_is_sized_for_weeks_and_nothing_is_out_for_that(kb: whygpu.KnowledgeBase) -> None:
@@ -138,7 +138,7 @@ def test_more_than_usual_is_not_taken_for_room_alone(kb: whygpu.KnowledgeBase) -
         {"phase": "fine-tuning", "model": "llama-3.1-8b"}, engine="evaluator", today=TODAY
     ).plans.plan_set
     assert field is not None
-    assert max(field.ways[number].split.cards for number in field.way.tolist()) <= 64
+    assert max(field.configurations[number].layout.cards for number in field.configuration.tolist()) <= 64
 
 
 def test_a_pretraining_cluster_is_found(kb: whygpu.KnowledgeBase) -> None:

@@ -50,7 +50,9 @@ def test_owned_plans_stand_beside_rented_ones(kb: whygpu.KnowledgeBase) -> None:
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(count=st.integers(1, 6), model=st.sampled_from(["llama-3.2-1b", "llama-3.1-8b", "llama-3.1-70b"]))
-def test_never_more_than_is_owned_and_never_dearer_than_rent(kb: whygpu.KnowledgeBase, count: int, model: str) -> None:
+def test_never_more_than_is_owned_and_never_more_expensive_than_rent(
+    kb: whygpu.KnowledgeBase, count: int, model: str
+) -> None:
     """At a household's price of electricity an RTX 4090 draws less than anyone rents it for."""
     owned = [{"accelerator": "rtx-4090", "count": count}]
     answers = {"phase": "inference", "model": model, "owned": owned, "accelerators": ["rtx-4090"]}
@@ -90,19 +92,19 @@ def test_owned_against_rented_by_hand(kb: whygpu.KnowledgeBase) -> None:
     advice = advise(kb, **TUNE, owned=FOUR_3090)
     found = next(item for item in advice.comparisons if item.kind == "owned-or-rented")
     plans = {plan.id: plan for plan in advice.plans}
-    dear, cheap = plans[found.dear], plans[found.cheap]
-    assert {dear.owned, cheap.owned} == {True, False}
-    hours = {plan.id: plan.speed["train_hours"].likely for plan in (dear, cheap) if plan.speed["train_hours"]}
-    assert dear.cost is not None
+    expensive, cheap = plans[found.expensive], plans[found.cheap]
+    assert {expensive.owned, cheap.owned} == {True, False}
+    hours = {plan.id: plan.speed["train_hours"].likely for plan in (expensive, cheap) if plan.speed["train_hours"]}
+    assert expensive.cost is not None
     assert cheap.cost is not None
-    assert found.dear_usd == pytest.approx(dear.cost.usd_per_hour * hours[dear.id])
-    assert found.price_ratio == pytest.approx(dear.cost.usd_per_hour / cheap.cost.usd_per_hour)
-    saved = hours[cheap.id] - hours[dear.id]
+    assert found.expensive_usd == pytest.approx(expensive.cost.usd_per_hour * hours[expensive.id])
+    assert found.price_ratio == pytest.approx(expensive.cost.usd_per_hour / cheap.cost.usd_per_hour)
+    saved = hours[cheap.id] - hours[expensive.id]
     assert found.hours_saved == pytest.approx(saved)
-    assert found.dear_usd is not None
+    assert found.expensive_usd is not None
     assert found.cheap_usd is not None
-    assert found.usd_per_hour_saved == pytest.approx((found.dear_usd - found.cheap_usd) / saved)
-    assert (found.cheaper == dear.id) == (found.dear_usd < found.cheap_usd)
+    assert found.usd_per_hour_saved == pytest.approx((found.expensive_usd - found.cheap_usd) / saved)
+    assert (found.cheaper == expensive.id) == (found.expensive_usd < found.cheap_usd)
 
 
 def test_free_electricity_leaves_nothing_to_compare(kb: whygpu.KnowledgeBase) -> None:
@@ -112,18 +114,18 @@ def test_free_electricity_leaves_nothing_to_compare(kb: whygpu.KnowledgeBase) ->
     assert advice.recommendation.owned
 
 
-def test_a_training_job_tells_when_the_dearer_hour_pays(kb: whygpu.KnowledgeBase) -> None:
+def test_a_training_job_tells_when_the_more_expensive_hour_pays(kb: whygpu.KnowledgeBase) -> None:
     """runpod-10, runpod-64."""
     found = advise(kb, **{**TUNE, "dataset_tokens": 1e9}, accelerators=["l4", "a100-sxm-80gb"]).comparisons
     assert [item.kind for item in found] == ["fast-or-cheap"]
-    assert found[0].cheaper == found[0].dear
+    assert found[0].cheaper == found[0].expensive
     assert found[0].speed_ratio is not None
     assert found[0].speed_ratio > found[0].price_ratio > 1
     assert "runpod-64" in found[0].claims
     assert advise(kb, **SERVE).comparisons == ()
 
 
-def test_a_workstation_compares_by_owning(kb: whygpu.KnowledgeBase) -> None:
+def test_a_workstation_compares_by_purchase_terms(kb: whygpu.KnowledgeBase) -> None:
     plan = advise(kb, **SERVE, deployment="workstation", accelerators=["rtx-3090"]).recommendation
     assert plan is not None
     assert plan.cost is not None
@@ -212,7 +214,7 @@ def test_buying_is_told_where_the_service_has_an_end(kb: whygpu.KnowledgeBase) -
     assert cost.buying.break_even_months == pytest.approx(cost.buying.usd_purchase / margin / 730)
 
 
-def test_longer_services_and_dearer_power_move_the_cost_of_owning(kb: whygpu.KnowledgeBase) -> None:
+def test_longer_services_and_more_expensive_power_move_the_cost_of_purchase_terms(kb: whygpu.KnowledgeBase) -> None:
     def hourly(**answers: Any) -> float:
         plan = advise(kb, **SERVE, deployment="on-prem", accelerators=["h100-pcie"], **answers).recommendation
         assert plan is not None

@@ -1,4 +1,4 @@
-"""A whole life: what each phase reads of the answers, what is refused and where, and what the cost says."""
+"""A lifecycle: what each phase reads of the answers, what is refused and where, and what the cost says."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ LIFE: dict[str, Any] = {
 }
 
 
-def lived(kb: whygpu.KnowledgeBase, answers: dict[str, Any], engine: EngineName = "evaluator") -> whygpu.LifeAdvice:
+def lived(
+    kb: whygpu.KnowledgeBase, answers: dict[str, Any], engine: EngineName = "evaluator"
+) -> whygpu.LifecycleAdvice:
     found = kb.advise(answers, engine=engine, today=TODAY)
-    assert isinstance(found, whygpu.LifeAdvice)
+    assert isinstance(found, whygpu.LifecycleAdvice)
     return found
 
 
@@ -105,14 +107,14 @@ def test_what_is_wrong_is_said_once_with_its_place(kb: whygpu.KnowledgeBase, lin
     text, _, expected = line.rpartition(" -> ")
     with pytest.raises(whygpu.AnswerError) as caught:
         kb.advise(read_text(text, "x"), engine="evaluator")
-    found = [f"{item.place.line}:{item.place.column} {item.code}" for item in caught.value.problems]
+    found = [f"{item.location.line}:{item.location.column} {item.code}" for item in caught.value.problems]
     assert sorted(found) == sorted(expected.split(", "))
     assert all(item.help for item in caught.value.problems if item.code != "out-of-range")
 
 
 def test_a_single_phase_refuses_a_life(kb: whygpu.KnowledgeBase) -> None:
     for ask in (kb.check, kb.consult, kb.estimate):
-        with pytest.raises(whygpu.AnswerError, match="whole life"):
+        with pytest.raises(whygpu.AnswerError, match="lifecycle"):
             ask({"phases": {"train": {}, "serve": {}}, "accelerators": ["l4"]})
 
 
@@ -147,7 +149,7 @@ def test_what_only_the_cost_rests_on_changes_no_plan(kb: whygpu.KnowledgeBase) -
     opened = {item.question: item for advice in lived(kb, answers).phases for item in advice.open}
     for key in LIFE_KEYS:
         assert not opened[key].could_change
-        assert "cost of the whole life" in opened[key].why
+        assert "cost of the lifecycle" in opened[key].why
 
 
 KEYS = st.sampled_from(["phase", "phases", "model", "method", "concurrency", "dataset_tokens", "count", "owt"])

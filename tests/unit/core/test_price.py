@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whygpu.errors import Place
+from whygpu.errors import Location
 from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, Area, Catalogue, Offering, Provider
 from whygpu.plans.price import PriceList
 
-PLACE = Place("prices.yaml", 1)
+PLACE = Location("prices.yaml", 1)
 PROVIDERS = {
     "big": Provider("big", "Big", "hyperscaler"),
     "gpu-one": Provider("gpu-one", "GPU One", "specialised"),
@@ -86,7 +86,7 @@ def test_the_median_over_providers() -> None:
     assert usd(prices(offering("gpu-one", 1), offering("gpu-two", 5), offering("gpu-three", 2))) == 2
 
 
-def test_of_two_providers_the_dearer_which_is_a_real_offering_and_no_bargain() -> None:
+def test_of_two_providers_the_more_expensive_which_is_a_real_offering_and_no_bargain() -> None:
     assert usd(prices(offering("gpu-one", 1), offering("gpu-two", 5))) == 5
     four = [offering("gpu-one", 1), offering("gpu-two", 5), offering("gpu-three", 2), offering("big", 3)]
     assert usd(prices(*four)) == 3
@@ -206,7 +206,7 @@ OFFERINGS = st.builds(
     shard=st.sampled_from([1, 2, 8]),
     replicas=st.integers(1, 3),
 )
-def test_more_kinds_of_prices_make_no_plan_dearer(
+def test_more_kinds_of_prices_make_no_plan_more_expensive(
     items: list[Offering], few: set[str], more: set[str], shard: int, replicas: int
 ) -> None:
     narrow, wide = (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import whygpu
-from whygpu.errors import Place
+from whygpu.errors import Location
 from whygpu.intake.resolve import shape_of
 
 TODAY = date(2026, 11, 21)
@@ -34,12 +34,12 @@ def advise(kb: whygpu.KnowledgeBase, **answers: Any) -> whygpu.Advice:
 )
 @pytest.mark.parametrize("parameters", [1e6, 25e6, 3e9])
 def test_every_task_has_its_unit(kb: whygpu.KnowledgeBase, task: str, kind: str, parameters: float) -> None:
-    shape, _ = shape_of({"parameters": parameters}, kb.knowledge.catalogue, Place("x"), task)
+    shape, _ = shape_of({"parameters": parameters}, kb.knowledge.catalogue, Location("x"), task)
     assert (shape.kind, shape.parameters) == (kind, parameters)
     assert (shape.vocab_size > 0) == (kind in ("decoder", "encoder", "encoder-decoder"))
     assert (shape.flops_per_sample > 0) == (not shape.vocab_size)
     assert shape.active_parameters <= shape.parameters
-    inside, _ = shape_of({"parameters": parameters, "task": task}, kb.knowledge.catalogue, Place("x"), "")
+    inside, _ = shape_of({"parameters": parameters, "task": task}, kb.knowledge.catalogue, Location("x"), "")
     assert inside.kind == kind
 
 
@@ -52,17 +52,17 @@ def test_every_task_has_its_unit(kb: whygpu.KnowledgeBase, task: str, kind: str,
     ],
 )
 def test_sizes_that_speak_for_a_decoder_are_believed(kb: whygpu.KnowledgeBase, sizes: dict[str, Any]) -> None:
-    shape, _ = shape_of({"parameters": 1e9, **sizes}, kb.knowledge.catalogue, Place("x"), "vision")
+    shape, _ = shape_of({"parameters": 1e9, **sizes}, kb.knowledge.catalogue, Location("x"), "vision")
     assert shape.kind == "decoder"
 
 
 def test_what_is_given_is_kept(kb: whygpu.KnowledgeBase) -> None:
     given = {"parameters": 25e6, "flops_per_sample": 8e9, "image_size": 256}
-    shape, _ = shape_of(given, kb.knowledge.catalogue, Place("x"), "vision")
+    shape, _ = shape_of(given, kb.knowledge.catalogue, Location("x"), "vision")
     assert (shape.flops_per_sample, shape.image_size) == (8e9, 256)
     assert "flops_per_sample" not in shape.assumed
-    larger, _ = shape_of({"parameters": 25e6, "image_size": 448}, kb.knowledge.catalogue, Place("x"), "vision")
-    usual, _ = shape_of({"parameters": 25e6}, kb.knowledge.catalogue, Place("x"), "vision")
+    larger, _ = shape_of({"parameters": 25e6, "image_size": 448}, kb.knowledge.catalogue, Location("x"), "vision")
+    usual, _ = shape_of({"parameters": 25e6}, kb.knowledge.catalogue, Location("x"), "vision")
     assert larger.flops_per_sample == pytest.approx(4 * usual.flops_per_sample)
 
 
@@ -72,8 +72,8 @@ def test_what_is_given_is_kept(kb: whygpu.KnowledgeBase) -> None:
 def test_the_range_holds_the_models_it_stands_for(kb: whygpu.KnowledgeBase, preset: str) -> None:
     """timm-results: 100 to 590 operations a parameter at 224 pixels in nine of ten models."""
     catalogue = kb.knowledge.catalogue
-    known, _ = shape_of(preset, catalogue, Place("x"))
-    assumed, _ = shape_of({"parameters": known.parameters}, catalogue, Place("x"), "vision")
+    known, _ = shape_of(preset, catalogue, Location("x"))
+    assumed, _ = shape_of({"parameters": known.parameters}, catalogue, Location("x"), "vision")
     band = catalogue.coefficients.pick("operations-per-parameter", {"kind": "cnn"})
     share = known.flops_per_sample / assumed.flops_per_sample
     assert band.low / band.likely <= share <= band.high / band.likely

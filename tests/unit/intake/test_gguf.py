@@ -199,8 +199,8 @@ def test_any_damage_is_a_problem_or_a_shape(
     tmp_path: Path, coefficients: Coefficients, cut: int, flips: list[tuple[int, int]]
 ) -> None:
     data = bytearray(GOOD)
-    for place, value in flips:
-        data[place] = value
+    for location, value in flips:
+        data[location] = value
     path = tmp_path / "x.gguf"
     path.write_bytes(bytes(data[: cut or len(data)]))
     shape, problems = read({"gguf": str(path)}, {}, coefficients)

@@ -181,16 +181,16 @@ def test_offline_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(WeightsError, match="HF_HUB_OFFLINE is set") as caught:
         hub.locate("meta/llama", PRESETS, fetch=no_network)
     assert str(hub.cache_folder(os.environ)) in caught.value.message
-    for mend in ("unset HF_HUB_OFFLINE", "path of its config.json", "--set model.parameters=8B"):
-        assert mend in caught.value.mend
+    for hint in ("unset HF_HUB_OFFLINE", "path of its config.json", "--set model.parameters=8B"):
+        assert hint in caught.value.hint
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(WeightsError, match="huggingface_hub is not installed") as caught:
         hub.locate("meta/llama", PRESETS)
-    assert "pip install huggingface_hub" in caught.value.mend
-    assert "path of its config.json" in caught.value.mend
+    assert "pip install huggingface_hub" in caught.value.hint
+    assert "path of its config.json" in caught.value.hint
 
 
 def test_the_hub_gives_configuration_and_parameters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

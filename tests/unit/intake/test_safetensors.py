@@ -287,8 +287,8 @@ def test_any_damage_is_a_problem_or_a_shape(
 ) -> None:
     path = write_safetensors(tmp_path / "x.safetensors", header_of({f"h.{n}.w": (8, 8) for n in range(8)}))
     data = bytearray(path.read_bytes())
-    for place, value in flips:
-        data[place % len(data)] = value
+    for location, value in flips:
+        data[location % len(data)] = value
     path.write_bytes(bytes(data[: cut or len(data)]))
     shape, problems = read({"safetensors": str(path)}, {}, coefficients)
     assert (shape is None) == any(problem.severity == "error" for problem in problems)

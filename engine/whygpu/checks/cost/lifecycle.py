@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-from whygpu.checks.calculation import Reckoning, Term
+from whygpu.checks.calculation import Calculation, Term
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class Lifecycle:
     """What is known of a life; ``None`` is not known (or, of ``retrain_months``, not trained again).
 
     USD are those of the whole plan. ``training_runs`` are the runs that one training takes until its result is good,
@@ -27,8 +27,8 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class LifeCost:
-    """USD over the whole life; ``None`` where a part of it has no price or no size."""
+class LifecycleCost:
+    """USD over the lifecycle; ``None`` where a part of it has no price or no size."""
 
     service_months: float
     trainings: float
@@ -47,16 +47,16 @@ class LifeCost:
     same_usd_total: float | None
     same_times: float | None
     """Serving on the accelerator that trains, over serving as recommended."""
-    reckonings: tuple[Reckoning, ...]
+    calculations: tuple[Calculation, ...]
     """How each figure that is known came about, in the order in which they build on each other."""
 
     def figures(self) -> dict[str, float]:
         """The figures that are known, by name."""
-        named = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "reckonings"}
+        named = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "calculations"}
         return {name: value for name, value in named.items() if value is not None}
 
 
-def life_cost(life: Life) -> LifeCost:
+def life_cost(life: Lifecycle) -> LifecycleCost:
     """Add up a life. Raises ValueError where months or runs are not above zero.
 
     A rented machine costs its price an hour times the hours (claim runpod-64): a run the hours it takes, a service
@@ -82,7 +82,7 @@ def life_cost(life: Life) -> LifeCost:
     )
     same_total = found.total("same_usd_total", "train_usd", "same_serve_usd", train, same_serve)
     times = found.ratio("same_times", "same_serve_usd", "serve_usd", same_serve, serve, "times")
-    return LifeCost(
+    return LifecycleCost(
         service_months=life.service_months,
         trainings=trainings,
         runs=runs,
@@ -96,29 +96,29 @@ def life_cost(life: Life) -> LifeCost:
         same_serve_usd=same_serve,
         same_usd_total=same_total,
         same_times=times,
-        reckonings=tuple(found.reckonings),
+        calculations=tuple(found.calculations),
     )
 
 
 class _Sum:
     """Figures that build on each other, each kept with its formula."""
 
-    def __init__(self, life: Life) -> None:
+    def __init__(self, life: Lifecycle) -> None:
         self._life = life
         self._terms = {
             "service_months": Term("service_months", life.service_months, "months"),
             "training_runs": Term("training_runs", life.training_runs, "runs"),
             "hours_per_month": Term("hours_per_month", life.hours_per_month, "hours"),
         }
-        self.reckonings: list[Reckoning] = []
+        self.calculations: list[Calculation] = []
 
     def take(self, name: str, formula: str, value: float, unit: str, *terms: Term) -> float:
         """Keep one figure; the formula's names that are not among ``terms`` are figures and answers of before."""
         words = formula.replace("(", " ").replace(")", " ").split()
         known = [self._terms[word] for word in dict.fromkeys(words) if word in self._terms]
-        reckoning = Reckoning(name, formula, (*terms, *known), value, unit)
-        self._terms[name] = reckoning.as_term()
-        self.reckonings.append(reckoning)
+        calculation = Calculation(name, formula, (*terms, *known), value, unit)
+        self._terms[name] = calculation.as_term()
+        self.calculations.append(calculation)
         return value
 
     def trainings(self) -> float:

@@ -1,4 +1,4 @@
-"""What running costs: electricity, owning against renting, a dear fast card against a cheap slow one.
+"""What running costs: electricity, owning against renting, an expensive fast card against a cheap slow one.
 
 Pure functions over numbers or columns of them (numpy broadcasting); money in USD, power in watts, time in hours or
 months. NaN in, NaN out: what is not known stays so. No figure of the market is here; those are facts in kb/facts.
@@ -83,7 +83,7 @@ def spread_months(service_months: float, life_months: float) -> float:
     return min(service_months, life_months)
 
 
-def owning_usd_per_hour(purchase: Amount, months: Amount, power: Amount, hours: float = HOURS_PER_MONTH) -> Column:
+def purchase_usd_per_hour(purchase: Amount, months: Amount, power: Amount, hours: float = HOURS_PER_MONTH) -> Column:
     """USD an hour of what is bought: the purchase over all ``hours`` of use of each of ``months``, and the power of an
     hour.
     """
@@ -109,12 +109,12 @@ def hours_a_month_to_own(purchase: Amount, months: Amount, rent: Amount, power: 
     return break_even_hours(purchase, rent, power) / months
 
 
-# ---- a dear fast card against a cheap slow one ----
+# ---- an expensive fast card against a cheap slow one ----
 
 
-def price_ratio(dear: Amount, cheap: Amount) -> Column:
-    """How many times dearer an hour is."""
-    return _ratio(dear, cheap)
+def price_ratio(expensive: Amount, cheap: Amount) -> Column:
+    """How many times more expensive an hour is."""
+    return _ratio(expensive, cheap)
 
 
 def speed_up(slow_hours: Amount, fast_hours: Amount) -> Column:
@@ -122,15 +122,17 @@ def speed_up(slow_hours: Amount, fast_hours: Amount) -> Column:
     return _ratio(slow_hours, fast_hours)
 
 
-def dearer_is_cheaper(price: Amount, speed: Amount) -> NDArray[np.bool_]:
-    """Whether the dearer one is cheaper in total: its speed-up exceeds its price ratio (runpod-64, runpod-10)."""
+def faster_is_cheaper(price: Amount, speed: Amount) -> NDArray[np.bool_]:
+    """Whether the more expensive one is cheaper in total: its speed-up exceeds its price ratio (runpod-64, runpod-10)."""
     return _column(speed) > _column(price)
 
 
-def usd_per_hour_saved(dear_usd: Amount, cheap_usd: Amount, cheap_hours: Amount, dear_hours: Amount) -> Column:
-    """What each hour that the dearer plan finishes sooner costs: the difference of both totals over that of the hours.
+def usd_per_hour_saved(
+    expensive_usd: Amount, cheap_usd: Amount, cheap_hours: Amount, expensive_hours: Amount
+) -> Column:
+    """What each hour that the more expensive plan finishes sooner costs: the difference of both totals over that of the hours.
 
-    Zero or less where it is no dearer in total (runpod-107: half the time at double the price costs the same); NaN
+    Zero or less where it is no more expensive in total (runpod-107: half the time at double the price costs the same); NaN
     where it is no faster.
     """
-    return _ratio(_column(dear_usd) - cheap_usd, _column(cheap_hours) - dear_hours)
+    return _ratio(_column(expensive_usd) - cheap_usd, _column(cheap_hours) - expensive_hours)

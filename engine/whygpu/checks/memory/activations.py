@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from whygpu.checks.calculation import Range, Reckoning, Term
+from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficients, Context
 from whygpu.checks.memory.parts import NOTHING, coefficient_term, scaled, stage_share
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
 FULL_WIDTH = frozenset({"fp32", "tf32"})
 """Precisions that keep 32-bit activations; the factors are for 16-bit ones."""
@@ -33,21 +33,21 @@ class Activations:
 
 
 def activations(
-    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
 ) -> Activations:
     """Bytes kept per accelerator, by the measured figure of a sample where the model has one, else layer by layer."""
     if shape.activation_bytes_per_sample:
-        return Activations(_whole(shape, setup, split, coefficients, context), NOTHING)
+        return Activations(_whole(shape, setup, layout, coefficients, context), NOTHING)
     if not shape.layers or not shape.hidden_size:
         each = coefficients.pick("activation-bytes-per-gflop", context)
         samples = setup.batch_size * setup.pixel_scale(shape) * shape.flops_per_sample / 1e9 * width(setup) / 2
-        return Activations(scaled(each, samples * stage_share(0, split.pipeline) / split.tensor), NOTHING)
-    each_layer = layer_range(shape, setup, split, coefficients, context)
+        return Activations(scaled(each, samples * stage_share(0, layout.pipeline) / layout.tensor), NOTHING)
+    each_layer = layer_range(shape, setup, layout, coefficients, context)
     tokens = step_tokens(shape, setup)
-    held = in_flight_layers(shape, setup, split)
-    logits = _logits(shape, setup, split, coefficients, context)
+    held = in_flight_layers(shape, setup, layout)
+    logits = _logits(shape, setup, layout, coefficients, context)
     if setup.gradient_checkpointing == "full":
-        kept = checkpoint_bytes(shape, setup, split) * tokens
+        kept = checkpoint_bytes(shape, setup, layout) * tokens
         # While the last layer is recomputed its activations stand beside the checkpoints; the logits are gone by then.
         layers = Range(
             kept * held + max(each_layer.low * tokens - logits.low, 0),
@@ -70,21 +70,21 @@ def step_tokens(shape: ModelShape, setup: Setup) -> float:
     return float(setup.batch_size * setup.sequence_tokens)
 
 
-def in_flight_layers(shape: ModelShape, setup: Setup, split: Split) -> float:
+def in_flight_layers(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:
     """Layers whose activations a stage holds: its own, for as many micro-batches as are under way (1F1B).
 
     At most as many micro-batches as stages, and no more than all layers: the first stage can be given the fewer layers.
     """
     layers = shape.layers + shape.encoder_layers
-    under_way = min(split.pipeline, max(setup.gradient_accumulation, 1))
-    return min(layers * stage_share(layers, split.pipeline) * under_way, layers)
+    under_way = min(layout.pipeline, max(setup.gradient_accumulation, 1))
+    return min(layers * stage_share(layers, layout.pipeline) * under_way, layers)
 
 
-def checkpoint_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
+def checkpoint_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:
     """Bytes per token kept at the start of each recomputed layer: its input (2 s b h in 16-bit, Korthikanti et al.
     2022, 5.3).
     """
-    return shape.hidden_size * width(setup) / split.tensor
+    return shape.hidden_size * width(setup) / layout.tensor
 
 
 def mean_ffn(shape: ModelShape) -> float:
@@ -94,7 +94,9 @@ def mean_ffn(shape: ModelShape) -> float:
     return ((layers - shape.moe_layers) * shape.ffn_size + shape.moe_layers * routed) / layers
 
 
-def layer_range(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> Range:
+def layer_range(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
+) -> Range:
     """Bytes per token that one layer keeps on one tensor-parallel rank."""
     pick = coefficients.pick
     hidden, keys, ffn = (
@@ -114,7 +116,7 @@ def layer_range(shape: ModelShape, setup: Setup, split: Split, coefficients: Coe
             (hidden.high, keys.high, ffn.high, selective.high, compiled.high, slack.high),
         )
     )
-    return Range(low / split.tensor, likely / split.tensor, high / split.tensor)
+    return Range(low / layout.tensor, likely / layout.tensor, high / layout.tensor)
 
 
 def score_bytes(shape: ModelShape, setup: Setup) -> float:
@@ -130,9 +132,13 @@ def score_bytes(shape: ModelShape, setup: Setup) -> float:
     return each * shape.heads * length
 
 
-def _whole(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> Range:
+def _whole(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
+) -> Range:
     slack = coefficients.pick("allocator-slack", context)
-    return scaled(slack, sample_bytes(shape, setup) * setup.batch_size * stage_share(0, split.pipeline) / split.tensor)
+    return scaled(
+        slack, sample_bytes(shape, setup) * setup.batch_size * stage_share(0, layout.pipeline) / layout.tensor
+    )
 
 
 def sample_bytes(shape: ModelShape, setup: Setup) -> float:
@@ -146,35 +152,37 @@ def sample_bytes(shape: ModelShape, setup: Setup) -> float:
     return kept
 
 
-def _logits(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> Range:
+def _logits(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
+) -> Range:
     if not shape.vocab_size or shape.kind == "encoder":
         return NOTHING
     tokens = setup.batch_size * setup.sequence_tokens
-    return scaled(coefficients.pick("training-logit-bytes", context), tokens * shape.vocab_size / split.tensor)
+    return scaled(coefficients.pick("training-logit-bytes", context), tokens * shape.vocab_size / layout.tensor)
 
 
-def reckon_activations(
+def explain_activations(
     shape: ModelShape,
     setup: Setup,
-    split: Split,
+    layout: ParallelLayout,
     coefficients: Coefficients,
     context: Context,
     kept: Activations,
-) -> list[Reckoning]:
+) -> list[Calculation]:
     """How the activations and the logits came about."""
     pick = coefficients.pick
     batch = Term("batch", setup.batch_size, "samples")
-    tensor = Term("tensor", split.tensor, "cards")
+    tensor = Term("tensor", layout.tensor, "cards")
     if shape.activation_bytes_per_sample:
         return [
-            Reckoning(
+            Calculation(
                 "activations",
                 "batch * sample * slack * stage / tensor",
                 (
                     batch,
                     Term("sample", sample_bytes(shape, setup), "bytes per sample", shape.source),
                     coefficient_term("slack", pick("allocator-slack", context)),
-                    Term("stage", stage_share(0, split.pipeline), "share"),
+                    Term("stage", stage_share(0, layout.pipeline), "share"),
                     tensor,
                 ),
                 kept.layers.likely,
@@ -184,7 +192,7 @@ def reckon_activations(
         ]
     if not shape.layers or not shape.hidden_size:
         return [
-            Reckoning(
+            Calculation(
                 "activations",
                 "batch * area * gflop * each * bytes / 2 * stage / tensor",
                 (
@@ -193,7 +201,7 @@ def reckon_activations(
                     Term("gflop", shape.flops_per_sample / 1e9, "GFLOP", shape.source),
                     coefficient_term("each", pick("activation-bytes-per-gflop", context)),
                     Term("bytes", width(setup), "bytes"),
-                    Term("stage", stage_share(0, split.pipeline), "share"),
+                    Term("stage", stage_share(0, layout.pipeline), "share"),
                     tensor,
                 ),
                 kept.layers.likely,
@@ -202,22 +210,22 @@ def reckon_activations(
             _no_logits(),
         ]
     return [
-        *_reckon_layers(shape, setup, split, coefficients, context, kept),
-        _reckon_logits(shape, setup, split, coefficients, context, kept),
+        *_explain_layers(shape, setup, layout, coefficients, context, kept),
+        _explain_logits(shape, setup, layout, coefficients, context, kept),
     ]
 
 
-def _reckon_layers(
+def _explain_layers(
     shape: ModelShape,
     setup: Setup,
-    split: Split,
+    layout: ParallelLayout,
     coefficients: Coefficients,
     context: Context,
     kept: Activations,
-) -> list[Reckoning]:
+) -> list[Calculation]:
     pick = coefficients.pick
-    each = layer_range(shape, setup, split, coefficients, context).likely
-    layer = Reckoning(
+    each = layer_range(shape, setup, layout, coefficients, context).likely
+    layer = Calculation(
         "layer_activations",
         "((hidden_bytes * hidden + kv_bytes * kv + ffn_bytes * ffn) * kept * compiled * slack * bytes / 2 + scores)"
         " / tensor",
@@ -233,7 +241,7 @@ def _reckon_layers(
             coefficient_term("slack", pick("allocator-slack", context)),
             Term("bytes", width(setup), "bytes", (), "of one activation"),
             Term("scores", score_bytes(shape, setup), "bytes", (), "attention scores, where written out"),
-            Term("tensor", split.tensor, "cards"),
+            Term("tensor", layout.tensor, "cards"),
         ),
         each,
         "bytes per token",
@@ -241,7 +249,7 @@ def _reckon_layers(
     tokens = Term("tokens", step_tokens(shape, setup), "tokens")
     held = Term(
         "layers",
-        in_flight_layers(shape, setup, split),
+        in_flight_layers(shape, setup, layout),
         "layers",
         shape.source,
         "held by a stage, for each micro-batch under way",
@@ -249,7 +257,7 @@ def _reckon_layers(
     if setup.gradient_checkpointing != "full":
         return [
             layer,
-            Reckoning(
+            Calculation(
                 "activations",
                 "tokens * layers * layer_activations",
                 (tokens, held, layer.as_term()),
@@ -259,7 +267,7 @@ def _reckon_layers(
         ]
     return [
         layer,
-        Reckoning(
+        Calculation(
             "activations",
             "tokens * layers * checkpoint + max(tokens * layer_activations - logits, 0)",
             (
@@ -267,7 +275,7 @@ def _reckon_layers(
                 held,
                 Term(
                     "checkpoint",
-                    checkpoint_bytes(shape, setup, split),
+                    checkpoint_bytes(shape, setup, layout),
                     "bytes per token and layer",
                     ("korthikanti-2022",),
                 ),
@@ -281,21 +289,21 @@ def _reckon_layers(
     ]
 
 
-def _no_logits() -> Reckoning:
-    return Reckoning("logits", "none", (Term("none", 0, "bytes", (), "the model writes no tokens"),), 0.0, "bytes")
+def _no_logits() -> Calculation:
+    return Calculation("logits", "none", (Term("none", 0, "bytes", (), "the model writes no tokens"),), 0.0, "bytes")
 
 
-def _reckon_logits(
+def _explain_logits(
     shape: ModelShape,
     setup: Setup,
-    split: Split,
+    layout: ParallelLayout,
     coefficients: Coefficients,
     context: Context,
     kept: Activations,
-) -> Reckoning:
+) -> Calculation:
     if not kept.logits.high:
         return _no_logits()
-    return Reckoning(
+    return Calculation(
         "logits",
         "batch * sequence * vocabulary * logit_bytes / tensor",
         (
@@ -303,7 +311,7 @@ def _reckon_logits(
             Term("sequence", setup.sequence_tokens, "tokens"),
             Term("vocabulary", shape.vocab_size, "tokens", shape.source),
             coefficient_term("logit_bytes", coefficients.pick("training-logit-bytes", context)),
-            Term("tensor", split.tensor, "cards"),
+            Term("tensor", layout.tensor, "cards"),
         ),
         kept.logits.likely,
         "bytes",

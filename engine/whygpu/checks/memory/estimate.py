@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from whygpu.checks.calculation import Reckoning, Term
+from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory import inference as memory_inference
 from whygpu.checks.memory import training as memory_training
-from whygpu.checks.memory import training_formulas as memory_training_explain
+from whygpu.checks.memory import training_formulas as training_formulas
 from whygpu.checks.memory import vision as memory_vision
 from whygpu.checks.memory.parts import MemoryParts
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
 Verdict = Literal["fits", "tight", "no"]
 PART_NAMES = ("weights", "kv_cache", "gradients", "optimizer", "activations", "logits", "overhead", "reused")
@@ -47,7 +47,7 @@ class MemoryEstimate:
     ranges: MemoryParts
     shape: ModelShape
     setup: Setup
-    split: Split
+    layout: ParallelLayout
     coefficients: Coefficients
 
     def verdict(self, usable_bytes: float) -> Verdict:
@@ -58,22 +58,22 @@ class MemoryEstimate:
             return "no"
         return "tight" if self.high > usable_bytes else "fits"
 
-    def reckonings(self) -> list[Reckoning]:
+    def calculations(self) -> list[Calculation]:
         """Every figure with its formula and the numbers put in, the total last."""
-        reckon = _check_for(self.shape, self.setup)[1]
-        found = reckon(self.shape, self.setup, self.split, self.coefficients, self.ranges)
-        named = {reckoning.name for reckoning in found}
+        explain = _check_for(self.shape, self.setup)[1]
+        found = explain(self.shape, self.setup, self.layout, self.coefficients, self.ranges)
+        named = {calculation.name for calculation in found}
         terms = tuple(Term(name, getattr(self, name), "bytes") for name in PART_NAMES if name in named)
         total = " + ".join(term.name for term in terms)
         return [
             *found,
-            Reckoning("total", total, terms, self.total, "bytes", note=f"between {self.low:.0f} and {self.high:.0f}"),
+            Calculation("total", total, terms, self.total, "bytes", note=f"between {self.low:.0f} and {self.high:.0f}"),
         ]
 
 
-def estimate(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryEstimate:
+def estimate(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryEstimate:
     """Memory per accelerator of this work on this model, split so. Raises KeyError where a coefficient is missing."""
-    parts = _check_for(shape, setup)[0](shape, setup, split, coefficients)
+    parts = _check_for(shape, setup)[0](shape, setup, layout, coefficients)
     total = parts.total()
     return MemoryEstimate(
         parts.weights.likely,
@@ -90,7 +90,7 @@ def estimate(shape: ModelShape, setup: Setup, split: Split, coefficients: Coeffi
         parts,
         shape,
         setup,
-        split,
+        layout,
         coefficients,
     )
 
@@ -104,7 +104,7 @@ def reserved_bytes(usable_bytes: float, needed_bytes: float, runtime: str, coeff
 def largest(
     shape: ModelShape,
     setup: Setup,
-    split: Split,
+    layout: ParallelLayout,
     coefficients: Coefficients,
     usable_bytes: float,
     size: Size,
@@ -119,7 +119,7 @@ def largest(
     while fails - fits > 1:
         middle = fits + 1 if not fits else min((fits + fails) // 2, fits * 4)
         changed = _with(setup, size, middle)
-        if estimate(shape, changed, split, coefficients).total <= usable_bytes:
+        if estimate(shape, changed, layout, coefficients).total <= usable_bytes:
             fits = middle
         else:
             fails = middle
@@ -134,14 +134,14 @@ def _with(setup: Setup, size: Size, value: int) -> Setup:
     return replace(setup, batch_size=value) if size == "batch_size" else replace(setup, sequence_tokens=value)
 
 
-_Parts = Callable[[ModelShape, Setup, Split, Coefficients], MemoryParts]
-_Reckon = Callable[[ModelShape, Setup, Split, Coefficients, MemoryParts], list[Reckoning]]
+_Parts = Callable[[ModelShape, Setup, ParallelLayout, Coefficients], MemoryParts]
+_Reckon = Callable[[ModelShape, Setup, ParallelLayout, Coefficients, MemoryParts], list[Calculation]]
 
 
 def _check_for(shape: ModelShape, setup: Setup) -> tuple[_Parts, _Reckon]:
     """The check that fits the kind of work: its parts, and how they came about."""
     if setup.trains:
-        return memory_training.parts, memory_training_explain.reckon
+        return memory_training.parts, training_formulas.explain
     if shape.kind in TOKEN_KINDS:
-        return memory_inference.parts, memory_inference.reckon
-    return memory_vision.parts, memory_vision.reckon
+        return memory_inference.parts, memory_inference.explain
+    return memory_vision.parts, memory_vision.explain

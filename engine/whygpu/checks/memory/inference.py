@@ -8,28 +8,30 @@ from __future__ import annotations
 
 import math
 
-from whygpu.checks.calculation import Range, Reckoning, Term
+from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficients, Context
-from whygpu.checks.memory.beside import held_beside, reckon_beside
-from whygpu.checks.memory.parts import MemoryParts, coefficient_term, overhead, reckon_overhead, scaled, stage_share
-from whygpu.checks.memory.weights import held_weights, largest_tensor_bytes, reckon_weights
+from whygpu.checks.memory.beside import explain_beside, held_beside
+from whygpu.checks.memory.parts import MemoryParts, coefficient_term, explain_overhead, overhead, scaled, stage_share
+from whygpu.checks.memory.weights import explain_weights, held_weights, largest_tensor_bytes
 from whygpu.checks.model_shape import GENERATIVE, KvGroup, ModelShape
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
 
-def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryParts:
+def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
     """Bytes per accelerator of serving the requests of one replica."""
     context = setup.context(shape)
-    requests = setup.requests_per_replica(split.data)
+    requests = setup.requests_per_replica(layout.data)
     tokens = tokens_at_once(shape, setup, requests, coefficients, context)
-    adapters, draft = held_beside(shape, setup, split, coefficients, context)
+    adapters, draft = held_beside(shape, setup, layout, coefficients, context)
     further = further_tokens(setup, coefficients, context)
     return MemoryParts(
-        weights=held_weights(shape, setup.format, split, coefficients, context) + adapters + draft,
-        kv_cache=scaled(coefficients.pick("cache-slack", context), cache_bytes(shape, setup, split, requests, further)),
-        activations=_activations(shape, setup, split, tokens, coefficients, context),
+        weights=held_weights(shape, setup.format, layout, coefficients, context) + adapters + draft,
+        kv_cache=scaled(
+            coefficients.pick("cache-slack", context), cache_bytes(shape, setup, layout, requests, further)
+        ),
+        activations=_activations(shape, setup, layout, tokens, coefficients, context),
         logits=_logits(shape, requests, coefficients, context),
-        overhead=overhead(split, coefficients, context),
+        overhead=overhead(layout, coefficients, context),
     )
 
 
@@ -47,14 +49,14 @@ def _logits(shape: ModelShape, requests: int, coefficients: Coefficients, contex
     )
 
 
-def group_bytes(group: KvGroup, context_tokens: float, kv_bits: float, split: Split) -> float:
+def group_bytes(group: KvGroup, context_tokens: float, kv_bits: float, layout: ParallelLayout) -> float:
     """Cache bytes per sequence and card of one group: layers * elements * tokens * bits / 8, its heads spread over
     the tensor ranks.
 
     A rank holds whole heads, so beyond as many ranks as heads each keeps a copy (vLLM and Megatron replicate them
     so).
     """
-    heads_share = math.ceil(group.heads / split.tensor) / group.heads
+    heads_share = math.ceil(group.heads / layout.tensor) / group.heads
     return group.layers * group.elements * group.tokens(context_tokens) * kv_bits / 8 * heads_share
 
 
@@ -73,21 +75,21 @@ def further_tokens(setup: Setup, coefficients: Coefficients, context: Context) -
     return setup.usual_tokens + reserved * (setup.context_tokens - setup.usual_tokens)
 
 
-def cache_bytes(shape: ModelShape, setup: Setup, split: Split, requests: int, further: float) -> float:
+def cache_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, requests: int, further: float) -> float:
     """Bytes per card of the cache of so many sequences, states included: one at full context, the others of `further`
     tokens.
     """
-    each = sequence_bytes(shape, setup, split, setup.context_tokens)
+    each = sequence_bytes(shape, setup, layout, setup.context_tokens)
     total = each * requests
     if further < setup.context_tokens:
-        total = each + sequence_bytes(shape, setup, split, further) * (requests - 1)
-    return total * stage_share(shape.layers, split.pipeline)
+        total = each + sequence_bytes(shape, setup, layout, further) * (requests - 1)
+    return total * stage_share(shape.layers, layout.pipeline)
 
 
-def sequence_bytes(shape: ModelShape, setup: Setup, split: Split, tokens: float) -> float:
+def sequence_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens: float) -> float:
     """Bytes per card of the cache of one sequence of so many tokens over all layers, states included."""
-    each = sum(group_bytes(group, tokens, setup.kv_bits, split) for group in shape.kv_groups)
-    return each + state_bytes(shape, setup) / split.tensor
+    each = sum(group_bytes(group, tokens, setup.kv_bits, layout) for group in shape.kv_groups)
+    return each + state_bytes(shape, setup) / layout.tensor
 
 
 def tokens_at_once(
@@ -101,13 +103,13 @@ def tokens_at_once(
     )
 
 
-def working_width(shape: ModelShape, split: Split, coefficients: Coefficients, context: Context) -> Range:
+def working_width(shape: ModelShape, layout: ParallelLayout, coefficients: Coefficients, context: Context) -> Range:
     """Elements one token needs at once in the widest layer: tensors of the feed-forward width, and of the hidden
     size.
     """
     ffn = coefficients.pick("prefill-ffn-tensors", context)
     hidden = coefficients.pick("prefill-hidden-tensors", context)
-    width = widest_ffn(shape) / split.tensor
+    width = widest_ffn(shape) / layout.tensor
     return Range(
         ffn.low * width + hidden.low * shape.hidden_size,
         ffn.likely * width + hidden.likely * shape.hidden_size,
@@ -124,15 +126,15 @@ def widest_ffn(shape: ModelShape) -> int:
 def _activations(
     shape: ModelShape,
     setup: Setup,
-    split: Split,
+    layout: ParallelLayout,
     tokens: float,
     coefficients: Coefficients,
     context: Context,
 ) -> Range:
     workspace = coefficients.pick("workspace-bytes", context)
-    each = working_width(shape, split, coefficients, context).times(tokens * setup.format.compute_bits / 8)
-    scores = score_bytes(shape, setup, split, tokens)
-    loading = load_bytes(shape, split, coefficients, context)
+    each = working_width(shape, layout, coefficients, context).times(tokens * setup.format.compute_bits / 8)
+    scores = score_bytes(shape, setup, layout, tokens)
+    loading = load_bytes(shape, layout, coefficients, context)
     return Range(
         workspace.low + max(each.low + scores, loading.low),
         workspace.likely + max(each.likely + scores, loading.likely),
@@ -140,47 +142,47 @@ def _activations(
     )
 
 
-def load_bytes(shape: ModelShape, split: Split, coefficients: Coefficients, context: Context) -> Range:
+def load_bytes(shape: ModelShape, layout: ParallelLayout, coefficients: Coefficients, context: Context) -> Range:
     """Bytes beside the weights while they are quantized on the card at load: 16-bit copies of the largest tensor."""
-    return scaled(coefficients.pick("load-copies", context), largest_tensor_bytes(shape) / split.tensor)
+    return scaled(coefficients.pick("load-copies", context), largest_tensor_bytes(shape) / layout.tensor)
 
 
-def score_bytes(shape: ModelShape, setup: Setup, split: Split, tokens: float) -> float:
+def score_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens: float) -> float:
     """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, and
     FP32 softmax.
     """
     if setup.attention != "eager":
         return 0.0
     length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    return shape.heads / split.tensor * tokens * length * (setup.format.compute_bits / 8 + 4)
+    return shape.heads / layout.tensor * tokens * length * (setup.format.compute_bits / 8 + 4)
 
 
-def reckon(
-    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, done: MemoryParts
-) -> list[Reckoning]:
+def explain(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, done: MemoryParts
+) -> list[Calculation]:
     """How each part of `parts` came about."""
     context = setup.context(shape)
-    requests = setup.requests_per_replica(split.data)
+    requests = setup.requests_per_replica(layout.data)
     tokens = tokens_at_once(shape, setup, requests, coefficients, context)
-    found = _reckon_weights(shape, setup, split, coefficients, context, done.weights.likely)
+    found = _explain_weights(shape, setup, layout, coefficients, context, done.weights.likely)
     if shape.kv_groups or shape.state_layers:
-        found.extend(_reckon_cache(shape, setup, split, requests, coefficients, context, done))
-    width = working_width(shape, split, coefficients, context)
+        found.extend(_explain_cache(shape, setup, layout, requests, coefficients, context, done))
+    width = working_width(shape, layout, coefficients, context)
     found += [
-        Reckoning(
+        Calculation(
             "working_width",
             "ffn_tensors * ffn / tensor + hidden_tensors * hidden",
             (
                 coefficient_term("ffn_tensors", coefficients.pick("prefill-ffn-tensors", context)),
                 Term("ffn", widest_ffn(shape), "elements", shape.source),
-                Term("tensor", split.tensor, "cards"),
+                Term("tensor", layout.tensor, "cards"),
                 coefficient_term("hidden_tensors", coefficients.pick("prefill-hidden-tensors", context)),
                 Term("hidden", shape.hidden_size, "elements", shape.source),
             ),
             width.likely,
             "elements per token",
         ),
-        Reckoning(
+        Calculation(
             "activations",
             "max(tokens * working_width * compute_bits / 8 + scores, load) + workspace",
             (
@@ -189,14 +191,14 @@ def reckon(
                 Term("compute_bits", setup.format.compute_bits, "bits"),
                 Term(
                     "scores",
-                    score_bytes(shape, setup, split, tokens),
+                    score_bytes(shape, setup, layout, tokens),
                     "bytes",
                     (),
                     "attention scores, where written out",
                 ),
                 Term(
                     "load",
-                    load_bytes(shape, split, coefficients, context).likely,
+                    load_bytes(shape, layout, coefficients, context).likely,
                     "bytes",
                     coefficients.pick("load-copies", context).source,
                     "held while the weights are quantized at load",
@@ -209,7 +211,7 @@ def reckon(
     ]
     if shape.kind in GENERATIVE:
         found.append(
-            Reckoning(
+            Calculation(
                 "logits",
                 "max(requests, profiled) * vocabulary * logit_bytes",
                 (
@@ -222,50 +224,52 @@ def reckon(
                 "bytes",
             )
         )
-    found.append(reckon_overhead(split, coefficients, context, done.overhead.likely))
+    found.append(explain_overhead(layout, coefficients, context, done.overhead.likely))
     return found
 
 
-def _reckon_weights(
-    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context, value: float
-) -> list[Reckoning]:
+def _explain_weights(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context, value: float
+) -> list[Calculation]:
     """The model's own weights, and what is served beside them."""
-    beside = reckon_beside(shape, setup, split, coefficients, context)
+    beside = explain_beside(shape, setup, layout, coefficients, context)
     if not beside:
-        return [reckon_weights(shape, setup.format, split, coefficients, context, value)]
-    own = held_weights(shape, setup.format, split, coefficients, context).likely
-    found = [reckon_weights(shape, setup.format, split, coefficients, context, own, "model_weights"), *beside]
+        return [explain_weights(shape, setup.format, layout, coefficients, context, value)]
+    own = held_weights(shape, setup.format, layout, coefficients, context).likely
+    found = [explain_weights(shape, setup.format, layout, coefficients, context, own, "model_weights"), *beside]
     terms = tuple(part.as_term() for part in found)
-    return [*found, Reckoning("weights", " + ".join(term.name for term in terms), terms, value, "bytes")]
+    return [*found, Calculation("weights", " + ".join(term.name for term in terms), terms, value, "bytes")]
 
 
-def _reckon_cache(
+def _explain_cache(
     shape: ModelShape,
     setup: Setup,
-    split: Split,
+    layout: ParallelLayout,
     requests: int,
     coefficients: Coefficients,
     context: Context,
     done: MemoryParts,
-) -> list[Reckoning]:
-    found = _reckon_sequence(shape, setup, split, setup.context_tokens, "")
+) -> list[Calculation]:
+    found = _explain_sequence(shape, setup, layout, setup.context_tokens, "")
     longest = " + ".join(part.name for part in found)
     formula = f"({longest}) * requests * stage * slack"
     further = further_tokens(setup, coefficients, context)
     if further < setup.context_tokens:
-        others = _reckon_sequence(shape, setup, split, further, "further_")
+        others = _explain_sequence(shape, setup, layout, further, "further_")
         formula = f"({longest} + ({' + '.join(part.name for part in others)}) * (requests - 1)) * stage * slack"
         found += others
     terms = (
         *(part.as_term() for part in found),
         Term("requests", requests, "requests"),
-        Term("stage", stage_share(shape.layers, split.pipeline), "share", (), "layers of the fullest pipeline stage"),
+        Term("stage", stage_share(shape.layers, layout.pipeline), "share", (), "layers of the fullest pipeline stage"),
         coefficient_term("slack", coefficients.pick("cache-slack", context)),
     )
-    return [*found, Reckoning("kv_cache", formula, terms, done.kv_cache.likely, "bytes")]
+    return [*found, Calculation("kv_cache", formula, terms, done.kv_cache.likely, "bytes")]
 
 
-def _reckon_sequence(shape: ModelShape, setup: Setup, split: Split, length: float, prefix: str) -> list[Reckoning]:
+def _explain_sequence(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, length: float, prefix: str
+) -> list[Calculation]:
     """The cache of one sequence of this length, by groups of layers that keep alike."""
     found = []
     for number, group in enumerate(shape.kv_groups, start=1):
@@ -279,7 +283,7 @@ def _reckon_sequence(shape: ModelShape, setup: Setup, split: Split, length: floa
             else "the whole context"
         )
         found.append(
-            Reckoning(
+            Calculation(
                 f"{prefix}cache_of_layers_{number}",
                 "layers * elements * tokens * kv_bits / 8 * ceil(heads / tensor) / heads",
                 (
@@ -288,24 +292,24 @@ def _reckon_sequence(shape: ModelShape, setup: Setup, split: Split, length: floa
                     Term("tokens", group.tokens(length), "tokens", (), kept),
                     Term("kv_bits", setup.kv_bits, "bits", setup.kv_format.source if setup.kv_format else ()),
                     Term("heads", group.heads, "heads kept apart", shape.source),
-                    Term("tensor", split.tensor, "cards"),
+                    Term("tensor", layout.tensor, "cards"),
                 ),
-                group_bytes(group, length, setup.kv_bits, split),
+                group_bytes(group, length, setup.kv_bits, layout),
                 "bytes per sequence",
             )
         )
     if shape.state_layers:
         found.append(
-            Reckoning(
+            Calculation(
                 f"{prefix}states",
                 "state_layers * state_elements * compute_bits / 8 / tensor",
                 (
                     Term("state_layers", shape.state_layers, "layers", shape.source),
                     Term("state_elements", shape.state_elements, "numbers", shape.source),
                     Term("compute_bits", setup.format.compute_bits, "bits"),
-                    Term("tensor", split.tensor, "cards"),
+                    Term("tensor", layout.tensor, "cards"),
                 ),
-                state_bytes(shape, setup) / split.tensor,
+                state_bytes(shape, setup) / layout.tensor,
                 "bytes per sequence",
             )
         )

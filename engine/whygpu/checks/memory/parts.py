@@ -1,13 +1,13 @@
-"""The parts of a memory estimate, and what inference and training reckon alike."""
+"""The parts of a memory estimate, and what inference and training compute alike."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from whygpu.checks.calculation import Range, Reckoning, Term
+from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
-from whygpu.checks.setup import Split
+from whygpu.checks.setup import ParallelLayout
 
 GIB = 2**30
 NOTHING = Range(0.0, 0.0, 0.0)
@@ -61,26 +61,26 @@ def scaled(coefficient: Coefficient, factor: float) -> Range:
     return Range(coefficient.low * factor, coefficient.likely * factor, coefficient.high * factor)
 
 
-def overhead(split: Split, coefficients: Coefficients, context: Context) -> Range:
+def overhead(layout: ParallelLayout, coefficients: Coefficients, context: Context) -> Range:
     """Bytes outside the framework's allocator: the driver's context and libraries, and communication buffers among
     cards.
     """
     own = coefficients.pick("context-bytes", context)
     result = Range(own.low, own.likely, own.high)
-    if split.tensor * split.pipeline > 1 or (split.data > 1 and context["phase"] in ("training", "fine-tuning")):
+    if layout.tensor * layout.pipeline > 1 or (layout.data > 1 and context["phase"] in ("training", "fine-tuning")):
         buffers = coefficients.pick("communication-bytes", context)
         result = result + Range(buffers.low, buffers.likely, buffers.high)
     return result
 
 
-def reckon_overhead(split: Split, coefficients: Coefficients, context: Context, value: float) -> Reckoning:
+def explain_overhead(layout: ParallelLayout, coefficients: Coefficients, context: Context, value: float) -> Calculation:
     """How `overhead` came about."""
     terms = [coefficient_term("context", coefficients.pick("context-bytes", context))]
     formula = "context"
-    if split.tensor * split.pipeline > 1 or (split.data > 1 and context["phase"] in ("training", "fine-tuning")):
+    if layout.tensor * layout.pipeline > 1 or (layout.data > 1 and context["phase"] in ("training", "fine-tuning")):
         terms.append(coefficient_term("buffers", coefficients.pick("communication-bytes", context)))
         formula = "context + buffers"
-    return Reckoning("overhead", formula, tuple(terms), value, "bytes", note="outside the framework's allocator")
+    return Calculation("overhead", formula, tuple(terms), value, "bytes", note="outside the framework's allocator")
 
 
 def coefficient_term(name: str, coefficient: Coefficient) -> Term:

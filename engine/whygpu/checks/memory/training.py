@@ -14,7 +14,7 @@ from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.parts import NOTHING, MemoryParts, overhead, stage_share
 from whygpu.checks.memory.weights import ENDS, held_weights
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import GATHERING, Setup, Split
+from whygpu.checks.setup import GATHERING, ParallelLayout, Setup
 
 SHARDS_OPTIMIZER = frozenset({"zero1", "zero2"}) | GATHERING
 FSDP = frozenset({"fsdp", "fsdp1"})
@@ -23,7 +23,7 @@ SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """Counts and divisors the model states are reckoned from, per accelerator."""
+    """Counts and divisors the model states are computed from, per accelerator."""
 
     trained: int
     share: float
@@ -39,15 +39,17 @@ class States:
     upcast: Coefficient
 
 
-def states_of(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, context: Context) -> States:
+def states_of(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
+) -> States:
     return States(
         trained=shape.trained_parameters
         if setup.method == "full"
         else adapter_parameters(shape, setup.lora_rank, setup.lora_targets),
-        share=stage_share(shape.layers, split.pipeline) / split.tensor,
-        weight_ranks=split.data if split.sharding in GATHERING else 1,
-        gradient_share=_gradient_share(split, coefficients.pick("accumulated-gradient-share", context)),
-        optimizer_ranks=split.data if split.sharding in SHARDS_OPTIMIZER else 1,
+        share=stage_share(shape.layers, layout.pipeline) / layout.tensor,
+        weight_ranks=layout.data if layout.sharding in GATHERING else 1,
+        gradient_share=_gradient_share(layout, coefficients.pick("accumulated-gradient-share", context)),
+        optimizer_ranks=layout.data if layout.sharding in SHARDS_OPTIMIZER else 1,
         weight=coefficients.pick("training-weight-bytes", context),
         master=coefficients.pick("training-master-bytes", context),
         gradient=coefficients.pick("training-gradient-bytes", context),
@@ -58,62 +60,62 @@ def states_of(shape: ModelShape, setup: Setup, split: Split, coefficients: Coeff
     )
 
 
-def _gradient_share(split: Split, whole: Coefficient) -> float:
+def _gradient_share(layout: ParallelLayout, whole: Coefficient) -> float:
     """Share of the gradients one rank holds, of which a part may be kept whole; all of it in a pipeline of FSDP, whose
     micro-batches add up before they are exchanged.
     """
-    if split.sharding not in SHARDS_GRADIENTS:
+    if layout.sharding not in SHARDS_GRADIENTS:
         return 1.0
-    kept = 1.0 if keeps_stage(split) else whole.likely
-    return kept + (1 - kept) / split.data
+    kept = 1.0 if keeps_stage(layout) else whole.likely
+    return kept + (1 - kept) / layout.data
 
 
-def keeps_stage(split: Split) -> bool:
+def keeps_stage(layout: ParallelLayout) -> bool:
     """Whether a card keeps all layers of its stage gathered from one micro-batch to the next: FSDP does in a pipeline,
     where they would be gathered for each one anew (torchtitan, reshard_after_forward).
     """
-    return split.sharding in FSDP and split.pipeline > 1 and split.data > 1
+    return layout.sharding in FSDP and layout.pipeline > 1 and layout.data > 1
 
 
-def frozen_gradients(shape: ModelShape, setup: Setup, split: Split) -> float:
+def frozen_gradients(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:
     """Frozen parameters on this card that get gradients all the same: those of the flat parameters that FSDP 1 makes of
     a layer, adapters and all (PyTorch, FullyShardedDataParallel, use_orig_params).
     """
-    if split.sharding != "fsdp1" or setup.method == "full":
+    if layout.sharding != "fsdp1" or setup.method == "full":
         return 0.0
-    return shape.parameters * stage_share(shape.layers, split.pipeline) / split.tensor
+    return shape.parameters * stage_share(shape.layers, layout.pipeline) / layout.tensor
 
 
-def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryParts:
+def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
     """Bytes per accelerator of a training step."""
-    context = training_context(shape, setup, split)
-    states = states_of(shape, setup, split, coefficients, context)
-    kept = activations(shape, setup, split, coefficients, context)
+    context = training_context(shape, setup, layout)
+    states = states_of(shape, setup, layout, coefficients, context)
+    kept = activations(shape, setup, layout, coefficients, context)
     trained = states.trained * states.share
-    flat = frozen_gradients(shape, setup, split) * setup.format.bits_per_weight / 8
+    flat = frozen_gradients(shape, setup, layout) * setup.format.bits_per_weight / 8
     gradients = _per_parameter(states.gradient, trained * states.gradient_share)
     gradients = gradients + Range(flat, flat, flat).times(states.gradient_share)
     optimizer = _per_parameter(states.master, trained / states.optimizer_ranks)
     optimizer = optimizer + _per_parameter(states.moments, trained / states.optimizer_ranks)
-    weights = _weights(shape, setup, split, states, held_weights(shape, setup.format, split, coefficients, context))
+    weights = _weights(shape, setup, layout, states, held_weights(shape, setup.format, layout, coefficients, context))
     if setup.offload in ("optimizer", "all"):
         optimizer = NOTHING
     if setup.offload == "all":
-        weights, gradients = gathered_bytes(shape, setup, split, states), NOTHING
+        weights, gradients = gathered_bytes(shape, setup, layout, states), NOTHING
     return MemoryParts(
         weights=weights,
         gradients=gradients,
         optimizer=optimizer,
         activations=kept.layers,
         logits=kept.logits,
-        overhead=_overhead(split, coefficients, context, gradients),
+        overhead=_overhead(layout, coefficients, context, gradients),
         reused=_reused(gradients, kept, coefficients.pick("gradient-reuse", context)),
     )
 
 
-def training_context(shape: ModelShape, setup: Setup, split: Split) -> dict[str, str]:
+def training_context(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> dict[str, str]:
     """The words of a setup, and whether gradients live on from one micro-batch to the next."""
-    context = setup.context(shape, split.sharding)
+    context = setup.context(shape, layout.sharding)
     context["accumulates"] = "yes" if setup.gradient_accumulation > 1 else "no"
     return context
 
@@ -122,13 +124,13 @@ def _per_parameter(each: Coefficient, parameters: float) -> Range:
     return Range(each.low * parameters, each.likely * parameters, each.high * parameters)
 
 
-def _weights(shape: ModelShape, setup: Setup, split: Split, states: States, frozen: Range) -> Range:
+def _weights(shape: ModelShape, setup: Setup, layout: ParallelLayout, states: States, frozen: Range) -> Range:
     held = _per_parameter(states.weight, states.trained * states.share / states.weight_ranks)
     share = frozen_share(shape, setup)
     if share:
         held = held + frozen.times(share / states.weight_ranks)
-    held = held + _per_parameter(states.upcast, end_parameters(shape, split) / states.weight_ranks)
-    return held + gathered_bytes(shape, setup, split, states) if states.weight_ranks > 1 else held
+    held = held + _per_parameter(states.upcast, end_parameters(shape, layout) / states.weight_ranks)
+    return held + gathered_bytes(shape, setup, layout, states) if states.weight_ranks > 1 else held
 
 
 def frozen_share(shape: ModelShape, setup: Setup) -> float:
@@ -136,22 +138,22 @@ def frozen_share(shape: ModelShape, setup: Setup) -> float:
     return 1.0 if setup.method != "full" else 1 - shape.trained_parameters / shape.parameters
 
 
-def gathered_bytes(shape: ModelShape, setup: Setup, split: Split, states: States) -> Range:
+def gathered_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, states: States) -> Range:
     """Whole layers that a rank gathers while it works on them, and the token table and head around them."""
-    ends = _per_parameter(states.gathered_ends, end_bytes(shape, setup, split))
-    if keeps_stage(split):
-        whole = layer_bytes(shape, setup, split) * stage_layers(shape, split)
+    ends = _per_parameter(states.gathered_ends, end_bytes(shape, setup, layout))
+    if keeps_stage(layout):
+        whole = layer_bytes(shape, setup, layout) * stage_layers(shape, layout)
         return Range(whole, whole, whole) + ends
-    return _per_parameter(states.gathered, layer_bytes(shape, setup, split)) + ends
+    return _per_parameter(states.gathered, layer_bytes(shape, setup, layout)) + ends
 
 
-def stage_layers(shape: ModelShape, split: Split) -> float:
+def stage_layers(shape: ModelShape, layout: ParallelLayout) -> float:
     """Layers of the fullest stage."""
     layers = shape.layers + shape.encoder_layers
-    return layers * stage_share(layers, split.pipeline)
+    return layers * stage_share(layers, layout.pipeline)
 
 
-def layer_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
+def layer_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:
     """Bytes of one layer as it is gathered: what is not token table or head, over the layers, at the computing width;
     frozen quantized layers travel as they are stored, and are unpacked matrix by matrix (FSDP and QLoRA: bitsandbytes,
     quant_storage).
@@ -159,22 +161,22 @@ def layer_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
     stored = setup.method != "full" and setup.format.quantized
     bits = setup.format.bits_per_weight if stored else setup.format.compute_bits
     inside = sum(part.parameters for part in shape.parts if part.name not in ENDS)
-    return inside / max(shape.layers + shape.encoder_layers, 1) * bits / 8 / split.tensor
+    return inside / max(shape.layers + shape.encoder_layers, 1) * bits / 8 / layout.tensor
 
 
-def end_parameters(shape: ModelShape, split: Split) -> float:
+def end_parameters(shape: ModelShape, layout: ParallelLayout) -> float:
     """Parameters of the token table and the head on this card."""
-    return sum(part.parameters for part in shape.parts if part.name in ENDS) / split.tensor
+    return sum(part.parameters for part in shape.parts if part.name in ENDS) / layout.tensor
 
 
-def end_bytes(shape: ModelShape, setup: Setup, split: Split) -> float:
+def end_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:
     """Bytes of the token table and the head at the computing width."""
-    return end_parameters(shape, split) * setup.format.compute_bits / 8
+    return end_parameters(shape, layout) * setup.format.compute_bits / 8
 
 
-def _overhead(split: Split, coefficients: Coefficients, context: Context, gradients: Range) -> Range:
-    outside = overhead(split, coefficients, context)
-    if split.data <= 1 or split.sharding != "none":
+def _overhead(layout: ParallelLayout, coefficients: Coefficients, context: Context, gradients: Range) -> Range:
+    outside = overhead(layout, coefficients, context)
+    if layout.data <= 1 or layout.sharding != "none":
         return outside
     copies = coefficients.pick("gradient-copies", context)
     return outside + Range(gradients.low * copies.low, gradients.likely * copies.likely, gradients.high * copies.high)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from whygpu.checks.calculation import Reckoning, Term
+from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.coefficients import Coefficients
-from whygpu.checks.memory.activations import activations, reckon_activations
-from whygpu.checks.memory.parts import MemoryParts, coefficient_term, reckon_overhead
+from whygpu.checks.memory.activations import activations, explain_activations
+from whygpu.checks.memory.parts import MemoryParts, coefficient_term, explain_overhead
 from whygpu.checks.memory.training import (
     States,
     end_bytes,
@@ -20,23 +20,23 @@ from whygpu.checks.memory.training import (
 )
 from whygpu.checks.memory.weights import held_weights
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
 
-def reckon(
-    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, done: MemoryParts
-) -> list[Reckoning]:
+def explain(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, done: MemoryParts
+) -> list[Calculation]:
     """Every part of `memory_training.parts` with its formula and the numbers put in."""
-    context = training_context(shape, setup, split)
-    states = states_of(shape, setup, split, coefficients, context)
-    kept = activations(shape, setup, split, coefficients, context)
+    context = training_context(shape, setup, layout)
+    states = states_of(shape, setup, layout, coefficients, context)
+    kept = activations(shape, setup, layout, coefficients, context)
     return [
-        _reckon_weights(shape, setup, split, coefficients, states, done),
-        _reckon_gradients(shape, setup, split, states, done),
-        _reckon_optimizer(setup, states, done),
-        *reckon_activations(shape, setup, split, coefficients, context, kept),
-        _reckon_overhead(split, coefficients, context, done),
-        _reckon_reused(coefficients, context, done),
+        _explain_weights(shape, setup, layout, coefficients, states, done),
+        _explain_gradients(shape, setup, layout, states, done),
+        _explain_optimizer(setup, states, done),
+        *explain_activations(shape, setup, layout, coefficients, context, kept),
+        _explain_overhead(layout, coefficients, context, done),
+        _explain_reused(coefficients, context, done),
     ]
 
 
@@ -48,17 +48,19 @@ def _trained(setup: Setup, states: States) -> tuple[Term, Term]:
     )
 
 
-def _on_host(name: str) -> Reckoning:
-    return Reckoning(name, "on_card", (Term("on_card", 0, "bytes", (), "kept in the host's memory"),), 0.0, "bytes")
+def _on_host(name: str) -> Calculation:
+    return Calculation(name, "on_card", (Term("on_card", 0, "bytes", (), "kept in the host's memory"),), 0.0, "bytes")
 
 
-def _reckon_gradients(shape: ModelShape, setup: Setup, split: Split, states: States, done: MemoryParts) -> Reckoning:
+def _explain_gradients(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, states: States, done: MemoryParts
+) -> Calculation:
     if setup.offload == "all":
         return _on_host("gradients")
     held = Term("held", states.gradient_share, "share", (), "of the gradients, on this rank")
     terms: tuple[Term, ...] = (*_trained(setup, states), coefficient_term("gradient_bytes", states.gradient), held)
     formula = "trained * share * gradient_bytes * held"
-    if flat := frozen_gradients(shape, setup, split):
+    if flat := frozen_gradients(shape, setup, layout):
         meaning = "in flat parameters that get gradients whole (FSDP 1)"
         terms = (
             *terms,
@@ -66,10 +68,10 @@ def _reckon_gradients(shape: ModelShape, setup: Setup, split: Split, states: Sta
             Term("frozen_bytes", setup.format.bits_per_weight / 8, "bytes per parameter"),
         )
         formula = "(trained * share * gradient_bytes + frozen * frozen_bytes) * held"
-    return Reckoning("gradients", formula, terms, done.gradients.likely, "bytes")
+    return Calculation("gradients", formula, terms, done.gradients.likely, "bytes")
 
 
-def _reckon_optimizer(setup: Setup, states: States, done: MemoryParts) -> Reckoning:
+def _explain_optimizer(setup: Setup, states: States, done: MemoryParts) -> Calculation:
     if setup.offload in ("optimizer", "all"):
         return _on_host("optimizer")
     terms = (
@@ -79,12 +81,17 @@ def _reckon_optimizer(setup: Setup, states: States, done: MemoryParts) -> Reckon
         Term("ranks", states.optimizer_ranks, "ranks"),
     )
     formula = "trained * share * (master_bytes + moment_bytes) / ranks"
-    return Reckoning("optimizer", formula, terms, done.optimizer.likely, "bytes")
+    return Calculation("optimizer", formula, terms, done.optimizer.likely, "bytes")
 
 
-def _reckon_weights(
-    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, states: States, done: MemoryParts
-) -> Reckoning:
+def _explain_weights(
+    shape: ModelShape,
+    setup: Setup,
+    layout: ParallelLayout,
+    coefficients: Coefficients,
+    states: States,
+    done: MemoryParts,
+) -> Calculation:
     terms = [
         *_trained(setup, states),
         coefficient_term("weight_bytes", states.weight),
@@ -93,7 +100,7 @@ def _reckon_weights(
     formula = "trained * share * weight_bytes / ranks"
     share = frozen_share(shape, setup)
     if share:
-        whole_model = held_weights(shape, setup.format, split, coefficients, training_context(shape, setup, split))
+        whole_model = held_weights(shape, setup.format, layout, coefficients, training_context(shape, setup, layout))
         meaning = f"the model in {setup.format.name}"
         terms.append(Term("model", whole_model.likely, "bytes", setup.format.source, meaning))
         terms.append(Term("frozen", share, "share", (), "of it that is not trained"))
@@ -101,37 +108,39 @@ def _reckon_weights(
     if states.upcast.likely:
         terms += [
             coefficient_term("upcast", states.upcast),
-            Term("end_parameters", end_parameters(shape, split), "parameters", shape.source, "token table and head"),
+            Term("end_parameters", end_parameters(shape, layout), "parameters", shape.source, "token table and head"),
         ]
         formula = f"{formula} + upcast * end_parameters / ranks"
     if states.weight_ranks > 1 or setup.offload == "all":
         gathered = coefficient_term("gathered", states.gathered)
-        if keeps_stage(split):
-            gathered = Term("gathered", stage_layers(shape, split), "layers", shape.source, "of the stage, all kept")
+        if keeps_stage(layout):
+            gathered = Term("gathered", stage_layers(shape, layout), "layers", shape.source, "of the stage, all kept")
         terms += [
-            Term("layer", layer_bytes(shape, setup, split), "bytes", shape.source),
+            Term("layer", layer_bytes(shape, setup, layout), "bytes", shape.source),
             gathered,
-            Term("ends", end_bytes(shape, setup, split), "bytes", shape.source, "token table and head"),
+            Term("ends", end_bytes(shape, setup, layout), "bytes", shape.source, "token table and head"),
             coefficient_term("gathered_ends", states.gathered_ends),
         ]
         whole = "layer * gathered + ends * gathered_ends"
         formula = whole if setup.offload == "all" else f"{formula} + {whole}"
-    return Reckoning("weights", formula, tuple(terms), done.weights.likely, "bytes")
+    return Calculation("weights", formula, tuple(terms), done.weights.likely, "bytes")
 
 
-def _reckon_overhead(split: Split, coefficients: Coefficients, context: dict[str, str], done: MemoryParts) -> Reckoning:
-    outside = reckon_overhead(split, coefficients, context, done.overhead.likely)
-    if split.data <= 1 or split.sharding != "none":
+def _explain_overhead(
+    layout: ParallelLayout, coefficients: Coefficients, context: dict[str, str], done: MemoryParts
+) -> Calculation:
+    outside = explain_overhead(layout, coefficients, context, done.overhead.likely)
+    if layout.data <= 1 or layout.sharding != "none":
         return outside
     terms = (
         *outside.terms,
         Term("gradients", done.gradients.likely, "bytes"),
         coefficient_term("copies", coefficients.pick("gradient-copies", context)),
     )
-    return Reckoning("overhead", f"{outside.formula} + gradients * copies", terms, done.overhead.likely, "bytes")
+    return Calculation("overhead", f"{outside.formula} + gradients * copies", terms, done.overhead.likely, "bytes")
 
 
-def _reckon_reused(coefficients: Coefficients, context: dict[str, str], done: MemoryParts) -> Reckoning:
+def _explain_reused(coefficients: Coefficients, context: dict[str, str], done: MemoryParts) -> Calculation:
     terms = (
         coefficient_term("reuse", coefficients.pick("gradient-reuse", context)),
         Term("gradients", done.gradients.likely, "bytes"),
@@ -140,4 +149,4 @@ def _reckon_reused(coefficients: Coefficients, context: dict[str, str], done: Me
     )
     note = "activations are freed while gradients are filled in"
     formula = "-reuse * min(gradients, activations + logits)"
-    return Reckoning("reused", formula, terms, done.reused.likely, "bytes", note=note)
+    return Calculation("reused", formula, terms, done.reused.likely, "bytes", note=note)

@@ -6,23 +6,23 @@ the image.
 
 from __future__ import annotations
 
-from whygpu.checks.calculation import Range, Reckoning, Term
+from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficients, Context
-from whygpu.checks.memory.parts import MemoryParts, coefficient_term, overhead, reckon_overhead, scaled
-from whygpu.checks.memory.weights import held_weights, reckon_weights
+from whygpu.checks.memory.parts import MemoryParts, coefficient_term, explain_overhead, overhead, scaled
+from whygpu.checks.memory.weights import explain_weights, held_weights
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.setup import ParallelLayout, Setup
 
 
-def parts(shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients) -> MemoryParts:
+def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
     """Bytes per accelerator of one step over `batch_size` samples."""
     context = setup.context(shape)
     workspace = coefficients.pick("vision-workspace-bytes", context)
     return MemoryParts(
-        weights=held_weights(shape, setup.format, split, coefficients, context),
+        weights=held_weights(shape, setup.format, layout, coefficients, context),
         activations=Range(workspace.low, workspace.likely, workspace.high)
         + _peak(shape, coefficients, context).times(_width(shape, setup)),
-        overhead=overhead(split, coefficients, context),
+        overhead=overhead(layout, coefficients, context),
     )
 
 
@@ -38,9 +38,9 @@ def _peak(shape: ModelShape, coefficients: Coefficients, context: Context) -> Ra
     return scaled(coefficients.pick("peak-bytes-per-gflop", context), shape.flops_per_sample / 1e9)
 
 
-def reckon(
-    shape: ModelShape, setup: Setup, split: Split, coefficients: Coefficients, done: MemoryParts
-) -> list[Reckoning]:
+def explain(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, done: MemoryParts
+) -> list[Calculation]:
     """How each part of `parts` came about."""
     context = setup.context(shape)
     if shape.peak_bytes_per_sample:
@@ -56,8 +56,8 @@ def reckon(
         )
         formula = "gflop * share"
     return [
-        reckon_weights(shape, setup.format, split, coefficients, context, done.weights.likely),
-        Reckoning(
+        explain_weights(shape, setup.format, layout, coefficients, context, done.weights.likely),
+        Calculation(
             "activations",
             f"batch * area * compute_bits / 32 * {formula} + workspace",
             (
@@ -70,5 +70,5 @@ def reckon(
             done.activations.likely,
             "bytes",
         ),
-        reckon_overhead(split, coefficients, context, done.overhead.likely),
+        explain_overhead(layout, coefficients, context, done.overhead.likely),
     ]

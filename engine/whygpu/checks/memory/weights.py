@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from whygpu.checks.calculation import Range, Reckoning, Term
+from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory.parts import coefficient_term, scaled, stage_share
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import TRAINING_PHASES, Format, Split
+from whygpu.checks.setup import TRAINING_PHASES, Format, ParallelLayout
 
 ENDS = frozenset({"embedding", "head"})
 """Parts outside the layers: the token table and the head."""
 
 
 def held_weights(
-    shape: ModelShape, number_format: Format, split: Split, coefficients: Coefficients, context: Context
+    shape: ModelShape, number_format: Format, layout: ParallelLayout, coefficients: Coefficients, context: Context
 ) -> Range:
     """Bytes on the fullest card.
 
@@ -23,15 +23,15 @@ def held_weights(
     """
     slack = coefficients.pick("weight-slack", context)
     on_cards = number_format.weight_bytes(shape) - _offloaded(shape, number_format, context)
-    if split.tensor * split.pipeline == 1:
+    if layout.tensor * layout.pipeline == 1:
         return scaled(slack, on_cards)
     copied = coefficients.pick("copied-ends", context)
     ends = end_sizes(shape, number_format)
-    inside = (on_cards - sum(ends)) / split.tensor
-    fullest = inside * stage_share(shape.layers, split.pipeline)
+    inside = (on_cards - sum(ends)) / layout.tensor
+    fullest = inside * stage_share(shape.layers, layout.pipeline)
     low, likely, high = (
-        max(fullest, (inside + sum(ends) * held) / split.pipeline, max(ends, default=0.0) * held)
-        for held in (_held(split, share) for share in (copied.low, copied.likely, copied.high))
+        max(fullest, (inside + sum(ends) * held) / layout.pipeline, max(ends, default=0.0) * held)
+        for held in (_held(layout, share) for share in (copied.low, copied.likely, copied.high))
     )
     return Range(low * slack.low, likely * slack.likely, high * slack.high)
 
@@ -49,9 +49,9 @@ def _offloaded(shape: ModelShape, number_format: Format, context: Context) -> fl
     return expert_bytes(shape, number_format) if serves and context["offload"] == "experts" else 0.0
 
 
-def _held(split: Split, copied: float) -> float:
+def _held(layout: ParallelLayout, copied: float) -> float:
     """Share of the ends that one tensor rank holds."""
-    return copied + (1 - copied) / split.tensor
+    return copied + (1 - copied) / layout.tensor
 
 
 def end_sizes(shape: ModelShape, number_format: Format) -> list[float]:
@@ -64,15 +64,15 @@ def largest_tensor_bytes(shape: ModelShape) -> float:
     return 2.0 * max(shape.embedding_parameters, shape.hidden_size * shape.ffn_size)
 
 
-def reckon_weights(
+def explain_weights(
     shape: ModelShape,
     number_format: Format,
-    split: Split,
+    layout: ParallelLayout,
     coefficients: Coefficients,
     context: Context,
     value: float,
     name: str = "weights",
-) -> Reckoning:
+) -> Calculation:
     """How the bytes of the model's weights came about."""
     slack = coefficients.pick("weight-slack", context)
     bits = Term(
@@ -88,27 +88,29 @@ def reckon_weights(
     if host:
         terms.append(Term("experts", host, "bytes", shape.source, "in the host's memory"))
         whole = f"({whole} - experts)"
-    if split.tensor * split.pipeline == 1:
-        return Reckoning(name, f"{whole} * slack", tuple(terms), value, "bytes")
+    if layout.tensor * layout.pipeline == 1:
+        return Calculation(name, f"{whole} * slack", tuple(terms), value, "bytes")
     inside = f"({whole} - ends) / tensor"
-    return Reckoning(
+    return Calculation(
         name,
         f"max({inside} * stage, ({inside} + ends * held) / stages, end * held) * slack",
-        (*terms, *_split_terms(shape, number_format, split, coefficients.pick("copied-ends", context))),
+        (*terms, *_split_terms(shape, number_format, layout, coefficients.pick("copied-ends", context))),
         value,
         "bytes",
     )
 
 
-def _split_terms(shape: ModelShape, number_format: Format, split: Split, copied: Coefficient) -> tuple[Term, ...]:
+def _split_terms(
+    shape: ModelShape, number_format: Format, layout: ParallelLayout, copied: Coefficient
+) -> tuple[Term, ...]:
     ends = end_sizes(shape, number_format)
     return (
         Term("ends", sum(ends), "bytes", (), "token table and head"),
         Term("end", max(ends, default=0.0), "bytes", (), "the larger of the two"),
-        Term("held", _held(split, copied.likely), "share", copied.source, "of them that a tensor rank holds"),
-        Term("stage", stage_share(shape.layers, split.pipeline), "share", (), "layers of the fullest pipeline stage"),
-        Term("stages", split.pipeline, "stages"),
-        Term("tensor", split.tensor, "cards"),
+        Term("held", _held(layout, copied.likely), "share", copied.source, "of them that a tensor rank holds"),
+        Term("stage", stage_share(shape.layers, layout.pipeline), "share", (), "layers of the fullest pipeline stage"),
+        Term("stages", layout.pipeline, "stages"),
+        Term("tensor", layout.tensor, "cards"),
     )
 
 

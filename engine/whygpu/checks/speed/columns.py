@@ -1,4 +1,4 @@
-"""Columns that the speed checks reckon with: rows over n plans, of which the first is the likely figure.
+"""Columns that the speed checks compute with: rows over n plans, of which the first is the likely figure.
 
 Behind it come two rows for each uncertain coefficient, that one at its worst and at its best and all others at their
 likely figures. The coefficients are measured apart from each other, so a range combines what each moves by the root
@@ -18,7 +18,7 @@ from whygpu.checks.calculation import Range, Term
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory.parts import coefficient_term
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import GATHERING, CardKind, Device, FloatArray, Setup, Split
+from whygpu.checks.setup import GATHERING, CardKind, Device, FloatArray, ParallelLayout, Setup
 
 LIKELY = 0
 ASSUMED_OPERATIONS = "operations-per-parameter"
@@ -67,7 +67,7 @@ def _words(kind: CardKind) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The work and the plans it is reckoned for. Split columns have length n."""
+    """The work and the plans it is computed for. Split columns have length n."""
 
     shape: ModelShape
     setup: Setup
@@ -95,7 +95,7 @@ class Columns:
         cls,
         shape: ModelShape,
         setup: Setup,
-        split: Split | Sequence[Split],
+        layout: ParallelLayout | Sequence[ParallelLayout],
         device: Device,
         coefficients: Coefficients,
         concurrency: FloatArray | None = None,
@@ -103,16 +103,16 @@ class Columns:
         """One split for all plans, or one per plan; likewise ``concurrency``, the setup's where there is none. Raises
         ValueError where their number is not the device's.
         """
-        splits = [split] if isinstance(split, Split) else list(split)
-        if len(splits) not in (1, device.size):
-            raise ValueError(f"{len(splits)} splits for {device.size} plans")
+        layouts = [layout] if isinstance(layout, ParallelLayout) else list(layout)
+        if len(layouts) not in (1, device.size):
+            raise ValueError(f"{len(layouts)} splits for {device.size} plans")
         table = np.array(
             [
                 (
                     *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
                     *(one.sharding in GATHERING, one.sharding != "none"),
                 )
-                for one in splits
+                for one in layouts
             ],
             dtype=np.float64,
         )
@@ -127,8 +127,8 @@ class Columns:
         """The same for one of the plans alone."""
         at = slice(index, index + 1)
         names = ("tensor", "pipeline", "data", "nodes", "gathers", "shards", "interleave", "concurrency")
-        splits = {name: getattr(self, name)[at] for name in names}
-        return replace(self, device=self.device.one(index), **splits)
+        layouts = {name: getattr(self, name)[at] for name in names}
+        return replace(self, device=self.device.one(index), **layouts)
 
     def uncertain(self, names: Sequence[str]) -> Columns:
         """The same with two more rows for each of these coefficients that has a range."""
@@ -165,7 +165,7 @@ class Columns:
         return self.coefficients.rows(name, self.base, self.device.kinds, lambda: self.contexts)
 
     def unmodelled(self) -> FloatArray:
-        """Rows: seconds against those reckoned, for what the formulas leave out; 1 where coefficients are at fault."""
+        """Rows: seconds against those computed, for what the formulas leave out; 1 where coefficients are at fault."""
         rows = self.less_is_better("formula-error")
         error: FloatArray = rows / rows[LIKELY]
         return error

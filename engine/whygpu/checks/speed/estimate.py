@@ -1,4 +1,4 @@
-"""Speed of plans: which model of the kind of work applies, reckoned for all plans at once."""
+"""Speed of plans: which model of the kind of work applies, computed for all plans at once."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-from whygpu.checks.calculation import Reckoning, Term
+from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
-from whygpu.checks.setup import Device, FloatArray, Setup, Split
+from whygpu.checks.setup import Device, FloatArray, ParallelLayout, Setup
 from whygpu.checks.speed import inference as speed_inference
-from whygpu.checks.speed import inference_formulas as speed_inference_explain
+from whygpu.checks.speed import inference_formulas as inference_formulas
 from whygpu.checks.speed import serving as speed_serving
 from whygpu.checks.speed import training as speed_training
-from whygpu.checks.speed import training_formulas as speed_training_explain
+from whygpu.checks.speed import training_formulas as training_formulas
 from whygpu.checks.speed import vision as speed_vision
 from whygpu.checks.speed.columns import Band, Columns
 from whygpu.checks.speed.inference import InferenceWork
@@ -57,17 +57,17 @@ class SpeedEstimate:
         columns = self.work.columns if index is None else self.work.columns.one(index)
         return _estimate(columns.uncertain(_uncertain(columns)))
 
-    def reckonings(self, index: int = 0) -> list[Reckoning]:
+    def calculations(self, index: int = 0) -> list[Calculation]:
         """How the likely figures of plan `index` came about."""
         if isinstance(self.work, TrainingWork):
-            return speed_training_explain.reckon(self.work, index)
+            return training_formulas.explain(self.work, index)
         if isinstance(self.work, InferenceWork):
-            found = speed_inference_explain.reckon(self.work, index)
+            found = inference_formulas.explain(self.work, index)
         else:
-            found = speed_vision.reckon(self.work, index)
-        return [*found, *self._reckon_hours(found, index)]
+            found = speed_vision.explain(self.work, index)
+        return [*found, *self._explain_hours(found, index)]
 
-    def _reckon_hours(self, found: Sequence[Reckoning], index: int) -> Iterator[Reckoning]:
+    def _explain_hours(self, found: Sequence[Calculation], index: int) -> Iterator[Calculation]:
         """How the hours of a batch job come about."""
         setup, shape = self.work.columns.setup, self.work.columns.shape
         requests = setup.job_requests(shape)
@@ -79,13 +79,13 @@ class SpeedEstimate:
         if rate.name == "tokens_per_s":
             terms = (*terms, Term("output", max(setup.output_tokens, 1), "tokens", (), "written for each"))
             formula = "requests * output / tokens_per_s / 3600"
-        yield Reckoning("train_hours", formula, terms, float(self.train_hours.likely[index]), "h")
+        yield Calculation("train_hours", formula, terms, float(self.train_hours.likely[index]), "h")
 
 
 def estimate(
     shape: ModelShape,
     setup: Setup,
-    split: Split | Sequence[Split],
+    layout: ParallelLayout | Sequence[ParallelLayout],
     device: Device,
     coefficients: Coefficients,
     *,
@@ -97,7 +97,7 @@ def estimate(
     Without `ranges` low and high are the likely figures, which takes a tenth of the time.
     Raises KeyError where a coefficient is missing, ValueError where splits and cards differ in number.
     """
-    columns = Columns.of(shape, setup, split, device, coefficients, concurrency)
+    columns = Columns.of(shape, setup, layout, device, coefficients, concurrency)
     return _estimate(columns.uncertain(_uncertain(columns)) if ranges else columns)
 
 

@@ -88,7 +88,7 @@ class InferenceWork:
 
 
 def work(columns: Columns) -> InferenceWork:
-    """Reckon prefill and decode of all plans, at the context of a usual request; the time to the first token at the
+    """Compute prefill and decode of all plans, at the context of a usual request; the time to the first token at the
     longest.
     """
     shape, setup, device = columns.shape, columns.setup, columns.device
@@ -321,7 +321,7 @@ def prompt_flops(shape: ModelShape, tokens: float) -> float:
 
 def score_flops(shape: ModelShape, tokens: int, computed: float | None = None) -> float:
     """Operations of attention over a prompt, in 16 bits whatever the weights' format: 4 * layers * query width *
-    tokens^2, halved by the causal mask. Where only the last `computed` tokens are reckoned, the others lie before them:
+    tokens^2, halved by the causal mask. Where only the last `computed` tokens are computed, the others lie before them:
     a share c of the prompt takes c * (2 - c) of the work.
 
     Source: Kaplan et al. 2020 (arXiv:2001.08361), 2.1.

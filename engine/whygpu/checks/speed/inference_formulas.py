@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from whygpu.checks.calculation import Reckoning, Term
+from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.model_shape import GENERATIVE
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed.columns import LIKELY, coefficient_of, power_term
@@ -19,10 +19,10 @@ from whygpu.checks.speed.inference import (
     unpacked_rate,
     weights_read,
 )
-from whygpu.checks.speed.serving import SLOWDOWN, reckon_gain
+from whygpu.checks.speed.serving import SLOWDOWN, explain_gain
 
 
-def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
+def explain(done: InferenceWork, i: int) -> list[Calculation]:
     """The figures of plan `i` with their formulas and the numbers put in."""
     *parts, prefill = _prefill(done, i)
     if done.columns.shape.kind not in GENERATIVE:
@@ -31,10 +31,10 @@ def reckon(done: InferenceWork, i: int) -> list[Reckoning]:
     step = _step(done, i, read, compute)
     steps = [step]
     if done.gain is not None:
-        gain = reckon_gain(done.columns, i, float(done.requests[i]), done.gain)
+        gain = explain_gain(done.columns, i, float(done.requests[i]), done.gain)
         terms = (step.as_term(), gain.as_term())
         value = _likely(done.token_s, i)
-        steps += [gain, Reckoning("token_s", "step_s / speculative_gain", terms, value, "s", note="on average")]
+        steps += [gain, Calculation("token_s", "step_s / speculative_gain", terms, value, "s", note="on average")]
     found = [*parts, prefill, read, compute, *steps]
     first = prefill
     if done.longest is not None:
@@ -68,7 +68,7 @@ def _row(done: InferenceWork, i: int) -> Term:
     return Term("row", _likely(done.row_s, i), "s per token", (), "kernels that work on a row each, of all layers")
 
 
-def _prefill(done: InferenceWork, i: int) -> list[Reckoning]:
+def _prefill(done: InferenceWork, i: int) -> list[Calculation]:
     """Seconds of a prompt, and the three terms it is made of."""
     columns, shape = done.columns, done.columns.shape
     prompt, computed = prompt_length(columns), done.computed
@@ -78,7 +78,7 @@ def _prefill(done: InferenceWork, i: int) -> list[Reckoning]:
     together = Term("together", float(done.together[i]), "requests", (), "read in one pass")
     overlap = "of the time, as pipeline stages overlap"
     filled = Term("filled", float(pipeline_fill(columns, computed)[i]), "share", (), overlap)
-    compute = Reckoning(
+    compute = Calculation(
         "prefill_compute_s",
         "(flops / (rate * unpacked) + scores / half) * together * filled / (tensor * power * mfu)",
         (
@@ -102,14 +102,14 @@ def _prefill(done: InferenceWork, i: int) -> list[Reckoning]:
         _likely(done.prefill_compute_s, i),
         "s",
     )
-    read = Reckoning(
+    read = Calculation(
         "prefill_read_s",
         "weights / tensor / (bandwidth * share)",
         (Term("weights", float(once[i]), "bytes", (), "read once"), tensor, bandwidth, share),
         _likely(done.prefill_read_s, i),
         "s",
     )
-    moved = Reckoning(
+    moved = Calculation(
         "prefill_moved_s",
         "((traffic * tokens * width * together + unpacked * copies) / tensor / (bandwidth * share) "
         "+ row * tokens * together) * filled",
@@ -137,25 +137,25 @@ def _prefill(done: InferenceWork, i: int) -> list[Reckoning]:
     parts = tuple(part.as_term() for part in (compute, read, moved))
     together_s = "(prefill_compute_s ** 2 + prefill_read_s ** 2) ** 0.5 + prefill_moved_s"
     formula = f"max({together_s}, launch) + gap + hops + wire"
-    prefill = Reckoning("prefill_s", formula, (*parts, *_host(done, i), wire), _likely(done.prefill_s, i), "s")
+    prefill = Calculation("prefill_s", formula, (*parts, *_host(done, i), wire), _likely(done.prefill_s, i), "s")
     return [compute, read, moved, _with_adapters(done, i, prefill)]
 
 
 def _of_prompt(done: InferenceWork, prompt: int) -> str:
-    """What the tokens reckoned are of a prompt."""
+    """What the tokens computed are of a prompt."""
     rate = done.columns.setup.prefix_hit_rate
     return f"of {prompt}; the other {rate:.0%} are found in the cache" if done.computed < prompt else ""
 
 
-def _with_adapters(done: InferenceWork, i: int, reckoning: Reckoning) -> Reckoning:
+def _with_adapters(done: InferenceWork, i: int, calculation: Calculation) -> Calculation:
     """The same with what adapters add to its time."""
     if done.slowdown is None:
-        return reckoning
+        return calculation
     term = coefficient_of(done.columns, i, SLOWDOWN, "adapters")
-    return replace(reckoning, formula=f"({reckoning.formula}) * adapters", terms=(*reckoning.terms, term))
+    return replace(calculation, formula=f"({calculation.formula}) * adapters", terms=(*calculation.terms, term))
 
 
-def _copied(done: InferenceWork, i: int, moved: Reckoning) -> Reckoning:
+def _copied(done: InferenceWork, i: int, moved: Calculation) -> Calculation:
     """The same with the experts that are copied to the cards for each chunk of a prompt."""
     assert done.host is not None
     columns = done.columns
@@ -172,7 +172,7 @@ def _copied(done: InferenceWork, i: int, moved: Reckoning) -> Reckoning:
     return replace(moved, formula=formula, terms=(*moved.terms, *terms))
 
 
-def _read(done: InferenceWork, i: int) -> Reckoning:
+def _read(done: InferenceWork, i: int) -> Calculation:
     tensor, _, bandwidth = _rates(done, i)
     terms: tuple[Term, ...] = (
         Term("weights", float(done.weight_bytes[i]), "bytes", done.columns.shape.source, "read in a step"),
@@ -195,10 +195,10 @@ def _read(done: InferenceWork, i: int) -> Reckoning:
             Term("experts", float(done.host.step_bytes[i]), "bytes", done.columns.shape.source, "in the host's memory"),
             coefficient_of(done.columns, i, "host-bytes-s", "host"),
         )
-    return Reckoning("read_s", formula, terms, _likely(done.read_s, i), "s")
+    return Calculation("read_s", formula, terms, _likely(done.read_s, i), "s")
 
 
-def _compute(done: InferenceWork, i: int) -> Reckoning:
+def _compute(done: InferenceWork, i: int) -> Calculation:
     columns = done.columns
     tensor, rate, _ = _rates(done, i)
     terms = (
@@ -211,10 +211,10 @@ def _compute(done: InferenceWork, i: int) -> Reckoning:
         coefficient_of(columns, i, "decode-mfu", "mfu"),
     )
     formula = "2 * active * max(requests, rows) / (tensor * rate * power * mfu)"
-    return Reckoning("compute_s", formula, terms, _likely(done.compute_s, i), "s")
+    return Calculation("compute_s", formula, terms, _likely(done.compute_s, i), "s")
 
 
-def _step(done: InferenceWork, i: int, read: Reckoning, compute: Reckoning) -> Reckoning:
+def _step(done: InferenceWork, i: int, read: Calculation, compute: Calculation) -> Calculation:
     """Seconds of a step: those of a token, where no tokens are guessed ahead."""
     wire = Term("wire", _likely(done.decode_wire_s, i), "s", (), "two all-reduces a layer")
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
@@ -224,10 +224,10 @@ def _step(done: InferenceWork, i: int, read: Reckoning, compute: Reckoning) -> R
         "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch, served * requests) + row * requests + gap + hops + wire"
     )
     name = "token_s" if done.gain is None else "step_s"
-    return _with_adapters(done, i, Reckoning(name, formula, terms, _likely(done.step_s, i), "s"))
+    return _with_adapters(done, i, Calculation(name, formula, terms, _likely(done.step_s, i), "s"))
 
 
-def _samples(done: InferenceWork, i: int, prefill: Reckoning) -> Reckoning:
+def _samples(done: InferenceWork, i: int, prefill: Calculation) -> Calculation:
     terms = (
         Term("data", float(done.columns.data[i]), "replicas"),
         Term("together", float(done.together[i]), "requests", (), "read in one pass"),
@@ -235,12 +235,12 @@ def _samples(done: InferenceWork, i: int, prefill: Reckoning) -> Reckoning:
         prefill.as_term(),
     )
     value = float(done.columns.data[i] * done.together[i] * done.stages[i]) / _likely(done.prefill_s, i)
-    return Reckoning("samples_per_s", "data * together * stages / prefill_s", terms, value, "1/s")
+    return Calculation("samples_per_s", "data * together * stages / prefill_s", terms, value, "1/s")
 
 
 def _answers(
-    done: InferenceWork, i: int, prefill: Reckoning, first_prompt: Reckoning, token: Reckoning
-) -> list[Reckoning]:
+    done: InferenceWork, i: int, prefill: Calculation, first_prompt: Calculation, token: Calculation
+) -> list[Calculation]:
     """What users see; the time to the first token with the prompt that it is for."""
     columns = done.columns
     alone = float(done.requests[i]) <= 1
@@ -269,13 +269,13 @@ def _answers(
     )
     formula = "data * requests * output / (prefill_s / stages + (requests - 1) * joined + (output - 1) * token_s)"
     return [
-        Reckoning(
+        Calculation(
             "ttft_ms",
             f"1000 * ({first_prompt.name} + server + wait + queue)",
             first,
             1e3 * _likely(done.ttft_s, i),
             "ms",
         ),
-        Reckoning("token_ms", further_ms, further, 1e3 * _likely(done.mean_token_s, i), "ms"),
-        Reckoning("tokens_per_s", formula, terms, _likely(done.tokens_s, i), "tokens/s"),
+        Calculation("token_ms", further_ms, further, 1e3 * _likely(done.mean_token_s, i), "ms"),
+        Calculation("tokens_per_s", formula, terms, _likely(done.tokens_s, i), "tokens/s"),
     ]

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from whygpu.checks.calculation import Reckoning, Term
+from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.memory.beside import guesses
 from whygpu.checks.memory.weights import expert_bytes
 from whygpu.checks.model_shape import ModelShape
@@ -105,7 +105,7 @@ def _at(columns: Columns, requests: float) -> Columns:
     return replace(columns, base={**columns.base, "requests": f"{requests:g}"})
 
 
-def reckon_gain(columns: Columns, i: int, requests: float, gain: FloatArray) -> Reckoning:
+def explain_gain(columns: Columns, i: int, requests: float, gain: FloatArray) -> Calculation:
     """How the gain of plan `i` came about: between the two measurements nearest to its requests."""
     knots = _knots(columns)
     low = max([knot for knot in knots if knot <= requests], default=knots[0])
@@ -118,4 +118,4 @@ def reckon_gain(columns: Columns, i: int, requests: float, gain: FloatArray) -> 
         Term("share", share, "share", (), f"of the way from {low:g} to {high:g} requests in flight"),
     )
     value = float(gain[LIKELY, i])
-    return Reckoning("speculative_gain", "below + share * (above - below)", terms, value, "ratio")
+    return Calculation("speculative_gain", "below + share * (above - below)", terms, value, "ratio")

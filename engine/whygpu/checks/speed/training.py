@@ -19,7 +19,7 @@ from whygpu.checks.memory.activations import activations, step_tokens
 from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.weights import ENDS
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
-from whygpu.checks.setup import HALF, FloatArray, Setup, Split
+from whygpu.checks.setup import HALF, FloatArray, ParallelLayout, Setup
 from whygpu.checks.speed.columns import WIRE, Band, Columns
 
 UNCERTAIN = (
@@ -124,7 +124,7 @@ def traffic_bytes(columns: Columns) -> float:
     """
     shape, setup = columns.shape, columns.setup
     whole = replace(setup, gradient_checkpointing="off")
-    kept = activations(shape, whole, Split(), columns.coefficients, columns.contexts[0])
+    kept = activations(shape, whole, ParallelLayout(), columns.coefficients, columns.contexts[0])
     return (kept.layers.likely + kept.logits.likely) * _dispatched(setup)
 
 
@@ -139,7 +139,7 @@ def traffic_of(shape: ModelShape) -> str:
 
 
 def work(columns: Columns) -> TrainingWork:
-    """Reckon a training step of all plans."""
+    """Compute a training step of all plans."""
     shape, setup, device = columns.shape, columns.setup, columns.device
     power = columns.power_share()
     best = np.minimum(columns.more_is_better("product-rate-share"), power)

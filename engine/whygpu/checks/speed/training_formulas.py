@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whygpu.checks.calculation import Reckoning, Term
+from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.memory.activations import step_tokens
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import FloatArray
@@ -10,7 +10,7 @@ from whygpu.checks.speed.columns import LIKELY, coefficient_of
 from whygpu.checks.speed.training import TrainingWork, attended, attention_passes, passes, traffic_bytes, traffic_of
 
 
-def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
+def explain(done: TrainingWork, i: int) -> list[Calculation]:
     """How the likely figures of one plan came about."""
     columns = done.columns
     shape, setup = columns.shape, columns.setup
@@ -18,9 +18,9 @@ def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
     def likely(rows: FloatArray) -> float:
         return float(rows[LIKELY, i])
 
-    terms = _reckon_terms(done, i)
+    terms = _explain_terms(done, i)
     times = [term for term in terms if term.unit == "s"]
-    compute = Reckoning(
+    compute = Calculation(
         "compute_s",
         f"max({' + '.join(time.name for time in times)} + unpack, launch) / (1 - bubble)",
         (
@@ -32,7 +32,7 @@ def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
         likely(done.compute_s),
         "s",
     )
-    step = Reckoning(
+    step = Calculation(
         "step_s",
         "compute_s + tensor_wire + data_wire + update / accumulation",
         (
@@ -45,7 +45,7 @@ def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
         likely(done.step_s),
         "s",
     )
-    samples = Reckoning(
+    samples = Calculation(
         "samples_per_s",
         "data * batch / step_s",
         (
@@ -59,7 +59,7 @@ def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
     found = [*terms, compute, step, samples]
     if shape.kind in TOKEN_KINDS:
         found.append(
-            Reckoning(
+            Calculation(
                 "train_tokens_per_s",
                 "samples_per_s * sequence",
                 (
@@ -72,7 +72,7 @@ def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
         )
     if done.work_total:
         found.append(
-            Reckoning(
+            Calculation(
                 "train_hours",
                 "samples / samples_per_s / 3600",
                 (
@@ -86,14 +86,14 @@ def reckon(done: TrainingWork, i: int) -> list[Reckoning]:
     return found
 
 
-def _reckon_terms(done: TrainingWork, i: int) -> list[Reckoning]:
+def _explain_terms(done: TrainingWork, i: int) -> list[Calculation]:
     """Operations and bytes of a micro-batch, and the three times they take."""
     columns = done.columns
     device = columns.device
     cards = Term("cards", float(columns.tensor[i] * columns.pipeline[i]), "cards")
     found = [
-        _reckon_products(done),
-        Reckoning(
+        _explain_products(done),
+        Calculation(
             "products_s",
             "products / (cards * rate * share)",
             (
@@ -114,8 +114,8 @@ def _reckon_terms(done: TrainingWork, i: int) -> list[Reckoning]:
     ]
     if done.attention_flops:
         found += [
-            _reckon_attention(done),
-            Reckoning(
+            _explain_attention(done),
+            Calculation(
                 "attention_s",
                 "attention / (cards * rate * share)",
                 (
@@ -130,7 +130,7 @@ def _reckon_terms(done: TrainingWork, i: int) -> list[Reckoning]:
         ]
     return [
         *found,
-        Reckoning(
+        Calculation(
             "traffic_s",
             "activations * traffic / (cards * bandwidth * reached)",
             (
@@ -146,12 +146,12 @@ def _reckon_terms(done: TrainingWork, i: int) -> list[Reckoning]:
     ]
 
 
-def _reckon_products(done: TrainingWork) -> Reckoning:
+def _explain_products(done: TrainingWork) -> Calculation:
     columns = done.columns
     shape, setup = columns.shape, columns.setup
     every = Term("passes", passes(columns), "operations per parameter", ("kaplan-2020",))
     if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
-        return Reckoning(
+        return Calculation(
             "products",
             "passes / 2 * forward * area * batch",
             (
@@ -163,7 +163,7 @@ def _reckon_products(done: TrainingWork) -> Reckoning:
             done.product_flops,
             "operations",
         )
-    return Reckoning(
+    return Calculation(
         "products",
         "passes * active * tokens",
         (
@@ -176,10 +176,10 @@ def _reckon_products(done: TrainingWork) -> Reckoning:
     )
 
 
-def _reckon_attention(done: TrainingWork) -> Reckoning:
+def _explain_attention(done: TrainingWork) -> Calculation:
     columns = done.columns
     shape, setup = columns.shape, columns.setup
-    return Reckoning(
+    return Calculation(
         "attention",
         "passes * 4 * width * attended * tokens",
         (

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whygpu.checks.calculation import Reckoning, Term
+from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed.columns import LIKELY, Band, Columns, coefficient_of, power_term
 
@@ -50,7 +50,7 @@ class VisionWork:
 
 
 def work(columns: Columns) -> VisionWork:
-    """Reckon one batch of all plans."""
+    """Compute one batch of all plans."""
     shape, setup, device = columns.shape, columns.setup, columns.device
     steps = max(shape.steps, 1)
     flops = (
@@ -105,7 +105,7 @@ def bands(done: VisionWork) -> dict[str, Band]:
     return found
 
 
-def reckon(done: VisionWork, i: int) -> list[Reckoning]:
+def explain(done: VisionWork, i: int) -> list[Calculation]:
     """How the likely figures of one plan came about."""
     columns = done.columns
     shape, setup, device = columns.shape, columns.setup, columns.device
@@ -125,21 +125,21 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
         Term("bandwidth", float(device.bandwidth_bytes_s[i]), "bytes/s"),
         coefficient_of(columns, i, "decode-bandwidth-share", "share"),
     )
-    compute = Reckoning(
+    compute = Calculation(
         "compute_s",
         "forward * area * batch / (tensor * rate * power * mfu)",
         arithmetic,
         float(done.compute_s[LIKELY, i]),
         "s",
     )
-    read = Reckoning(
+    read = Calculation(
         "read_s",
         "weights / tensor / (bandwidth * share)",
         (Term("weights", done.weight_bytes, "bytes", shape.source, "read in a pass over a batch"), *path),
         float(done.read_s[LIKELY, i]),
         "s",
     )
-    moved = Reckoning(
+    moved = Calculation(
         "moved_s",
         "activations * traffic / tensor / (bandwidth * share)",
         (
@@ -151,7 +151,7 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
         "s",
     )
     fixed = coefficient_of(columns, i, "vision-step-s", "fixed")
-    batch = Reckoning(
+    batch = Calculation(
         "batch_s",
         "steps * (max(compute_s, read_s) + moved_s + fixed) + pixels * pixel",
         (
@@ -178,5 +178,5 @@ def reckon(done: VisionWork, i: int) -> list[Reckoning]:
         read,
         moved,
         batch,
-        Reckoning("samples_per_s", formula, terms, float(done.samples_s[LIKELY, i]), "1/s"),
+        Calculation("samples_per_s", formula, terms, float(done.samples_s[LIKELY, i]), "1/s"),
     ]

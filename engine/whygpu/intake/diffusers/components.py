@@ -84,11 +84,11 @@ def count_network(reader: Reader) -> Network | None:
 
 def _name_the_class(reader: Reader, first: int, name: str) -> None:
     """Say at a problem of the whole configuration which class it speaks of, and how to go on without the count."""
-    for place in range(first, len(reader.problems)):
-        problem = reader.problems[place]
+    for location in range(first, len(reader.problems)):
+        problem = reader.problems[location]
         if problem.path == reader.at:
-            mend = "name the folder with its safetensors file, or give parameters"
-            reader.problems[place] = IntakeProblem(problem.path, f"({name}) {problem.message}", mend)
+            hint = "name the folder with its safetensors file, or give parameters"
+            reader.problems[location] = IntakeProblem(problem.path, f"({name}) {problem.message}", hint)
 
 
 def _still_said(reader: Reader) -> str:

@@ -65,8 +65,8 @@ def from_pipeline(given: str, *, name: str = "", steps: int = 0) -> IntakeResult
     if has_errors(found.problems):
         if found.parameters:
             counted = ", ".join(f"{part}: {count}" for part, count in found.parameters.items())
-            mend = f"give them as a mapping: kind: diffusion, components: {{{counted}, ...}}"
-            found.problems.append(IntakeProblem(AT, "what the other networks come to can be said", mend))
+            hint = f"give them as a mapping: kind: diffusion, components: {{{counted}, ...}}"
+            found.problems.append(IntakeProblem(AT, "what the other networks come to can be said", hint))
         return None, found.problems
     denoisers = [part for part, (config, _) in found.networks.items() if class_of(config) in DENOISERS]
     if not denoisers:
@@ -138,13 +138,13 @@ def _read_network(folder: Path, part: str, wanted: str, found: _Found) -> None:
     try:
         config = read_index(folder / "config.json") if (folder / "config.json").is_file() else {}
     except WeightsError as error:
-        found.problems.append(IntakeProblem(at, error.message, error.mend))
+        found.problems.append(IntakeProblem(at, error.message, error.hint))
         return
     kept = len(found.problems)
     exact = _count_weights(folder, part, found, "warning" if config else "error")
     if not config and not exact and len(found.problems) == kept:
-        mend = "download the whole pipeline; each network's config.json is enough"
-        found.problems.append(IntakeProblem(at, f"has no config.json ({wanted})", mend))
+        hint = "download the whole pipeline; each network's config.json is enough"
+        found.problems.append(IntakeProblem(at, f"has no config.json ({wanted})", hint))
     elif class_of(config):
         reader = Reader(config, at)
         network = count_network(reader)
@@ -168,7 +168,7 @@ def _count_weights(folder: Path, part: str, found: _Found, severity: str) -> boo
         tally, kind = tally_of(weights)
     except WeightsError as error:
         instead = "; its configuration counts instead" if severity == "warning" else ""
-        found.problems.append(IntakeProblem(f"{AT}.{part}", error.message + instead, error.mend, severity))
+        found.problems.append(IntakeProblem(f"{AT}.{part}", error.message + instead, error.hint, severity))
         return False
     found.stored[part], found.parameters[part] = (tally, kind), tally.parameters
     return True

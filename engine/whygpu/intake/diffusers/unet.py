@@ -67,11 +67,11 @@ def unet(reader: Reader) -> Network | None:
         total += _transformer(widths[-1], source, areas[-1], depths[-1])
     for stage in reversed(range(stages)):
         before, below = widths[min(stage + 1, stages - 1)], widths[max(stage - 1, 0)]
-        width, place, count = widths[stage], stages - 1 - stage, each[stage] + 1
+        width, location, count = widths[stage], stages - 1 - stage, each[stage] + 1
         for number in range(count):
             skipped = below if number == count - 1 else width
             total += _resnet((width if number else before) + skipped, width, areas[stage], time)
-        if up[place] in _CROSS:
+        if up[location] in _CROSS:
             total += _transformer(width, source, areas[stage], depths[stage]).times(count)
         if stage:
             total += convolution(width, width, IMAGE, areas[stage - 1])

@@ -120,8 +120,8 @@ class _Reader:
     walked: int = 0
     lengths: dict[str, int] = field(default_factory=dict)
 
-    def fail(self, message: str, mend: str = "") -> NoReturn:
-        raise WeightsError(f"{self.name}: {message}", mend)
+    def fail(self, message: str, hint: str = "") -> NoReturn:
+        raise WeightsError(f"{self.name}: {message}", hint)
 
     def take(self, count: int) -> bytes:
         self.claim(count)

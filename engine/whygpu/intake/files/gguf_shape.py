@@ -71,7 +71,7 @@ def from_gguf(given: str, sizes: SizeTable, *, name: str = "") -> IntakeResult:
         facts = _Facts(header, tensors, tally)
         data = facts.mapping(name or path.stem)
     except WeightsError as error:
-        return None, [IntakeProblem(AT, error.message, error.mend)]
+        return None, [IntakeProblem(AT, error.message, error.hint)]
     except OSError as error:
         return None, [IntakeProblem(AT, f"cannot be read: {error.strerror or error}")]
     shape, problems = from_mapping(data, sizes, at=AT)
@@ -88,8 +88,8 @@ def _refuse_no_model(header: GgufHeader, tensors: list[StoredTensor]) -> None:
     parameters, size = sum(item.parameters for item in tensors), sum(item.stored_bytes for item in tensors)
     held = f"{parameters} parameters, {size / 2**20:.0f} MiB"
     if arch == "clip" or kind == "mmproj":
-        mend = "name the model's own file; the projector is held beside it"
-        raise WeightsError(f"is a projector of images or sound ({held}), not a model", mend)
+        hint = "name the model's own file; the projector is held beside it"
+        raise WeightsError(f"is a projector of images or sound ({held}), not a model", hint)
     if kind == "adapter":
         raise WeightsError(f"is an adapter ({held}), not a model", "name the model it belongs to")
     if not tensors and "tokenizer.ggml.model" in header.metadata:

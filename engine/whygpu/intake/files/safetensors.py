@@ -114,8 +114,8 @@ def _header_bytes(path: Path) -> tuple[bytes, int]:
         if size < 10:
             raise WeightsError(f"{path.name}: is {size} bytes long, too short for a safetensors file")
         if length > MOST_HEADER_BYTES:
-            mend = "is it a safetensors file?"
-            raise WeightsError(f"{path.name}: the header claims {length} bytes, more than {MOST_HEADER_BYTES}", mend)
+            hint = "is it a safetensors file?"
+            raise WeightsError(f"{path.name}: the header claims {length} bytes, more than {MOST_HEADER_BYTES}", hint)
         if length > size - 8:
             raise WeightsError(
                 f"{path.name}: the header claims {length} bytes, but only {size - 8} follow", "download the file again"

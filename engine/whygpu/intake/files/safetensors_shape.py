@@ -57,7 +57,7 @@ def from_safetensors(given: str, sizes: SizeTable, *, name: str = "") -> IntakeR
         tensors, tally, number_format = _read(path, config)
         _refuse_adapter(tensors, tally)
     except WeightsError as error:
-        return None, [IntakeProblem(AT, error.message, error.mend)]
+        return None, [IntakeProblem(AT, error.message, error.hint)]
     except OSError as error:
         return None, [IntakeProblem(AT, f"cannot be read: {error.strerror or error}")]
     shape, problems = _described(config, tensors, tally, sizes)
@@ -152,8 +152,8 @@ def _described(config: dict[str, Any], tensors: list[StoredTensor], tally: Tally
     data = _sizes_of(tensors, tally)
     if set(data) == {"parameters"} and {part.name for part in tally.parts} == {"other"}:
         said = f"holds {tally.parameters} parameters, but nothing says of what kind of model"
-        mend = f"put its config.json beside it, or give kind (and image_size ...) with parameters: {tally.parameters}"
-        return None, [*doubts, IntakeProblem(AT, said, mend)]
+        hint = f"put its config.json beside it, or give kind (and image_size ...) with parameters: {tally.parameters}"
+        return None, [*doubts, IntakeProblem(AT, said, hint)]
     shape, problems = from_mapping(data, sizes, at=AT)
     if shape is None:
         return None, problems

@@ -15,10 +15,10 @@ MOST_DIMENSIONS = 8
 class WeightsError(Exception):
     """A weights file that cannot be used; `path` is the answer's key it was named at."""
 
-    def __init__(self, message: str, mend: str = "") -> None:
-        """Keep the message and how to mend it."""
+    def __init__(self, message: str, hint: str = "") -> None:
+        """Keep the message and how to fix it."""
         super().__init__(message)
-        self.message, self.mend = message, mend
+        self.message, self.hint = message, hint
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ UNCOUNTED = ("block_configs", "compress_ratios", "linear_attn_config", "hybrid_o
 def from_hf_config(
     data: object, *, at: str = "model.config", name: str = "", parameters: int = 0, active_parameters: int = 0
 ) -> IntakeResult:
-    """Read a config.json that was parsed already. Never raises on bad input: problems name the key and the mend.
+    """Read a config.json that was parsed already. Never raises on bad input: problems name the key and the fix.
 
     `parameters` and `active_parameters`, where given, stand instead of what is counted.
     """
@@ -56,12 +56,12 @@ def from_hf_config(
         return _as_given(read_vision(reader, family, name), parameters)
     missing = _missing(reader, family)
     if missing:
-        mend = f"{_still_said(reader)}give the sizes as a mapping instead, or at least parameters"
-        reader.complain("", f"lacks {', '.join(missing)}", mend)
+        hint = f"{_still_said(reader)}give the sizes as a mapping instead, or at least parameters"
+        reader.complain("", f"lacks {', '.join(missing)}", hint)
     if reader.count("hidden", "hidden_size_per_layer_input") and not parameters:
-        mend = "give parameters beside config"
+        hint = "give parameters beside config"
         reader.complain(
-            "hidden_size_per_layer_input", "says that each layer has a token table, which is not counted", mend
+            "hidden_size_per_layer_input", "says that each layer has a token table, which is not counted", hint
         )
     if has_errors(outer.problems):
         return None, outer.problems
@@ -124,14 +124,14 @@ def _unknown(reader: Reader, model_type: str, counted: bool) -> Family:
     said = f"architecture {shown(model_type)} is not known" if model_type else "names no model_type"
     apart = [key for key in UNCOUNTED if reader.has(key)]
     if apart and not counted:
-        mend = f"{_still_said(reader)}give parameters beside config"
+        hint = f"{_still_said(reader)}give parameters beside config"
         reader.complain(
-            "model_type", f"{said}, and {', '.join(apart)} say that its layers are not the usual ones", mend
+            "model_type", f"{said}, and {', '.join(apart)} say that its layers are not the usual ones", hint
         )
         return Family()
-    mend = f"did you mean {near[0]}?" if near else "check the number of parameters it comes to"
+    hint = f"did you mean {near[0]}?" if near else "check the number of parameters it comes to"
     taken = "it is taken as a decoder with a gated feed-forward and no biases"
-    reader.complain("model_type", f"{said}: {taken}", mend, "warning")
+    reader.complain("model_type", f"{said}: {taken}", hint, "warning")
     return Family()
 
 

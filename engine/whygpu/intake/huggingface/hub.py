@@ -144,8 +144,8 @@ def _online(name: str, fetch: Fetch) -> dict[str, Any]:
         except WeightsError as error:
             outcome.append(error)
         except Exception as error:  # noqa: BLE001  whatever the network or the Hub's library raises is one message
-            mend = f"fetch it where there is a network (hf download {name}), or {_OTHERWISE}"
-            outcome.append(WeightsError(f"{name} cannot be had from the Hub: {_brief(error)}", mend))
+            hint = f"fetch it where there is a network (hf download {name}), or {_OTHERWISE}"
+            outcome.append(WeightsError(f"{name} cannot be had from the Hub: {_brief(error)}", hint))
 
     thread = threading.Thread(target=work, daemon=True)  # a daemon: one that hangs does not keep the process
     thread.start()

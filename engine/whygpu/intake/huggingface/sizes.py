@@ -144,8 +144,8 @@ def _experts(reader: Reader, family: Family) -> ExpertSizes | None:
     chosen = reader.whole("experts", *keys.EXPERTS_PER_TOKEN)
     if chosen is None or chosen > count:
         said = "is missing" if chosen is None else f"is {chosen}"
-        mend = "say how many experts a token passes through"
-        reader.complain(keys.EXPERTS_PER_TOKEN[0], f"{said}, with {count} experts", mend)
+        hint = "say how many experts a token passes through"
+        reader.complain(keys.EXPERTS_PER_TOKEN[0], f"{said}, with {count} experts", hint)
         return None
     width = reader.whole("hidden", *keys.EXPERT_FFN, *keys.FFN) or 1
     shared = reader.count("experts", *keys.SHARED_EXPERTS) or family.shared_experts

@@ -26,8 +26,8 @@ def read_vision(reader: Reader, family: Family, name: str) -> IntakeResult:
     """The shape, with the operations that follow from it: 2 for each parameter and token, and the attention scores."""
     missing = [usual for usual, names in NEEDED.items() if not reader.has(*names)]
     if missing:
-        mend = "give the sizes as a mapping instead, or at least parameters and image_size"
-        reader.complain("", f"lacks {', '.join(missing)}", mend)
+        hint = "give the sizes as a mapping instead, or at least parameters and image_size"
+        reader.complain("", f"lacks {', '.join(missing)}", hint)
         return None, reader.problems
     layers, hidden = reader.whole("layers", *keys.LAYERS) or 1, reader.whole("hidden", *keys.HIDDEN) or 1
     heads = reader.whole("heads", *keys.HEADS) or 1

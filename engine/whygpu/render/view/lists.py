@@ -176,7 +176,7 @@ def items(advice: Advice, words: Words) -> tuple[ItemRow, ...]:
 
 def _item(consultation: Consultation, item: Item, kind: str, words: Words) -> ItemRow:
     known = [consultation.knowledge.rule_by_id[name] for name in item.rules]
-    evidence = Evidence(known[0].id, words.place(known[0]), item.claims) if known else Evidence()
+    evidence = Evidence(known[0].id, words.location(known[0]), item.claims) if known else Evidence()
     names = {name for rule in known for name in used_names([rule.condition], {})}
     general = kind == "advice" and bool(known) and names <= set(_GENERAL)
     return ItemRow(item.text, kind, general, evidence)  # type: ignore[arg-type]  # one of the three kinds above

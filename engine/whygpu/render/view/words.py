@@ -41,9 +41,9 @@ class Words:
         ]
         return max(found, key=lambda item: item.worth, default=None)
 
-    def place(self, rule: Rule) -> str:
+    def location(self, rule: Rule) -> str:
         """The file and line of a rule."""
-        return f"{rule.place.file}:{rule.place.line}"
+        return f"{rule.location.file}:{rule.location.line}"
 
     def evidence(self, weight: Weight) -> Evidence:
         """Who says it."""
@@ -51,7 +51,7 @@ class Words:
 
     def of_rule(self, rule: Rule) -> Evidence:
         """A rule, its place and its claims."""
-        return Evidence(rule.id, self.place(rule), rule.sources)
+        return Evidence(rule.id, self.location(rule), rule.sources)
 
     def change(self, changes: Mapping[str, Any]) -> str:
         """Changed answers: "budget_per_hour $1.20/hour instead of $0.50/hour, and without providers"."""
