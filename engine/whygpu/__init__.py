@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ __all__ = [
     "InputError",
     "KnowledgeBase",
     "KnowledgeBaseError",
-    "LifeAdvice",
+    "LifecycleAdvice",
     "Plan",
     "Problem",
     "WhygpuError",
@@ -42,7 +43,7 @@ __all__ = [
 _ELSEWHERE = {
     "Advice": "explain.advice",
     "KnowledgeBase": "api",
-    "LifeAdvice": "lifecycle.advice",
+    "LifecycleAdvice": "lifecycle.advice",
     "Plan": "explain.plan",
 }
 """Where a name is defined; all others in ``errors``."""
@@ -57,6 +58,9 @@ def load(path: str | Path | None = None) -> KnowledgeBase:
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, and only then."""
+    if name == "LifeAdvice":  # its name until 0.2
+        warn("whygpu.LifeAdvice is now whygpu.LifecycleAdvice", DeprecationWarning, stacklevel=2)
+        name = "LifecycleAdvice"
     if name not in __all__:
         raise AttributeError(f"module 'whygpu' has no attribute '{name}'")
     return getattr(import_module(f"whygpu.{_ELSEWHERE.get(name, 'errors')}"), name)

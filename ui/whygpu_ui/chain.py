@@ -36,7 +36,7 @@ def chain(knowledge_base: KnowledgeBase, advice: Advice) -> None:
 
 def _paragraphs(knowledge_base: KnowledgeBase, trace: Trace, step: Step) -> Iterator[str]:
     yield rendered(step.text)
-    yield f"Rule {code(step.rule or '')} in {code(f'kb/{step.location}')}"
+    yield f"Rule {code(step.rule or '')} in {code(f'kb/{step.place}')}"
     if step.conditions:
         yield "Because:\n" + "\n".join(f"- {_condition(outcome)}" for outcome in step.conditions)
     rests = list(_rests(trace, step))

@@ -117,7 +117,8 @@ def _text(
     expensive: Plan, cheap: Plan, price: float, speed: float | None, spent: tuple[float | None, float | None, str]
 ) -> str:
     expensive_usd, cheap_usd, unit = spent
-    text = f"{expensive.label} at {show(_hour(expensive), 'USD')} an hour against {cheap.label} at {show(_hour(cheap), 'USD')}: "
+    hours = show(_hour(expensive), "USD"), show(_hour(cheap), "USD")
+    text = f"{expensive.label} at {hours[0]} an hour against {cheap.label} at {hours[1]}: "
     text += "an hour costs the same" if show(price) == "1" else f"an hour costs {show(price)} times as much"
     if speed is None:
         return f"{text}; how much faster it is, is unknown."

@@ -83,7 +83,7 @@ class Flips:
 def price_flips(consultation: Consultation, most: int = 8) -> tuple[PriceFlip, ...]:
     """By division: the price above which the next card wins, and those below which others do; the nearest first.
 
-    All plans on one card become more expensive or cheaper together. Empty where plans compare by something else than money.
+    The price of all plans on one card moves together. Empty where plans compare by something else than money.
     """
     maker, plans = PlanMaker(consultation), consultation.plans
     groups = maker.rows.groups[: most + 1]

@@ -113,7 +113,7 @@ class Recorder:
                 plan=plan,
                 uses=uses,
                 gives=(identifier,),
-                location=str(value.location),
+                place=str(value.location),
                 formula=f"{aggregate}{value.text}",
                 terms=terms,
             )

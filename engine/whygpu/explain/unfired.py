@@ -46,5 +46,5 @@ def unfired(consultation: Consultation, rows: Rows) -> Iterator[Step]:
             rule=rule.id,
             conditions=judge.outcomes(rule),
             claims=rule.sources,
-            location=str(rule.location),
+            place=str(rule.location),
         )

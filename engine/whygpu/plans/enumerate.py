@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whygpu.plans.plan_set import Options, PlanSet, Targets
     from whygpu.plans.work import Work
 
-Planner: TypeAlias = "Callable[[Work, Mask, Options, Targets], Field]"
+Planner: TypeAlias = "Callable[[Work, Mask, Options, Targets], PlanSet]"
 """Finds the plans on the accelerators that the mask leaves."""
 
 

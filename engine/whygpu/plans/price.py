@@ -172,7 +172,7 @@ class PriceList:
         return "nobody is known to rent it out" + (", it is known only what it costs to buy" if bought else "")
 
     def _price(self, accelerator: str, shard: int, replicas: int, together: int) -> Price | None:
-        """The cheapest kind's. Kinds are never mixed in one median, so that allowing another makes no plan more expensive."""
+        """The cheapest kind's. Kinds are never mixed in one median: allowing another makes no plan more expensive."""
         by_kind: dict[str, list[Price]] = {}
         for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()):
             configuration = self._way(item, shard, replicas, together) if self._allows(item) else None

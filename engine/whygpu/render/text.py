@@ -257,7 +257,7 @@ class TextRenderer:
         told.add(step.id)
         mark = {"exclude": "✗", "prefer": "●"}.get(step.kind, "○")
         status = f" (defeated by {step.by})" if step.by else ""
-        location = self._style.faint(f"{step.rule}, {step.location}")
+        location = self._style.faint(f"{step.rule}, {step.place}")
         yield f"{indent}{mark} {self._style.strong(step.title)}{status} {location}"
         inner = indent + "    "
         yield from self._wrap(step.text, inner)

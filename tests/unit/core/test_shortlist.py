@@ -111,7 +111,7 @@ def test_the_easiest_to_get_is_offered_by_the_most(kb: whygpu.KnowledgeBase) -> 
 
 @pytest.mark.parametrize("answers", WORK.values(), ids=WORK.keys())
 def test_nothing_is_listed_that_nobody_would_take(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> None:
-    """Verified, priced where the recommendation is, no more than so many times as expensive, and no strong objection."""
+    """Verified, priced where the recommendation is, within a multiple of its price, and no strong objection."""
     advice = advise(kb, answers)
     found = consultation(advice)
     best, strong = advice.shortlist[0].plan, kb.knowledge.preferences.worth("strong")

@@ -123,16 +123,16 @@ def speed_up(slow_hours: Amount, fast_hours: Amount) -> Column:
 
 
 def faster_is_cheaper(price: Amount, speed: Amount) -> NDArray[np.bool_]:
-    """Whether the more expensive one is cheaper in total: its speed-up exceeds its price ratio (runpod-64, runpod-10)."""
+    """Whether the more expensive hour is cheaper in total: speed-up above price ratio (runpod-64, runpod-10)."""
     return _column(speed) > _column(price)
 
 
 def usd_per_hour_saved(
     expensive_usd: Amount, cheap_usd: Amount, cheap_hours: Amount, expensive_hours: Amount
 ) -> Column:
-    """What each hour that the more expensive plan finishes sooner costs: the difference of both totals over that of the hours.
+    """What each hour that the more expensive plan saves costs: the difference of the totals over that of the hours.
 
-    Zero or less where it is no more expensive in total (runpod-107: half the time at double the price costs the same); NaN
-    where it is no faster.
+    Zero or less where it is no more expensive in total (runpod-107: half the time at double the price costs the
+    same); NaN where it is no faster.
     """
     return _ratio(_column(expensive_usd) - cheap_usd, _column(cheap_hours) - expensive_hours)

@@ -14,7 +14,7 @@ from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory import inference as memory_inference
 from whygpu.checks.memory import training as memory_training
-from whygpu.checks.memory import training_formulas as training_formulas
+from whygpu.checks.memory import training_formulas
 from whygpu.checks.memory import vision as memory_vision
 from whygpu.checks.memory.parts import MemoryParts
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape

@@ -11,10 +11,9 @@ from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import Device, FloatArray, ParallelLayout, Setup
 from whygpu.checks.speed import inference as speed_inference
-from whygpu.checks.speed import inference_formulas as inference_formulas
+from whygpu.checks.speed import inference_formulas, training_formulas
 from whygpu.checks.speed import serving as speed_serving
 from whygpu.checks.speed import training as speed_training
-from whygpu.checks.speed import training_formulas as training_formulas
 from whygpu.checks.speed import vision as speed_vision
 from whygpu.checks.speed.columns import Band, Columns
 from whygpu.checks.speed.inference import InferenceWork

@@ -186,7 +186,7 @@ def _proof(advice: Advice, proof: Proof, level: int) -> Iterator[Line]:
             Evidence(None, None, () if fact is None else fact.sources),
         )
         return
-    evidence = Evidence(step.rule, None if step.location is None else step.location.rpartition(":")[0], step.claims)
+    evidence = Evidence(step.rule, None if step.place is None else step.place.rpartition(":")[0], step.claims)
     if step.rule is not None:
         text = f"{step.title}. {plain_markdown(step.text)}".strip()
         yield Line(f"{known}, because: {text}" if known else text, level, "", evidence)
