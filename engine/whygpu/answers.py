@@ -238,7 +238,7 @@ class _Reader:
                     self._node.keys[key],
                     "unknown-key",
                     f"there is no answer '{key}'",
-                    did_you_mean(key, known) or "docs/answers.md lists them",
+                    did_you_mean(key, known) or "docs/reference/answers.md lists them",
                 )
         if isinstance(model, str):
             values["model"] = model

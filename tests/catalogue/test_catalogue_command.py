@@ -172,7 +172,7 @@ def test_a_narrow_terminal_drops_columns_and_says_so(kb: whygpu.KnowledgeBase) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "fix"),
+    ("arguments", "code", "hint"),
     [
         (["accelerators", "h200x"], "not-found", "did you mean 'h200-sxm'"),
         (["models", "lamma-3.1-8b"], "not-found", "did you mean"),

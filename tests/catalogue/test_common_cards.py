@@ -83,7 +83,7 @@ LISTED = [
 WHAT_CANNOT_RUN = ("cases/serving-runtimes.yaml", "tables/stacks.yaml")
 """Files that name hardware of all kinds, common or not."""
 NOT_PUBLISHED = {"tpu": {"fp32_tflops", "int4_tops", "tdp_w", "mig_instances", "pcie_generation", "pcie_lanes"}}
-"""What nobody says of machines that are no cards (docs/catalogue.md, limits)."""
+"""What nobody says of machines that are no cards (docs/reference/catalogue.md, limits)."""
 NO_CLOCK = {"apple", "cpu", "tpu"}
 """Classes whose makers name no clock of the accelerator, or name one that says nothing beside a GPU's."""
 

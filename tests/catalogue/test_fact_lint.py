@@ -7,8 +7,8 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.loader.small import real_texts
 
+from tests.loader.small import real_texts
 from whygpu.api import REGISTRY
 from whygpu.lint import accelerators, prices
 from whygpu.lint.registry import CHECKS

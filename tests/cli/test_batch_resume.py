@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import ROOT
 
+from tests.conftest import ROOT
 from whygpu.api import KnowledgeBase
 from whygpu.cli import main
 from whygpu.commands.job import Detail, Job
@@ -66,6 +66,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
     pytest.fail(f"never: {what}")
 
 
+@pytest.mark.slow
 def test_whatever_ends_it_nothing_is_lost_or_done_twice(tmp_path: Path) -> None:
     command = batch(tmp_path)
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}

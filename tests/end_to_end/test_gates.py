@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from tests.lint.test_cases import KB
 from tests.lint.test_open_catalogue import choosing
-
 from whygpu.chain.durable import DurableEngine
 from whygpu.consult.driver import consult
 from whygpu.explain.advice import Advice

@@ -120,13 +120,13 @@ def _steady(text: str) -> str:
 
 
 def test_the_readme_lists_every_answer_key_in_docs(kb: whygpu.KnowledgeBase) -> None:
-    text = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "answers.md").read_text(encoding="utf-8")
     missing = [key for key in kb.knowledge.name_by_answer if f"`{key}`" not in text]
     assert missing == []
 
 
 def test_docs_list_every_choice_of_an_answer(kb: whygpu.KnowledgeBase) -> None:
-    text = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "answers.md").read_text(encoding="utf-8")
     few = {key: spec.values for key, spec in kb.knowledge.name_by_answer.items() if 0 < len(spec.values) < 20}
     assert len(few) > 10
     for key, words in few.items():

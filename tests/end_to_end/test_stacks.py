@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.unit.intake.files import LLAMA_GGUF, LLAMA_KEYS, gguf_bytes
 
+from tests.intake.files import LLAMA_GGUF, LLAMA_KEYS, gguf_bytes
 from whygpu.explain.templates import fill_template
 
 if TYPE_CHECKING:

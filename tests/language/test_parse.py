@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.language.texts import parsed, refusal, scalar
 
+from tests.language.texts import parsed, refusal, scalar
 from whygpu.language.parse import MAX_LENGTH, MAX_NESTING, MAX_OPTIONS, parse
 from whygpu.language.tree import (
     All,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.language.texts import type_problems
 
 GOOD = (

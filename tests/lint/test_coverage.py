@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.loader.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.checks.calculation import CHECKS, Phase
 from whygpu.errors import Problem

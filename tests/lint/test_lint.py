@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.loader.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.errors import Problem
 from whygpu.lint.registry import CHECKS, lint

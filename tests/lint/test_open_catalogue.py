@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tests.lint.test_cases import KB
 from tests.loader.small import small_texts
-
 from whygpu.api import REGISTRY
 from whygpu.knowledge.cases import Ahead, AmongFirst, Recommends
 from whygpu.language.tree import names

@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.loader.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.errors import Location
 from whygpu.intake.resolve import shape_of

@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.loader.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.loader import assemble as knowledge
 from whygpu.yamldoc import document
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.loader.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
 from whygpu.loader.assemble import load_texts

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from tests.effort import loops
 from tests.loader.mutate import mutate
 from tests.loader.small import real_texts, small_texts
-
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError, Problem
 from whygpu.knowledge.base import Knowledge

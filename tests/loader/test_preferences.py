@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.loader.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
 from whygpu.knowledge.preferences import ROLES, Preferences

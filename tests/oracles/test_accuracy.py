@@ -9,8 +9,8 @@ from benchmarks.accuracy import peers
 from benchmarks.accuracy.__main__ import main
 from benchmarks.accuracy.rows import Compared
 from benchmarks.accuracy.score import ninetieth, score
-from tests.unit.checks.conftest import Facts
 
+from tests.checks.conftest import Facts
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import ParallelLayout, Setup
 

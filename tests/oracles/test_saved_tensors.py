@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.oracles.hooks import Convolutions, Llama
-from tests.unit.checks.conftest import Facts
 
+from tests.checks.conftest import Facts
+from tests.oracles.hooks import Convolutions, Llama
 from whygpu.checks.calculation import Range
 from whygpu.checks.memory.activations import activations
 from whygpu.checks.memory.training import training_context

@@ -10,8 +10,8 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
-from tests.unit.checks.conftest import Facts
 
+from tests.checks.conftest import Facts
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import ParallelLayout, Setup
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from tests.ranking.asked import Asked, Workload, ask, asked, knowledge, named, one_in
 
+from tests.ranking.asked import Asked, Workload, ask, asked, knowledge, named, one_in
 from whygpu.chain.environment import plain
 from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.rules import Effect, Verdict

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+
 from tests.ranking.asked import (
     SLIGHTLY,
     Asked,
@@ -20,7 +21,6 @@ from tests.ranking.asked import (
     plan_of,
     swapped,
 )
-
 from whygpu.chain.environment import plain
 
 LOOSE = {

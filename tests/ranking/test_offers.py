@@ -9,8 +9,8 @@ from functools import cache
 from types import MappingProxyType
 
 import pytest
-from tests.ranking.asked import SLIGHTLY, TODAY, Asked, ask, asked, knowledge, one_in, swapped
 
+from tests.ranking.asked import SLIGHTLY, TODAY, Asked, ask, asked, knowledge, one_in, swapped
 from whygpu.checks.coefficients import Coefficient, Coefficients
 from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.catalogue import Accelerator, Figure, Offering

@@ -6,8 +6,8 @@ import math
 from collections import defaultdict
 
 import numpy as np
-from tests.ranking.asked import SLIGHTLY, Asked, ask, asked, knowledge, one_in
 
+from tests.ranking.asked import SLIGHTLY, Asked, ask, asked, knowledge, one_in
 from whygpu.api import KnowledgeBase
 
 

@@ -27,7 +27,7 @@ ENGINE_VARIABLE = "WHYGPU_UI_ENGINE"
 """Which engine fires the rules: the evaluator, unless it says durable.
 
 durable-rules is C that nobody maintains: a crash of it would take every visitor's session with it. The evaluator cannot
-crash the process, and gives the same answers (tests/engines, tests/ui/test_engine.py).
+crash the process, and gives the same answers (tests/chain, tests/ui/test_engine.py).
 """
 
 MOST_KEPT = 16

@@ -1,4 +1,4 @@
-"""The parts of an advice as plain data: the JSON of docs/contract.md."""
+"""The parts of an advice as plain data: the JSON of docs/reference/json.md."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ EXPECTATIONS = (
     "open",
     "conflicts",
 )
-"""What ``expect`` may hold, as docs/authoring.md explains."""
+"""What ``expect`` may hold, as docs/reference/rule-language.md explains."""
 LIFE_EXPECTATIONS = ("train", "serve", "life")
 """What ``expect`` may hold where the answers have ``phases``: what is expected of each phase, and of the cost."""
 _OF_COST = ("advice", "no_advice", "warnings", "no_warnings", "fires", "silent")

@@ -90,7 +90,7 @@ def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options:
     return found if len(first) == len(found) else found.take(np.sort(first))
 
 
-_COLUMNS = ("card", "way", "fits")
+_COLUMNS = ("card", "configuration", "fits")
 
 
 def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
@@ -135,7 +135,7 @@ def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
             continue
         if options.count in (None, layout.cards):
             rows.append(index)
-            configurations.append(search.way(configuration.setup, layout))
+            configurations.append(search.configure(configuration.setup, layout))
             growth.append(layout.cards / configuration.layout.cards)
     if not rows:
         return plan_set.take(np.zeros(0, dtype=np.int64))
@@ -161,7 +161,7 @@ def _needs(
     numbers: list[int] = []
     needs: list[float] = []
     for setup in setups:
-        numbers.append(search.way(setup, layout))
+        numbers.append(search.configure(setup, layout))
         needs.append(search.configurations[numbers[-1]].memory.high)
         if needs[-1] > usable:
             break

@@ -1,4 +1,4 @@
-"""What a plan counts as: its money times a factor for each criterion (docs/ranking.md)."""
+"""What a plan counts as: its money times a factor for each criterion (docs/explanation/ranking.md)."""
 
 from __future__ import annotations
 

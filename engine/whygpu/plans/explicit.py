@@ -38,7 +38,7 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
             usable = float(cards.usable_bytes[row])
             best, least, fits = -1, np.inf, False
             for configuration in _configurations(work, setup, options, int(cards.per_node[row])):
-                number = search.way(*configuration)
+                number = search.configure(*configuration)
                 total = search.configurations[number].memory.total
                 fits = total <= usable
                 if fits or total < least:

@@ -62,7 +62,7 @@ class Growth:
             for index in np.flatnonzero(plan_set.fits & (late <= 1) & (short > 1)):
                 grown = self._more(plan_set, int(index), float(short[index]))
                 if grown is not None:
-                    changed[index] = self._search.way(*grown)
+                    changed[index] = self._search.configure(*grown)
             if (changed == plan_set.configuration).all():
                 break
             plan_set = self._search.timed(plan_set.card, changed, plan_set.fits)
@@ -82,7 +82,7 @@ class Growth:
                 replicas = self._replicas(plan_set, int(index), float(short[index]), int(fewest[index]))
                 if replicas != configuration.layout.data:
                     one = replace(configuration.setup, batch_size=1)
-                    changed[index] = self._search.way(one, replace(configuration.layout, data=replicas))
+                    changed[index] = self._search.configure(one, replace(configuration.layout, data=replicas))
             moved = changed != plan_set.configuration
             if not moved.any():
                 break
@@ -127,7 +127,7 @@ class Growth:
             for index in rows:
                 grown = step(plan_set, int(index))
                 if grown is not None:
-                    configurations[index] = self._search.way(*grown)
+                    configurations[index] = self._search.configure(*grown)
             tried = rows[configurations[rows] != plan_set.configuration[rows]]
             if not len(tried):
                 continue

@@ -59,7 +59,7 @@ class Search:
         self._sized: dict[tuple[int, int, int, int, str], MemoryEstimate] = {}
         self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Mask]] = []
 
-    def way(self, setup: Setup, layout: ParallelLayout) -> int:
+    def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
         setup = self._one(setup)
         key = (id(setup), layout)
@@ -131,7 +131,7 @@ class Search:
             for sharding in self._shardings(setup, layout):
                 sharded = layout if sharding == "none" else replace(layout, sharding=sharding)
                 for configuration in configurations:
-                    number = self.way(configuration, sharded)
+                    number = self.configure(configuration, sharded)
                     memory = self.configurations[number].memory
                     roomy = group & (memory.high <= usable)
                     fits = roomy if beyond else group & (memory.total <= usable)
