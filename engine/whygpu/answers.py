@@ -29,6 +29,8 @@ _AT_MOST = (
     ("output_tokens", "context_tokens", ", which counts the prompt too"),
 )
 """Answers of which the first may not exceed the second, and why."""
+_LAYOUT = ("tensor_parallel", "pipeline_parallel", "replicas")
+"""Answers whose product divides the accelerators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +267,7 @@ class _Reader:
             if isinstance(one, float) and isinstance(other, float) and one > other:
                 message = f"'{less}' is {one:g}, more than '{more}' ({other:g}){why}"
                 self._add(self._node.items[less], "contradiction", message, "change one of them")
+        self._check_layout(values)
         excluded = set(lists.get("exclude_accelerators", ()))
         chosen = self._node.items.get("accelerators") if excluded else None
         for item in [] if chosen is None else self._texts("accelerators", chosen):
@@ -272,6 +275,21 @@ class _Reader:
             if ids and excluded.issuperset(ids):
                 message = f"'{item.text[:60]}' is both in 'accelerators' and in 'exclude_accelerators'"
                 self._add(item, "contradiction", message, "take it out of one of them")
+
+    def _check_layout(self, values: dict[str, float | bool | str]) -> None:
+        """A layout takes as many accelerators as its parts multiplied, or a multiple where a part is left open."""
+        given = {key: int(value) for key in _LAYOUT if isinstance(value := values.get(key), float)}
+        if not given:
+            return
+        takes, parts = math.prod(given.values()), " x ".join(f"{key} {value}" for key, value in given.items())
+        count, most = values.get("count"), values.get("max_count")
+        if isinstance(count, float) and (count % takes or (len(given) == len(_LAYOUT) and count != takes)):
+            only = "takes" if len(given) == len(_LAYOUT) else "takes a multiple of"
+            message = f"{parts} {only} {takes} accelerators, and 'count' is {count:g}"
+            self._add(self._node.items["count"], "contradiction", message, "change one of them")
+        elif count is None and isinstance(most, float) and takes > most:
+            message = f"{parts} takes {takes} accelerators, more than 'max_count' ({most:g})"
+            self._add(self._node.items["max_count"], "contradiction", message, "change one of them")
 
     def _add(self, node: Node, code: str, message: str, help_text: str | None = None) -> None:
         problem(self._problems, node, code, message, help_text)

@@ -208,7 +208,7 @@ def test_every_check_has_a_formula_and_every_calculation_is_a_check() -> None:
 
 def test_a_check_without_a_formula_is_a_problem() -> None:
     texts = small_texts()
-    texts["formulas.yaml"] = texts["formulas.yaml"].replace("of: [reused]", "of: [gradients]")
+    texts["formulas.yaml"] = texts["formulas.yaml"].replace("of: [reused]", "of: [gradients]", 1)
     found = [problem for problem in lint(load_texts(texts, "kb", REGISTRY)) if problem.code == "no-formula"]
     assert [problem.message for problem in found] == ["no formula says what 'reused' is in training"]
     assert found[0].severity == "error"

@@ -39,7 +39,8 @@ def consult(
     planner: Planner = plans_with_owned,
     reshape: Reshape | None = None,
 ) -> Consultation:
-    """Run one consultation over the plans that ``planner`` finds; raises AnswerError where the model is no model.
+    """Run one consultation over the plans that ``planner`` finds; raises AnswerError where the model is no model,
+    or cannot be spread as asked.
 
     ``reshape`` puts another model in the place of the one answered: how far does the answer hang on its size?
     """

@@ -12,7 +12,9 @@ from whygpu.checks.cost.money import hours_a_month
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.consult.answering import assumption_of
 from whygpu.consult.names import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
+from whygpu.errors import AnswerError, Location, Problem
 from whygpu.plans.columns import costs_of, fill
+from whygpu.plans.fixed import FixedLayout
 from whygpu.plans.plan_set import Options, Targets
 from whygpu.plans.price import price_list, spot_list
 from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of
@@ -49,7 +51,7 @@ class Planning:
         self._knowledge = session.knowledge
 
     def plan(self, planner: Planner, today: date) -> Planned:
-        """The plans that ``planner`` finds, at the prices of a day."""
+        """The plans that ``planner`` finds, at a day's prices; raises AnswerError where the model cannot be spread so."""
         options = self._options()
         plan_set = planner(self._work, self._allowed(), options, self._targets())
         costs = self._costs(plan_set, today)
@@ -71,19 +73,19 @@ class Planning:
     def _options(self) -> Options:
         """What the rules and the answers leave to try."""
         checkpointing = self._session.answered("gradient_checkpointing")
-        count = self._session.number("count")
         return Options(
             formats=self._choose("format", "format") or (self._work.setup.format.id,),
             methods=self._choose("method", "method"),
             shardings=self._choose("sharding", "sharding"),
             checkpointing=("off", "selective", "full") if checkpointing in (None, "auto") else (str(checkpointing),),
-            count=None if count is None else int(count),
+            count=self._whole("count"),
             max_count=self._limit("max_count", 8),
             max_nodes=self._limit("max_nodes", 1),
             usual_count=self._usual_count(),
             replicas=int(self._session.concluded(LEAST_REPLICAS) or 1),
             samples=self._samples(),
             at_once=self._at_once(),
+            fixed=self._fixed_layout(),
             owned=self._owned(),
         )
 
@@ -110,6 +112,23 @@ class Planning:
         prices = price_list(self._knowledge, self._answers, today)
         spot = spot_list(self._knowledge, self._answers, today)
         return costs_of(plan_set, prices, self._work, terms, bought=deployment in OWN_DEPLOYMENTS, spot=spot)
+
+    def _fixed_layout(self) -> FixedLayout:
+        """The layout that was answered; raises AnswerError where the model cannot be spread so."""
+        layout = FixedLayout(*(self._whole(key) for key in ("tensor_parallel", "pipeline_parallel", "replicas")))
+        locations = self._answers.locations
+        found = [
+            Problem("contradiction", message, locations.get(key, Location("answers")), "change it, or leave it out")
+            for key, message in layout.conflicts(self._work.shape)
+        ]
+        if found:
+            raise AnswerError(found)
+        return layout
+
+    def _whole(self, key: str) -> int | None:
+        """A whole number that was answered."""
+        value = self._session.number(key)
+        return None if value is None else int(value)
 
     def _choose(self, key: str, what: str) -> tuple[str, ...]:
         """The option that was answered, or those that rules add."""

@@ -38,8 +38,8 @@ class Parallelism:
 class Memory:
     """GiB per accelerator: the parts sum to ``total_gib``.
 
-    ``overhead_gib`` lies outside the framework's allocator; ``reused_gib`` is zero or negative, room that gradients and
-    activations take one after the other.
+    ``overhead_gib`` lies outside the framework's allocator; ``reused_gib`` is zero or negative, room that two
+    parts take one after the other: gradients and activations, or logits and the layers before them.
     """
 
     weights_gib: float
