@@ -51,7 +51,7 @@ class Planning:
         self._knowledge = session.knowledge
 
     def plan(self, planner: Planner, today: date) -> Planned:
-        """The plans that ``planner`` finds, at a day's prices; raises AnswerError where the model cannot be spread so."""
+        """The plans that ``planner`` finds, at a day's prices; raises AnswerError where none can be as asked."""
         options = self._options()
         plan_set = planner(self._work, self._allowed(), options, self._targets())
         costs = self._costs(plan_set, today)
