@@ -80,6 +80,11 @@ def node_of(value: object, name: str = "answers") -> Node:
         raise AnswerError([Problem("wrong-type", str(error), Location(name))]) from error
 
 
+def as_node(answers: ReadOnly[str, object] | Node) -> Node:
+    """Answers as a node, whichever way they came; raises AnswerError on what answers do not hold."""
+    return answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
+
+
 def in_order(value: object) -> object:
     """Plain data with its keys in order: in which order questions are answered changes nothing."""
     if isinstance(value, dict):
@@ -178,6 +183,13 @@ def _setting_value(text: str, name: str, problems: list[Problem]) -> Node | None
     if text[:1] in "[{":
         return parse(text, name, problems)
     return Scalar(plain_value(text), text, Document(name, text), 0, 0)
+
+
+def with_answer(node: Node | None, key: str, value: Node) -> Node:
+    """One answer merged over others; what is no mapping stays as it is, for the check to refuse."""
+    if node is not None and not isinstance(node, Mapping):
+        return node
+    return _with(node or Mapping({}, {}, value.document, 0, 0), [key], value)
 
 
 def _with(node: Mapping, path: list[str], value: Node) -> Mapping:

@@ -13,11 +13,11 @@ from whygpu.answers import check
 from whygpu.api import REGISTRY
 from whygpu.chain.names import EngineName
 from whygpu.errors import AnswerError
-from whygpu.explain.decision import record
+from whygpu.explain.json_form import plan_dict
 from whygpu.loader.assemble import load_texts
 from whygpu.loader.files import default_root, read_texts
-from whygpu.render.output import json_text
-from whygpu.render.plain import plan_dict, sections_dict
+from whygpu.render.decision import record
+from whygpu.render.output import json_text, sections_dict
 from whygpu.render.problems import problems_data
 from whygpu.render.view import questions, view_of
 from whygpu.yamldoc.document import parse, plain_data

@@ -12,7 +12,7 @@ from tests.schema.validators import ROOT, data_of
 from tests.schema.write_contract import CONTRACT, document
 from whygpu.cli import BAD_INPUT, COMMANDS
 from whygpu.commands import check, explain, process, replay
-from whygpu.explain.advice import Status
+from whygpu.explain.parts import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import streamlit as st
 import whygpu
 from whygpu.chain.names import engine_named
 from whygpu.errors import AnswerError
-from whygpu.explain.conclude import conclude
+from whygpu.explain.advice import Advice
 from whygpu.lifecycle.answers import KEY
 
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> 
     except AnswerError as error:
         everything = tuple(question.id for question in _knowledge_base.knowledge.questions)
         return Finding(None, error.problems, () if KEY in given else everything)
-    return Finding(conclude(consultation), (), tuple(question.id for question in consultation.applicable))
+    return Finding(Advice(consultation), (), tuple(question.id for question in consultation.interview.applicable))

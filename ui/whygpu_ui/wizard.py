@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 import streamlit as st
 
 from whygpu.errors import Location, Problem
-from whygpu.render.figures import show_plain
+from whygpu.explain.figures import show_plain
 from whygpu.render.words import sentence
 from whygpu_ui.knowledge import find
 from whygpu_ui.markdown import code, literal, rendered

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from whygpu.api import KnowledgeBase
     from whygpu.chain.names import EngineName
     from whygpu.commands.job import Detail, Job
-    from whygpu.commands.rows import Row, Source
+    from whygpu.commands.row import Row
+    from whygpu.commands.rows import Source
     from whygpu.yamldoc.document import Node
 
 OK = 0

@@ -36,9 +36,9 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.print_help()
         return OK
     import whygpu  # noqa: PLC0415  --help needs no numpy
+    from whygpu.explain.json_form import plan_dict  # noqa: PLC0415
     from whygpu.render.estimate import estimate_text  # noqa: PLC0415
     from whygpu.render.output import write_json  # noqa: PLC0415
-    from whygpu.render.plain import plan_dict  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415
 
     knowledge = whygpu.load(options.kb)
@@ -58,6 +58,6 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
     """One row of a batch; raises AnswerError."""
-    from whygpu.render.plain import plan_dict  # noqa: PLC0415
+    from whygpu.explain.json_form import plan_dict  # noqa: PLC0415
 
     return {**plan_dict(knowledge.estimate(node, engine=engine, today=detail.today))}

@@ -88,8 +88,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 def _record(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> None:
     """Write the decision record; raises AnswerError."""
     from whygpu.commands.replay import write  # noqa: PLC0415
-    from whygpu.explain.decision import record  # noqa: PLC0415
     from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
+    from whygpu.render.decision import record  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
     if isinstance(advice, LifecycleAdvice):
@@ -123,8 +123,7 @@ def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice
 def _print_json(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> None:
     """The answers to what was asked, or else the whole advice."""
     from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
-    from whygpu.render.output import write_json  # noqa: PLC0415
-    from whygpu.render.plain import sections_dict  # noqa: PLC0415
+    from whygpu.render.output import sections_dict, write_json  # noqa: PLC0415
 
     if isinstance(advice, LifecycleAdvice) or not _asked(options):
         write_json(advice.to_dict())
@@ -205,7 +204,7 @@ def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section
         changes = settings(options.what_if)
         yield questions.what_if_section(advice, advice.what_if(**changes).advice, changes)
     if options.flip:
-        consultation = advice.sections.consultation
+        consultation = advice.consultation
         yield questions.flip_section(advice, price_flips(consultation), search(consultation))
     if options.how is not None:
         yield questions.how_section(advice, options.how, prove(advice, options.how, options.depth))
@@ -222,13 +221,8 @@ def settings(texts: Iterable[str]) -> dict[str, Any]:
 
 def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
     """One row of a batch; raises AnswerError."""
-    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
-    from whygpu.render.plain import advice_dict, lifecycle_dict  # noqa: PLC0415
-
     advice = _of_phase(knowledge.advise(node, engine=engine, today=detail.today), detail.only)
-    if isinstance(advice, LifecycleAdvice):
-        return {**lifecycle_dict(advice, every=detail.every, trace=detail.trace)}
-    return {**advice_dict(advice, every=detail.every, trace=detail.trace)}
+    return advice.to_dict(every=detail.every, trace=detail.trace)
 
 
 def _refuse_idle(options: argparse.Namespace) -> None:

@@ -98,12 +98,11 @@ def _standard_input() -> bytes | None:
 
 def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
     """The answers with the model that ``--model`` names; raises AnswerError where it is not found."""
-    from whygpu.answers import node_of  # noqa: PLC0415
+    from whygpu.answers import node_of, with_answer  # noqa: PLC0415
     from whygpu.errors import AnswerError, Location, Problem, did_you_mean  # noqa: PLC0415
     from whygpu.intake.files.tensors import WeightsError  # noqa: PLC0415
     from whygpu.intake.huggingface.hub import locate  # noqa: PLC0415
     from whygpu.knowledge.catalogue import fold  # noqa: PLC0415
-    from whygpu.yamldoc.document import Mapping  # noqa: PLC0415
 
     catalogue = knowledge.knowledge.catalogue
     location = Location("--model")
@@ -114,9 +113,4 @@ def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
         names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name)]
         hint = did_you_mean(text, names) or error.hint
         raise AnswerError([Problem("unknown-model", error.message, location, hint)]) from error
-    given = node_of({"model": model}, "--model")
-    if not isinstance(given, Mapping):
-        return given
-    if not isinstance(node, Mapping):
-        return given if node is None else node
-    return Mapping({**node.items, **given.items}, node.keys | given.keys, node.document, node.line, node.column)
+    return with_answer(node, "model", node_of(model, "--model"))

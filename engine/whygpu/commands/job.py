@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from whygpu.api import KnowledgeBase
     from whygpu.chain.names import EngineName
-    from whygpu.commands.rows import Row
+    from whygpu.commands.row import Row
     from whygpu.yamldoc.document import Node
 
 

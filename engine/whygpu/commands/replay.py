@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
     """Replay one record; raises AnswerError where it cannot be read."""
     import whygpu  # noqa: PLC0415  --help needs no numpy
-    from whygpu.explain import decision  # noqa: PLC0415
+    from whygpu.render import decision  # noqa: PLC0415
     from whygpu.render.output import write_json  # noqa: PLC0415
     from whygpu.render.screen import Screen  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415

@@ -117,6 +117,7 @@ class _Assembly:
         self._lists: dict[str, list[tuple[str, Node]]] = {}
         self._mappings: dict[str, list[Node]] = {}
 
+    # Longer than a screen: each stage takes what all before it made, and parts would hand a dozen names along
     def build(self, digest: str) -> Knowledge | None:
         """The knowledge base, whose files have the ``digest``; None, with problems added, where something is wrong.
 
@@ -189,14 +190,16 @@ class _Assembly:
             profiles=MappingProxyType(profiles),
             preferences=preferences,
         )
-        if not self._cases:
-            return knowledge
+        return self._with_cases(knowledge) if self._cases else knowledge
+
+    def _with_cases(self, knowledge: Knowledge) -> Knowledge:
+        """The knowledge base with its worked cases, and who cites what."""
         from whygpu.loader.cases import read_cases  # noqa: PLC0415  to give advice takes no cases
 
         day = self._cases_on()
         cases = [
             case if case.on is not None else replace(case, on=day)
-            for case in read_cases(self._lists.get("cases", []), knowledge, problems)
+            for case in read_cases(self._lists.get("cases", []), knowledge, self._problems)
         ]
         return replace(knowledge, cases=tuple(cases), citations=tuple(citations(self._items())))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from whygpu.answers import check
 from whygpu.errors import AnswerError, did_you_mean
-from whygpu.explain.advice import Status
+from whygpu.explain.parts import Status
 from whygpu.knowledge import cases as c
 from whygpu.knowledge.rules import CRITERIA, Advise, Verdict, Warn
 from whygpu.lifecycle.answers import check_lifecycle, is_lifecycle

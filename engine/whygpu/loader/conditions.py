@@ -141,14 +141,3 @@ class Reading:
                     did_you_mean(node.text, self.sources) or "claims are listed in sources.yaml",
                 )
         return tuple(node.text.strip() for node in nodes)
-
-
-def expression_of(part: ConditionTree) -> t.Expression:
-    """A condition tree as one expression."""
-    match part:
-        case Condition(tree=tree):
-            return tree
-        case AllOf(parts=parts):
-            return t.All(tuple(expression_of(inner) for inner in parts))
-        case AnyOf(parts=parts):
-            return t.Any(tuple(expression_of(inner) for inner in parts))

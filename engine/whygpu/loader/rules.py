@@ -5,10 +5,22 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from whygpu.knowledge.rules import Advise, AnyOf, Conclude, Consider, Exclude, Require, Rule, Template, Verdict, Warn
+from whygpu.knowledge.rules import (
+    Advise,
+    AnyOf,
+    Conclude,
+    Consider,
+    Exclude,
+    Require,
+    Rule,
+    Template,
+    Verdict,
+    Warn,
+    expression_of,
+)
 from whygpu.language import tree as t
 from whygpu.language.names import Scope
-from whygpu.loader.conditions import Reading, expression_of
+from whygpu.loader.conditions import Reading
 from whygpu.loader.effects import EFFECTS_OF_RULE, EffectReader, Placed
 from whygpu.loader.inline_tests import TEST, read_tests
 from whygpu.yamldoc.fields import Fields, problem

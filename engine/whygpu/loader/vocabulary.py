@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from whygpu.errors import did_you_mean
 from whygpu.knowledge.questions import Assumption, DerivedValue, Question, Unasked
+from whygpu.knowledge.rules import expression_of
 from whygpu.language.names import Kind, NameSpec
 from whygpu.language.tree import Constant, names
-from whygpu.loader.conditions import expression_of
 from whygpu.loader.facts import fits
 from whygpu.yamldoc.document import Mapping, Node, Scalar
 from whygpu.yamldoc.fields import Fields, kind_of, problem

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whygpu.errors import Problem
-    from whygpu.render.contract import ProblemJson
+    from whygpu.explain.contract import ProblemJson
     from whygpu.render.style import Style
 
 _WINDOW = 110  # characters of a long line that are shown around the caret

@@ -1,4 +1,4 @@
-"""The JSON Schema of the output, read off the types of ``render.contract``."""
+"""The JSON Schema of the output, read off the types of ``explain.contract``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from typing import (
     is_typeddict,
 )
 
-from whygpu.explain import advice
-from whygpu.render import contract
+from whygpu.explain import contract, parts, plan
+from whygpu.render.output import SectionsJson
 from whygpu.yamldoc.forms import Schema
 
 OUTPUTS: Mapping[str, tuple[type, ...]] = types.MappingProxyType(
     {
-        "output": (contract.AdviceJson, contract.LifecycleJson, contract.SectionsJson),
+        "output": (contract.AdviceJson, contract.LifecycleJson, SectionsJson),
         "plan": (contract.PlanJson,),
         "record": (contract.RecordJson,),
         "error": (contract.ErrorJson,),
@@ -39,7 +39,7 @@ _PLAIN: Mapping[object, Schema] = {
     type(None): {"type": "null"},
     Any: {},
 }
-_NAMES = {**vars(advice), **vars(contract), "Mapping": Mapping, "Sequence": Sequence}
+_NAMES = {**vars(parts), **vars(plan), **vars(contract), "Mapping": Mapping, "Sequence": Sequence}
 """What annotations may name, also where they are imported for the type checker alone."""
 
 

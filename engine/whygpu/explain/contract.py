@@ -6,19 +6,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from whygpu.explain.advice import (
-    AcceleratorName,
-    Comparison,
-    Cost,
-    Counted,
-    Memory,
-    OpenQuestion,
-    Parallelism,
-    Reason,
-    Relaxation,
-    Status,
-)
-from whygpu.render.view.model import Section
+from whygpu.explain.parts import Comparison, OpenQuestion, Reason, Relaxation, Status
+from whygpu.explain.plan import AcceleratorName, Cost, Counted, Memory, Parallelism
 from whygpu.trace import Fact, Step
 
 SPARSE = "sparse"
@@ -213,14 +202,6 @@ class LifecycleJson(TypedDict):
     answers: dict[str, Any]
     phases: list[AdviceJson]
     life_cost: LifecycleCostJson
-
-
-class SectionsJson(TypedDict):
-    """Answers to questions about an advice: ``--why-not``, ``--what-if``, ``--flip``, ``--how``, ``--assumed``."""
-
-    schema: int
-    engine: str
-    sections: list[Section]
 
 
 class DecisionJson(TypedDict):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.explain.advice import Advice
-    from whygpu.render.contract import RecordJson
+    from whygpu.explain.contract import RecordJson
     from whygpu.render.view.model import View
 
 SCHEMA = 1
@@ -23,7 +23,7 @@ _ASIDE = ("date", "kb", "engine")
 
 def record(advice: Advice, view: View) -> RecordJson:
     """The record, as plain data."""
-    consultation = advice.sections.consultation
+    consultation = advice.consultation
     plan = advice.recommendation
     head = view.headline
     return {
