@@ -65,7 +65,7 @@ def find(knowledge_base: KnowledgeBase, answers: Mapping[str, Any]) -> Finding:
 
 @st.cache_resource(show_spinner=False, max_entries=MOST_KEPT, ttl=3600)  # no longer: prices age by the day
 def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> Finding:  # noqa: ARG001  the hash is part of the key
-    engine = engine_named(os.environ.get(ENGINE_VARIABLE, "evaluator"), ENGINE_VARIABLE)
+    engine = engine_named(os.environ.get(ENGINE_VARIABLE) or "evaluator", ENGINE_VARIABLE)
     given = json.loads(answers)
     try:
         if KEY in given:
