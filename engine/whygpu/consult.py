@@ -342,7 +342,8 @@ class _Run:
         self._result.costs = costs = self._costs(found, work)
         size = len(found)
         self._result.plans = PlanEnvironment(self._knowledge, self._session, size)
-        fill(self._result.plans, self._knowledge, found, costs, np.datetime64(self._today))
+        named = self._result.answers.accelerators is not None
+        fill(self._result.plans, self._knowledge, found, costs, np.datetime64(self._today), named)
         self._result.alive = np.ones(size, dtype=np.bool_)
         self._result.unverified = np.zeros(size, dtype=np.bool_)
 

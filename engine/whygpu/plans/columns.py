@@ -77,6 +77,7 @@ PLAN_NAMES = (
     "plan.machine_accelerators",
     "plan.providers_chosen",
     "plan.places_chosen",
+    "plan.accelerators_chosen",
     "plan.offered_by",
     "plan.price_kind",
     "plan.price_age_days",
@@ -265,8 +266,15 @@ def counts_of(field: Field) -> NDArray[np.float64]:
     return counts[field.way]
 
 
-def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs: Costs, today: np.datetime64) -> None:
-    """Give every ``gpu.`` and ``plan.`` name its column."""
+def fill(
+    environment: PlanEnvironment,
+    knowledge: Knowledge,
+    field: Field,
+    costs: Costs,
+    today: np.datetime64,
+    accelerators_chosen: bool,
+) -> None:
+    """Give every ``gpu.`` and ``plan.`` name its column; ``accelerators_chosen``: the answers name those allowed."""
     for name, value in accelerator_columns(knowledge).items():
         environment.supply(name, lambda value=value: _take(value, field.card))  # type: ignore[misc]  # bound early
 
@@ -315,6 +323,8 @@ def fill(environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs
         if name in field.speeds.figures:
             numbers(name, field.speeds.figures[name])
     numbers("watts", watts_of(field))
+    named_cards = np.full(len(field), accelerators_chosen)
+    environment.set("plan.accelerators_chosen", v.Truth(named_cards, ~named_cards))
     _fill_money(environment, knowledge, field, costs, today)
     fill_sharing(environment, knowledge, field, costs.hourly)
 

@@ -56,9 +56,11 @@ class Growth:
 
     def _grown(self, field: Field, targets: Targets) -> Field:
         """The same plans on more accelerators."""
+        doubled = np.zeros(len(field), dtype=np.bool_)
         for _ in range(_ROUNDS):
             late, short = self._lateness(field), shortfall(field, targets)
             changed = self._sooner(field, late)
+            doubled |= changed != field.way
             for index in np.flatnonzero(field.fits & (late <= 1) & (short > 1)):
                 grown = self._more(field, int(index), float(short[index]))
                 if grown is not None:
@@ -66,7 +68,31 @@ class Growth:
             if (changed == field.way).all():
                 break
             field = self._search.timed(field.card, changed, field.fits)
-        return field
+        return self._trimmed(field, targets, doubled)
+
+    def _trimmed(self, field: Field, targets: Targets, doubled: NDArray[np.bool_]) -> Field:
+        """The same plans with as few of the replicas that doubling added as come in time: a little more load takes a
+        little more hardware.
+        """
+        most, in_time = field.replicas, self._in_time(field, targets)
+        least, best = most // 2, np.array(field.way)  # half was too late
+        for _ in range(_ROUNDS + 1):
+            rows = np.flatnonzero(doubled & field.fits & in_time & (most - least > 1))
+            if not len(rows):
+                break
+            middle, ways = (least + most) // 2, np.array(best)
+            for index in rows:
+                way = field.ways[int(field.way[index])]
+                ways[index] = self._search.way(way.setup, replace(way.split, data=int(middle[index])))
+            done = self._in_time(self._search.timed(field.card[rows], ways[rows], field.fits[rows]), targets)
+            enough, late = rows[done], rows[~done]
+            most[enough], best[enough] = middle[enough], ways[enough]
+            least[late] = middle[late]
+        return field if (best == field.way).all() else self._search.timed(field.card, best, field.fits)
+
+    def _in_time(self, field: Field, targets: Targets) -> NDArray[np.bool_]:
+        """Which plans meet the latency and the load that they are grown for."""
+        return (self._lateness(field) <= 1) & (shortfall(field, targets) <= 1)
 
     def _refilled(self, field: Field, targets: Targets) -> Field:
         """The filled plans on as many accelerators as it takes: of the spreads tried the smallest in time, or else the
