@@ -154,8 +154,7 @@ class CostSheet:
             return None
         card, terms, power = int(self._field.card[index]), owning.terms, float(owning.usd_power_per_hour[index])
         ends = np.array([terms.estimates.low[card], terms.estimates.high[card]])
-        split = self._field.candidate(index).split
-        count, nodes = float(split.cards), float(split.nodes)
+        count, nodes = float(owning.bought[index]), float(self._field.candidate(index).split.nodes)
         usd = money.purchase_usd(ends, count, terms.host_share[card], terms.host_floor[card], nodes)
         low, high = money.owning_usd_per_hour(usd, terms.months, power).tolist()
         return low, high
@@ -197,7 +196,8 @@ class CostSheet:
 
     def _of_owning(self, index: int, candidate: Candidate, owning: Owning) -> Iterator[Reckoning]:
         card, terms = int(self._field.card[index]), owning.terms
-        count, power = float(candidate.split.cards), float(owning.usd_power_per_hour[index])
+        count, power = float(owning.bought[index]), float(owning.usd_power_per_hour[index])
+        boards = f"boards of {terms.sold_by[card]:g}" if terms.sold_by[card] > 1 else ""
         yield _power(terms, card, candidate, power)
         purchase = terms.purchases[card]
         if bool(self._field.owned[index]):
@@ -205,7 +205,7 @@ class CostSheet:
         usd = float(owning.usd_purchase[index])
         parts = (
             _each(terms, card, purchase),
-            Term("count", count, ""),
+            Term("count", count, "", (), boards),
             _host("host_price_ratio", terms.cards["host-price-ratio"][card], float(terms.host_share[card]), purchase),
             _host("host_price_floor", terms.cards["host-price-floor"][card], float(terms.host_floor[card]), purchase),
             Term("machines", float(candidate.split.nodes), ""),

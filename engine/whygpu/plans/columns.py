@@ -83,6 +83,7 @@ PLAN_NAMES = (
     "plan.price_age_days",
     "plan.price_estimated",
     "plan.owned",
+    "plan.bought",
     "plan.usd_purchase",
     "plan.usd_power_per_hour",
     "plan.usd_owning_per_hour",
@@ -344,6 +345,7 @@ def _fill_money(
     owning = costs.owning
     if owning is not None:
         power = owning.usd_power_per_hour
+        numbers("bought", owning.bought)
         numbers("usd_purchase", owning.usd_purchase)
         numbers("usd_power_per_hour", power)
         numbers("usd_owning_per_hour", owning.usd_per_hour)

@@ -49,6 +49,8 @@ class Terms:
     """Of every accelerator: USD of machine per USD of cards; zero where the price is the whole machine's."""
     host_floor: NDArray[np.float64]
     """Of every accelerator: USD of the cheapest machine around it; zero likewise."""
+    sold_by: NDArray[np.float64]
+    """Of every accelerator: how many are sold together on one board."""
     draw: NDArray[np.float64]
     """Of every accelerator: the machine's power over that of its accelerators."""
     usd_per_kwh: float
@@ -63,6 +65,8 @@ class Owning:
     """What owning each plan costs, in columns; NaN where a price or the power is not known."""
 
     terms: Terms
+    bought: NDArray[np.float64]
+    """Accelerators that are paid for: whole boards."""
     usd_purchase: NDArray[np.float64]
     usd_power_per_hour: NDArray[np.float64]
     usd_per_hour: NDArray[np.float64]
@@ -103,6 +107,7 @@ def _terms(
     estimates, sold_whole = purchase_estimates(catalogue)
     prices = np.where(np.isnan(known), estimates.likely, known) if deployment in OWN_DEPLOYMENTS else known
     whole = np.array([sold_whole[row] if item is None else item.whole_machine for row, item in enumerate(purchases)])
+    sold_by = np.array([card.number("sold_by") or 1.0 for card in catalogue.accelerators.values()])
     draw, share, floor = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
     return Terms(
         site,
@@ -113,6 +118,7 @@ def _terms(
         np.isnan(known) & np.isfinite(prices),
         np.where(whole, 0.0, share),
         np.where(whole, 0.0, floor),
+        sold_by,
         draw,
         site["electricity-usd-per-kwh"].likely if usd_per_kwh is None else usd_per_kwh,
         math.nan if months is None else money.spread_months(months, site["hardware-life-months"].likely),
@@ -123,9 +129,10 @@ def _terms(
 def owning_of(terms: Terms, field: Field, watts: NDArray[np.float64], counts: NDArray[np.float64]) -> Owning:
     """The columns; ``watts``: what each plan's accelerators may draw, ``counts``: how many they are."""
     card = field.card
+    bought = np.ceil(counts / terms.sold_by[card]) * terms.sold_by[card]
     purchase = money.purchase_usd(
-        terms.usd_each[card], counts, terms.host_share[card], terms.host_floor[card], field.nodes.astype(np.float64)
+        terms.usd_each[card], bought, terms.host_share[card], terms.host_floor[card], field.nodes.astype(np.float64)
     )
     power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)
     months = np.full(len(field), terms.months)
-    return Owning(terms, purchase, power, money.owning_usd_per_hour(purchase, months, power, terms.hours_a_month))
+    return Owning(terms, bought, purchase, power, money.owning_usd_per_hour(purchase, months, power, terms.hours_a_month))
