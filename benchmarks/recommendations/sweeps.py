@@ -142,7 +142,9 @@ def _why(before: Choice | None, after: Choice | None, advice: Advice) -> str:
     if before is None:
         return ""
     best = advice.plans[0]
-    same = [plan for head in advice.plans for plan in (head, *head.variants) if plan.accelerator.id == before.accelerator]
+    same = [
+        plan for head in advice.plans for plan in (head, *head.variants) if plan.accelerator.id == before.accelerator
+    ]
     if not same:
         out = [one for one in advice.rejected if one.plan.accelerator.id == before.accelerator]
         return "; ".join(reason.text for one in out[:1] for reason in one.because) or "has no plan"
@@ -153,7 +155,9 @@ def _why(before: Choice | None, after: Choice | None, advice: Advice) -> str:
     grown = f"takes {loser.count} where {before.count} did" if loser.count != before.count else ""
     if loser.id == best.id:
         return grown
-    return (f"{grown}, and " if grown else "") + f"counts as {_money(loser)} against {_money(best)}{_against(loser, best)}"
+    return (
+        f"{grown}, and " if grown else ""
+    ) + f"counts as {_money(loser)} against {_money(best)}{_against(loser, best)}"
 
 
 def _against(loser: Plan, best: Plan) -> str:

@@ -30,7 +30,7 @@ from whygpu.plans.counting import count
 from whygpu.plans.enumerate import Planner
 from whygpu.plans.field import Field, Options, Targets
 from whygpu.plans.owned import plans_with_owned
-from whygpu.plans.owning import OWN_DEPLOYMENTS, terms_of
+from whygpu.plans.owning import OWN_DEPLOYMENTS, UNATTENDED, terms_of
 from whygpu.plans.price import PriceList, price_list, spot_list
 from whygpu.plans.rank import Ranking, rank
 from whygpu.plans.tally import VerdictTally, tally
@@ -579,7 +579,8 @@ class _Run:
             preferences.worth,
             lambda grade: np.array(np.nan) if plans is None else grown(plans, grade),
         )
-        money = money_of(costs, field_, work.setup, preferences.priced_handling)
+        own = self._answered("deployment") in UNATTENDED
+        money = money_of(costs, field_, work.setup, preferences.priced_handling, own)
         priority = self._answered("priority")
         ignored = {item.id for item in result.irrelevant}
         answered = result.answers.values.items()

@@ -131,13 +131,14 @@ def _handling(fields: Fields, reading: Reading) -> Handling | None:
     if item is None:
         return None
     usd, hours = item.number("usd_per_hour", required=True), item.number("hours_per_job", required=True)
+    own = item.number("own_usd_per_hour", required=False)
     because, sources = _why(item, reading)
     item.done()
-    for key, value in (("usd_per_hour", usd), ("hours_per_job", hours)):
+    for key, value in (("usd_per_hour", usd), ("own_usd_per_hour", own), ("hours_per_job", hours)):
         if value is not None and value < 0:
             message = f"'{key}' of {item.what} is {value:g}; it must be 0 or more"
             problem(reading.problems, item.node.items[key], "out-of-range", message)
-    return None if usd is None or hours is None else Handling(usd, hours, because, sources)
+    return None if usd is None or hours is None else Handling(usd, usd if own is None else own, hours, because, sources)
 
 
 def _speeds(fields: Fields, reading: Reading) -> Iterator[SpeedWorth]:

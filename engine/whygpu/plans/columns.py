@@ -232,11 +232,14 @@ def _objective(
     return total, hourly, "USD/hour"
 
 
-def money_of(costs: Costs, field: Field, setup: Setup, handling: Handling) -> Money:
-    """What the plans count from: their objective, with what handling the machines and the job costs added."""
+def money_of(costs: Costs, field: Field, setup: Setup, handling: Handling, own: bool) -> Money:
+    """What the plans count from: their objective, with what handling the machines and the job costs added; ``own``: the
+    machines stand under a desk or in the field.
+    """
+    each = handling.own_usd_per_hour if own else handling.usd_per_hour
     rented = np.array([0.0 if price is None else float(price.machines) for price in costs.prices])
     bought = np.array(costs.basis != "renting")
-    machines = np.where(bought, field.nodes, np.maximum(rented, field.nodes)).astype(np.float64) * handling.usd_per_hour
+    machines = np.where(bought, field.nodes, np.maximum(rented, field.nodes)).astype(np.float64) * each
     if costs.unit == "W":
         return Money(costs.objective, costs.unit, np.full(len(field), np.nan), machines)
     hourly = costs.hourly + machines

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
 """Where hardware stands that is bought: nobody rents it by the hour."""
+UNATTENDED = ("workstation", "edge")
+"""Where nobody is paid to look after a machine."""
 _OF_THE_SITE = ("electricity-usd-per-kwh", "pue", "hardware-life-months")
 _OF_THE_CARD = ("wall-power-ratio", "host-price-ratio", "host-price-floor")
 
@@ -135,4 +137,6 @@ def owning_of(terms: Terms, field: Field, watts: NDArray[np.float64], counts: ND
     )
     power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)
     months = np.full(len(field), terms.months)
-    return Owning(terms, bought, purchase, power, money.owning_usd_per_hour(purchase, months, power, terms.hours_a_month))
+    return Owning(
+        terms, bought, purchase, power, money.owning_usd_per_hour(purchase, months, power, terms.hours_a_month)
+    )
