@@ -55,8 +55,9 @@ def markdown(done: Results, day: datetime.date) -> str:
         [
             "## Sweeps",
             "",
-            "Each transition says of the plan that came first before it what changed: how many it takes, what it counts as",
-            "against the new first one, and what makes most of that difference: money, or one criterion and its rules.",
+            "Each transition says of the plan that came first before it what changed: how many it takes,",
+            "what it counts as against the new first one, and what makes most of that difference: money,",
+            "or one criterion and its rules.",
         ],
         *[_sweep(sweep, strips, done.plots[sweep.id]) for sweep, strips in done.sweeps],
     ]

@@ -472,7 +472,7 @@ class Conclusion:
                 yield f"{name} ({spec.meaning})"
 
     def _left_out(self) -> Iterator[Item]:
-        """What is owned and yet not tried."""
+        """What is owned and yet not tried, or out."""
         answers, names = self._c.answers, self._knowledge.catalogue.accelerators
         chosen = names.keys() if answers.accelerators is None else set(answers.accelerators)
         for name, _ in answers.owned:
@@ -481,9 +481,22 @@ class Conclusion:
             elif name not in chosen or name in answers.exclude_accelerators:
                 why = "'accelerators' or 'exclude_accelerators' leaves it out"
             else:
+                yield from self._owned_out(name)
                 continue
             text = f"The {names[name].name} that is owned was not tried: {why}."
             yield Item(f"owned-left-out-{name}", "answers", text, (), ())
+
+    def _owned_out(self, name: str) -> Iterator[Item]:
+        """Why what is owned is out, where something else is recommended instead."""
+        field_ = self._c.field_
+        if field_ is None or not self.heads:
+            return
+        for index in self._nearest_rejected:
+            card = field_.cards.accelerators[int(field_.card[index])]
+            if field_.owned[index] and card.id == name:
+                why = next(self.reasons(index), None)
+                text = f"The {card.name} that is owned is out: {why.text if why else 'no plan is left on it.'}"
+                yield Item(f"owned-out-{name}", "answers", text, (), ())
 
     def _doubts(self) -> Iterator[Item]:
         for number, text in enumerate(self._c.doubts, start=1):
