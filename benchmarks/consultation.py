@@ -24,11 +24,11 @@ from types import MappingProxyType
 from typing import Any
 
 import whygpu
-from whygpu import consult as consult_module
 from whygpu.api import REGISTRY
 from whygpu.chain.engines import EngineName
 from whygpu.chain.strata import stratify
-from whygpu.load.knowledge import default_root, load_texts, read_texts
+from whygpu.consult import driver as consult_module
+from whygpu.loader.assemble import default_root, load_texts, read_texts
 
 ENGINES: tuple[EngineName, ...] = ("durable", "evaluator")
 ANSWERS = {"phase": "inference", "model": "llama-3.1-70b", "concurrency": 8}
@@ -170,10 +170,10 @@ def main() -> int:
             stages = {stage: 1e3 * seconds / options.repeat for stage, seconds in spent.items()}
             loads = [{**ANSWERS, "concurrency": 9 + number} for number in range(options.repeat)]
             new_work = advise_ms(base, engine, loads)
-            split = ", ".join(f"{stage} {value:.1f}" for stage, value in stages.items())
+            layout = ", ".join(f"{stage} {value:.1f}" for stage, value in stages.items())
             print(
                 f"{rules:5} rules x {plans} plans, {engine:9} {median:6.1f} ms, new work {new_work:6.1f} ms "
-                f"({split}; first {1e3 * first:.0f})"
+                f"({layout}; first {1e3 * first:.0f})"
             )
             rows.append(
                 {

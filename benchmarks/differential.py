@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.engines.drive import Tally, judge
-from tests.engines.programs import program
+from tests.chain.drive import Tally, judge
+from tests.chain.programs import program
 
 CHUNK = 500
 

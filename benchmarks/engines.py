@@ -28,10 +28,12 @@ from whygpu.chain.durable import DurableEngine
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value
 from whygpu.chain.strata import stratify
-from whygpu.errors import Place
-from whygpu.knowledge import AllOf, AnyOf, Knowledge, NameSpec, Rule, Template, Verdict
+from whygpu.errors import Location
+from whygpu.knowledge.base import Knowledge
+from whygpu.knowledge.rules import AllOf, AnyOf, Rule, Template, Verdict
 from whygpu.language import tree as t
 from whygpu.language import values as v
+from whygpu.language.names import NameSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +86,7 @@ def expected(case: Case) -> Firings:
 
 def whygpu_knowledge(case: Case) -> Knowledge:
     """The case as a knowledge base."""
-    place = Place("benchmark")
+    place = Location("benchmark")
     choice = MappingProxyType(dict.fromkeys(PHASES, ""))
     classes = MappingProxyType(dict.fromkeys(CLASSES, ""))
     vocabulary = {

@@ -11,8 +11,8 @@ import yaml
 
 import whygpu
 from whygpu.explain import rerun
+from whygpu.explain.flips import search
 from whygpu.explain.proof import prove
-from whygpu.explain.tipping import search
 from whygpu.render.view import view_of
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

@@ -1,6 +1,6 @@
-"""Compare estimates with published measurements and write docs/accuracy.md and its plot.
+"""Compare estimates with published measurements and write docs/explanation/accuracy.md and its plot.
 
-    python -m benchmarks.accuracy [--data DIR] [--out docs/accuracy.md] [--kb DIR] [--rows]
+    python -m benchmarks.accuracy [--data DIR] [--out docs/explanation/accuracy.md] [--kb DIR] [--rows]
 
 Exits 2 where the measurements are not there. `--rows` prints every compared row, the worst first.
 """
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit status: 0, or 2 where there is nothing to compare with."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "calibration")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "accuracy.md")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "explanation" / "accuracy.md")
     parser.add_argument("--kb", type=Path, default=ROOT / "kb")
     parser.add_argument("--rows", action="store_true", help="print every compared row, the worst first")
     asked = parser.parse_args(arguments)

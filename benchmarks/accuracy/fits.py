@@ -5,22 +5,22 @@ from __future__ import annotations
 from benchmarks.accuracy.rows import FitSeen, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, layered
 
-from whygpu.checks import memory
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.setup import ParallelLayout, Setup
 
 
 def judge(row: Row, subjects: Subjects) -> FitSeen:
     """The verdict on one row: by the likely need against the card's usable memory."""
     ran = bool(row["fits"])
     try:
-        setup, split = _setup(row, subjects)
-        done = memory.estimate(subjects.shape(row["model"]), setup, split, subjects.coefficients)
+        setup, layout = _setup(row, subjects)
+        done = memory.estimate(subjects.shape(row["model"]), setup, layout, subjects.coefficients)
         return FitSeen(row["family"], row["id"], ran, subjects.held(done, row["gpu"]))
     except UnknownSubjectError as unknown:
         return FitSeen(row["family"], row["id"], ran, None, str(unknown))
 
 
-def _setup(row: Row, subjects: Subjects) -> tuple[Setup, Split]:
+def _setup(row: Row, subjects: Subjects) -> tuple[Setup, ParallelLayout]:
     number_format = subjects.format(row["precision"])
     cards = row["gpus"]
     if row["family"] == "xiongjie-dai-llamacpp":
@@ -34,7 +34,7 @@ def _setup(row: Row, subjects: Subjects) -> tuple[Setup, Split]:
             concurrency=row["batch"],
             runtime="fastertransformer",
         )
-        return setup, Split(tensor=cards)
+        return setup, ParallelLayout(tensor=cards)
     if row["family"] == "litgpt-inference":
-        return Setup(number_format, context_tokens=60, output_tokens=50), Split()
+        return Setup(number_format, context_tokens=60, output_tokens=50), ParallelLayout()
     raise UnknownSubjectError("a family this benchmark does not know how to set up")

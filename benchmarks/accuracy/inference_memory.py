@@ -8,10 +8,10 @@ from benchmarks.accuracy import peers
 from benchmarks.accuracy.rows import INFERENCE_MEMORY, WEIGHTS_AND_KV, Compared, Held, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, untied
 
-from whygpu.checks import memory
-from whygpu.checks.memory import MemoryEstimate
-from whygpu.checks.reckoning import Range
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.estimate import MemoryEstimate
+from whygpu.checks.setup import ParallelLayout, Setup
 
 GIB = 2.0**30
 MIB = 2.0**20
@@ -37,7 +37,7 @@ def compared(
 
 
 def _estimate(subjects: Subjects, row: Row, setup: Setup, cards: int = 1) -> MemoryEstimate:
-    return memory.estimate(subjects.shape(row["model"]), setup, Split(tensor=cards), subjects.coefficients)
+    return memory.estimate(subjects.shape(row["model"]), setup, ParallelLayout(tensor=cards), subjects.coefficients)
 
 
 def _qwen(row: Row, subjects: Subjects) -> Outcome:
@@ -62,7 +62,7 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
         output_tokens=row.get("output_tokens", 50),
         runtime="transformers",
     )
-    done = memory.estimate(untied(subjects.shape(row["model"])), setup, Split(), subjects.coefficients)
+    done = memory.estimate(untied(subjects.shape(row["model"])), setup, ParallelLayout(), subjects.coefficients)
     return compared(row, INFERENCE_MEMORY, allocated(done), GB, done, subjects.held(done, row.get("gpu")))
 
 
@@ -78,7 +78,7 @@ def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
         runtime="fastertransformer",
     )
     shape = untied(subjects.gpt(row["layers"], row["heads"], row["head_dim"], row["vocab"], row["model"]))
-    done = memory.estimate(shape, setup, Split(), subjects.coefficients)
+    done = memory.estimate(shape, setup, ParallelLayout(), subjects.coefficients)
     figure = Range(done.low, done.total, done.high)
     return compared(row, INFERENCE_MEMORY, figure, GIB, done, subjects.held(done, row.get("gpu")))
 

@@ -9,11 +9,11 @@ from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, LeftOut, O
 from benchmarks.accuracy.speeds import compared, degree, per_second, run, time_of
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, layered
 
-from whygpu.checks.reckoning import Range
-from whygpu.checks.setup import Setup, Split
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_columns import Band
-from whygpu.checks.speed_inference import InferenceWork
+from whygpu.checks.calculation import Range
+from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.checks.speed.columns import Band
+from whygpu.checks.speed.estimate import SpeedEstimate
+from whygpu.checks.speed.inference import InferenceWork
 
 SUPERPOD_BYTES_S = 25e9
 """Eight 200 Gbit/s adapters a node of eight cards: the hardware that FasterTransformer's GPT guide states."""
@@ -33,12 +33,12 @@ def _sglang(row: Row, subjects: Subjects) -> Outcome:
         output_tokens=output,
         runtime="sglang",
     )
-    split = Split(tensor=row["gpus"])
-    done = run(row, subjects, shape, setup, split)
+    layout = ParallelLayout(tensor=row["gpus"])
+    done = run(row, subjects, shape, setup, layout)
     seconds = (time_of(done.ttft_ms) + time_of(done.token_ms).times(output)).times(1e-3)
     alone = prompt == 1
     figure = per_second(seconds, output if alone else prompt + output)
-    return compared(row, DECODE if alone else REQUEST, figure, subjects, shape, setup, split)
+    return compared(row, DECODE if alone else REQUEST, figure, subjects, shape, setup, layout)
 
 
 def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
@@ -52,18 +52,20 @@ def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
         output_tokens=tokens if decodes else 1,
         runtime="llama.cpp",
     )
-    split = layered(row["gpus"])
-    done = run(row, subjects, shape, setup, split)
+    layout = layered(row["gpus"])
+    done = run(row, subjects, shape, setup, layout)
     time = time_of(done.token_ms if decodes else done.ttft_ms).times(1e-3)
     kind = DECODE if decodes else PROMPT
-    return compared(row, kind, per_second(time, 1 if decodes else tokens), subjects, shape, setup, split)
+    return compared(row, kind, per_second(time, 1 if decodes else tokens), subjects, shape, setup, layout)
 
 
 def _litgpt(row: Row, subjects: Subjects) -> Outcome:
     shape = subjects.shape(row["model"])
     setup = Setup(subjects.format(row["precision"]), context_tokens=60, output_tokens=50, runtime="transformers")
-    done = run(row, subjects, shape, setup, Split())
-    return compared(row, DECODE, per_second(time_of(done.token_ms).times(1e-3), 1), subjects, shape, setup, Split())
+    done = run(row, subjects, shape, setup, ParallelLayout())
+    return compared(
+        row, DECODE, per_second(time_of(done.token_ms).times(1e-3), 1), subjects, shape, setup, ParallelLayout()
+    )
 
 
 def _batch_s(done: SpeedEstimate, prompts: int, output: int) -> Range:
@@ -88,7 +90,9 @@ def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
     layout = row.get("parallel") or ""
     cards = row["gpus"]
     tensor = degree("TP", layout) or cards
-    split = Split(tensor=tensor, pipeline=degree("PP", layout) or max(1, cards // tensor), nodes=max(1, cards // 8))
+    layout = ParallelLayout(
+        tensor=tensor, pipeline=degree("PP", layout) or max(1, cards // tensor), nodes=max(1, cards // 8)
+    )
     shape = subjects.shape(row["model"])
     setup = Setup(
         subjects.format(row["precision"]),
@@ -97,9 +101,9 @@ def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
         concurrency=row["batch"],
         runtime="fastertransformer",
     )
-    done = run(row, subjects, shape, setup, split, SUPERPOD_BYTES_S)
+    done = run(row, subjects, shape, setup, layout, SUPERPOD_BYTES_S)
     seconds = _batch_s(done, row["batch"], output)
-    return compared(row, REQUEST, seconds.times(1e3), subjects, shape, setup, split)
+    return compared(row, REQUEST, seconds.times(1e3), subjects, shape, setup, layout)
 
 
 def _tensorrt(row: Row, subjects: Subjects) -> Outcome:
@@ -107,11 +111,11 @@ def _tensorrt(row: Row, subjects: Subjects) -> Outcome:
     prompt, output = _tokens(row)
     shape = subjects.shape(row["model"])
     number_format = subjects.format(row["precision"])
-    split = Split(tensor=row["tp"])
+    layout = ParallelLayout(tensor=row["tp"])
     setup = Setup(number_format, context_tokens=prompt + 1, output_tokens=1, runtime="tensorrt-llm")
     if row["metric"] == "ttft_ms":
-        done = run(row, subjects, shape, setup, split)
-        return compared(row, PROMPT, time_of(done.ttft_ms), subjects, shape, setup, split)
+        done = run(row, subjects, shape, setup, layout)
+        return compared(row, PROMPT, time_of(done.ttft_ms), subjects, shape, setup, layout)
     setup = replace(
         setup,
         kv_format=number_format if number_format.id == "fp8" else None,
@@ -119,9 +123,9 @@ def _tensorrt(row: Row, subjects: Subjects) -> Outcome:
         output_tokens=output,
         concurrency=row["batch"],
     )
-    seconds = _batch_s(run(row, subjects, shape, setup, split), row["batch"], output)
+    seconds = _batch_s(run(row, subjects, shape, setup, layout), row["batch"], output)
     figure = per_second(seconds, row["batch"] * output / row["tp"])
-    return compared(row, DECODE, figure, subjects, shape, setup, split)
+    return compared(row, DECODE, figure, subjects, shape, setup, layout)
 
 
 def _vit(row: Row, subjects: Subjects) -> Outcome:
@@ -129,8 +133,8 @@ def _vit(row: Row, subjects: Subjects) -> Outcome:
     shape = subjects.read(f"vit-{size}-16")
     pixels = 384 if "384" in row["model"] else 224
     setup = Setup(subjects.format(row["precision"]), batch_size=row["batch"], pixels=pixels, runtime="tensorrt-llm")
-    done = run(row, subjects, shape, setup, Split())
-    return compared(row, VISION, time_of(done.ttft_ms), subjects, shape, setup, Split())
+    done = run(row, subjects, shape, setup, ParallelLayout())
+    return compared(row, VISION, time_of(done.ttft_ms), subjects, shape, setup, ParallelLayout())
 
 
 def _yolo(row: Row, subjects: Subjects) -> Outcome:
@@ -145,8 +149,10 @@ def _yolo(row: Row, subjects: Subjects) -> Outcome:
         }
     )
     setup = Setup(subjects.format("fp16"), batch_size=row["batch"], pixels=row["image_px"], runtime="transformers")
-    done = run(row, subjects, shape, setup, Split())
-    return compared(row, VISION, time_of(done.ttft_ms).times(1 / row["batch"]), subjects, shape, setup, Split())
+    done = run(row, subjects, shape, setup, ParallelLayout())
+    return compared(
+        row, VISION, time_of(done.ttft_ms).times(1 / row["batch"]), subjects, shape, setup, ParallelLayout()
+    )
 
 
 def _matmul(row: Row, _: Subjects) -> Outcome:

@@ -1,4 +1,4 @@
-"""What the figures are known to get wrong, by mechanism. Update it when a mechanism is mended or found."""
+"""What the figures are known to get wrong, by mechanism. Update it when a mechanism is fixed or found."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-from whygpu.checks.memory import MemoryEstimate
-from whygpu.checks.shape import TOKEN_KINDS, ModelShape
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_training import passes
+from whygpu.checks.memory.estimate import MemoryEstimate
+from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
+from whygpu.checks.speed.estimate import SpeedEstimate
+from whygpu.checks.speed.training import passes
 
 NAMES = ("accelerate", "hf-mem", "DeepSpeed", "roofline")
 
@@ -58,7 +58,7 @@ def training_roofline(done: SpeedEstimate) -> float:
 
 def for_weights(estimate: MemoryEstimate, unit: float) -> dict[str, float]:
     """Both tools that count weights, in the row's unit; neither speaks of a part of a model on one of several cards."""
-    if estimate.split.cards > 1:
+    if estimate.layout.cards > 1:
         return {}
     return {"accelerate": accelerate_inference(estimate) / unit, "hf-mem": weights_of_file(estimate) / unit}
 
@@ -71,9 +71,9 @@ def for_inference(estimate: MemoryEstimate, unit: float) -> dict[str, float]:
 
 def for_training(estimate: MemoryEstimate, unit: float) -> dict[str, float]:
     """accelerate's rule on one card, and DeepSpeed's where all weights are trained, alone or under ZeRO-2 or ZeRO-3."""
-    split, found = estimate.split, {}
-    if split.cards == 1:
+    layout, found = estimate.layout, {}
+    if layout.cards == 1:
         found["accelerate"] = accelerate_training(estimate) / unit
-    if estimate.setup.method == "full" and (split.cards == 1 or split.sharding != "zero1"):
-        found["DeepSpeed"] = deepspeed(estimate.shape, split.data, split.sharding) / unit
+    if estimate.setup.method == "full" and (layout.cards == 1 or layout.sharding != "zero1"):
+        found["DeepSpeed"] = deepspeed(estimate.shape, layout.data, layout.sharding) / unit
     return found

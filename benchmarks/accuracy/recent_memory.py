@@ -8,19 +8,19 @@ from benchmarks.accuracy.inference_memory import GB, GIB, allocated, compared
 from benchmarks.accuracy.rows import INFERENCE_MEMORY, WEIGHTS_AND_KV, LeftOut, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects
 
-from whygpu.checks import memory
-from whygpu.checks.reckoning import Range
-from whygpu.checks.setup import Setup, Split
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.setup import ParallelLayout, Setup
 
 
 def _vllm(row: Row, subjects: Subjects) -> Outcome:
     """What vLLM logs at start: the weights of a card, and what it sets aside beside them and the cache for as many
     requests as it admits where nothing is said.
     """
-    split = Split(tensor=row["gpus"])
+    layout = ParallelLayout(tensor=row["gpus"])
     context = row.get("context_tokens") or 8192
     setup = Setup(subjects.format(row["precision"]), context_tokens=context, concurrency=256, runtime="vllm")
-    done = memory.estimate(subjects.shape(row["model"]), setup, split, subjects.coefficients)
+    done = memory.estimate(subjects.shape(row["model"]), setup, layout, subjects.coefficients)
     parts = done.ranges
     if row["includes"].startswith("weights"):
         return compared(row, WEIGHTS_AND_KV, parts.weights, GIB, done)
@@ -39,7 +39,7 @@ def _pipeline(row: Row, subjects: Subjects) -> Outcome:
         subjects.format(row["precision"]), batch_size=row["batch"], pixels=row["image_px"], runtime="transformers"
     )
     shape = subjects.shape(row["model"])
-    done = memory.estimate(shape, setup, Split(), subjects.coefficients)
+    done = memory.estimate(shape, setup, ParallelLayout(), subjects.coefficients)
     figure, loaded = allocated(done), 2.0 * shape.parameters
     figure = Range(max(figure.low, loaded), max(figure.likely, loaded), max(figure.high, loaded))
     return compared(row, INFERENCE_MEMORY, figure, GIB, done)
@@ -51,7 +51,7 @@ def _mlx(row: Row, subjects: Subjects) -> Outcome:
     setup = Setup(
         subjects.format(row["precision"]), context_tokens=prompt + output, output_tokens=output, runtime="llama.cpp"
     )
-    done = memory.estimate(subjects.shape(row["model"]), setup, Split(), subjects.coefficients)
+    done = memory.estimate(subjects.shape(row["model"]), setup, ParallelLayout(), subjects.coefficients)
     return compared(row, INFERENCE_MEMORY, allocated(done), GB, done, subjects.held(done, row["gpu"]))
 
 
@@ -65,8 +65,8 @@ def _transformers(row: Row, subjects: Subjects) -> Outcome:
         concurrency=row.get("batch") or 1,
         runtime="transformers",
     )
-    split = Split(tensor=row["gpus"])
-    done = memory.estimate(subjects.shape(row["model"]), setup, split, subjects.coefficients)
+    layout = ParallelLayout(tensor=row["gpus"])
+    done = memory.estimate(subjects.shape(row["model"]), setup, layout, subjects.coefficients)
     return compared(row, INFERENCE_MEMORY, allocated(done), GIB, done, subjects.held(done, row["gpu"]))
 
 

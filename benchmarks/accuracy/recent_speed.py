@@ -10,10 +10,10 @@ from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, LeftOut, O
 from benchmarks.accuracy.speeds import compared, degree, per_second, run, step_s, time_of
 from benchmarks.accuracy.subjects import Subjects, layered
 
-from whygpu.checks import memory
-from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed_inference import prompt_flops
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.checks.speed.inference import prompt_flops
 
 FIRST = 128
 """Tokens of a short chat prompt, where a row does not print it."""
@@ -36,20 +36,20 @@ def _served(row: Row, subjects: Subjects) -> Outcome:
         output_tokens=output,
         runtime=runtime,
     )
-    split = Split(tensor=degree("TP", row.get("parallel") or "") or row["gpus"])
+    layout = ParallelLayout(tensor=degree("TP", row.get("parallel") or "") or row["gpus"])
     shape = subjects.shape(row["model"])
     # Requests that the cache has no room for wait, which is no part of the time between tokens.
-    setup = replace(setup, concurrency=_room(subjects, row["gpu"], shape, setup, split, row["concurrency"]))
-    done = run(row, subjects, shape, setup, split)
-    if number_format.weight_bytes(shape) > split.cards * 1e9 * float(
+    setup = replace(setup, concurrency=_room(subjects, row["gpu"], shape, setup, layout, row["concurrency"]))
+    done = run(row, subjects, shape, setup, layout)
+    if number_format.weight_bytes(shape) > layout.cards * 1e9 * float(
         subjects.card(row["gpu"]).number("marketing_gb") or 0
     ):
         return LeftOut(row["family"], row["id"], "the weights alone are more than the named cards hold")
     cycle = (row["ttft_ms"] + (output - 1) * row["value"]) / 1e3
-    rate = float(done.work.columns.device.flops_s[0]) * split.cards
+    rate = float(done.work.columns.device.flops_s[0]) * layout.cards
     if row["concurrency"] * prompt_flops(shape, prompt) / cycle > MOST_OF_PEAK * rate:
         return LeftOut(row["family"], row["id"], "more operations than products reach: its prompts came from the cache")
-    return compared(row, REQUEST, time_of(done.token_ms), subjects, shape, setup, split)
+    return compared(row, REQUEST, time_of(done.token_ms), subjects, shape, setup, layout)
 
 
 def _full(row: Row, subjects: Subjects) -> Outcome:
@@ -61,7 +61,7 @@ def _full(row: Row, subjects: Subjects) -> Outcome:
         return LeftOut(row["family"], row["id"], "attention over data ranks, experts over all: no plan offers it")
     prompt, output = row["input_tokens"], row["output_tokens"]
     number_format = subjects.format(row["precision"])
-    split = Split(tensor=degree("TP", layout) or 1, pipeline=degree("PP", layout) or 1)
+    layout = ParallelLayout(tensor=degree("TP", layout) or 1, pipeline=degree("PP", layout) or 1)
     shape = subjects.shape(row["model"])
     setup = Setup(
         number_format,
@@ -71,21 +71,21 @@ def _full(row: Row, subjects: Subjects) -> Outcome:
         output_tokens=output,
         runtime="tensorrt-llm",
     )
-    requests = _room(subjects, row["gpu"], shape, setup, split, MOST_REQUESTS)
+    requests = _room(subjects, row["gpu"], shape, setup, layout, MOST_REQUESTS)
     setup = replace(setup, concurrency=requests)
-    done = run(row, subjects, shape, setup, split)
+    done = run(row, subjects, shape, setup, layout)
     if done.tokens_per_s is None:
         return LeftOut(row["family"], row["id"], "no rate is estimated")
-    figure = done.tokens_per_s.at(0).times(1 / split.cards)
-    return compared(row, REQUEST, figure, subjects, shape, setup, split)
+    figure = done.tokens_per_s.at(0).times(1 / layout.cards)
+    return compared(row, REQUEST, figure, subjects, shape, setup, layout)
 
 
-def _room(subjects: Subjects, gpu: str, shape: ModelShape, setup: Setup, split: Split, most: int) -> int:
+def _room(subjects: Subjects, gpu: str, shape: ModelShape, setup: Setup, layout: ParallelLayout, most: int) -> int:
     """Most requests that the cards hold at once, of so many."""
     low, high = 1, most
     while low < high:
         middle = (low + high + 1) // 2
-        needed = memory.estimate(shape, replace(setup, concurrency=middle), split, subjects.coefficients)
+        needed = memory.estimate(shape, replace(setup, concurrency=middle), layout, subjects.coefficients)
         held = subjects.held(needed, gpu)
         low, high = (middle, high) if held is None or held.fits else (low, middle - 1)
     return low
@@ -105,13 +105,13 @@ def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
         concurrency=batch if decodes else 1,
         runtime="vllm" if row["framework"] == "vLLM" else "llama.cpp",
     )
-    split = layered(row["gpus"])
-    done = run(row, subjects, shape, setup, split)
+    layout = layered(row["gpus"])
+    done = run(row, subjects, shape, setup, layout)
     if not decodes:
         figure = per_second(time_of(done.ttft_ms).times(1e-3), prompt)
-        return compared(row, PROMPT, figure, subjects, shape, setup, split)
+        return compared(row, PROMPT, figure, subjects, shape, setup, layout)
     # The rate of the steps alone, without the prompts of others.
-    return compared(row, DECODE, per_second(step_s(done), batch), subjects, shape, setup, split)
+    return compared(row, DECODE, per_second(step_s(done), batch), subjects, shape, setup, layout)
 
 
 def _single(row: Row, subjects: Subjects) -> Outcome:
@@ -126,10 +126,10 @@ def _single(row: Row, subjects: Subjects) -> Outcome:
         output_tokens=output,
         runtime="transformers" if plain else "compiled",
     )
-    split = Split(tensor=degree("TP", row.get("parallel") or "") or row["gpus"])
-    done = run(row, subjects, shape, setup, split)
+    layout = ParallelLayout(tensor=degree("TP", row.get("parallel") or "") or row["gpus"])
+    done = run(row, subjects, shape, setup, layout)
     figure = step_s(done).times(1e3) if row["metric"] == "token_ms" else per_second(step_s(done), 1)
-    return compared(row, DECODE, figure, subjects, shape, setup, split)
+    return compared(row, DECODE, figure, subjects, shape, setup, layout)
 
 
 def _images(row: Row, subjects: Subjects) -> Outcome:
@@ -144,10 +144,10 @@ def _images(row: Row, subjects: Subjects) -> Outcome:
         pixels=row["image_px"],
         runtime="compiled" if compiled else "transformers",
     )
-    done = run(row, subjects, shape, setup, Split())
+    done = run(row, subjects, shape, setup, ParallelLayout())
     seconds = time_of(done.ttft_ms).times(1e-3)
     figure = seconds.times(1e3) if row["metric"] == "latency_ms" else per_second(seconds, row["batch"])
-    return compared(row, VISION, figure, subjects, shape, setup, Split())
+    return compared(row, VISION, figure, subjects, shape, setup, ParallelLayout())
 
 
 READERS: Mapping[str, Callable[[Row, Subjects], Outcome]] = {

@@ -14,13 +14,14 @@ from benchmarks.accuracy.peers import training_roofline
 from benchmarks.accuracy.rows import TRAINING_MEMORY, TRAINING_SPEED, Compared, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device
 
-from whygpu.checks import memory, speed
-from whygpu.checks.memory import MemoryEstimate
-from whygpu.checks.reckoning import Range
-from whygpu.checks.setup import Device, Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_columns import Band
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.estimate import MemoryEstimate
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import Device, ParallelLayout, Setup
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.columns import Band
+from whygpu.checks.speed.estimate import SpeedEstimate
 
 QWEN1 = {  # layers, hidden size, heads, feed-forward and parameters, from the models' config.json; 151,936 tokens
     "Qwen-1.8B": (24, 2048, 16, 5504, 1_836_828_672),
@@ -78,8 +79,8 @@ def _speed(row: Row, measured: float, figure: Range, done: SpeedEstimate, scale:
     )
 
 
-def _run(shape: ModelShape, setup: Setup, split: Split, rates: Device, subjects: Subjects) -> SpeedEstimate:
-    return speed.estimate(shape, setup, split, rates, subjects.coefficients)
+def _run(shape: ModelShape, setup: Setup, layout: ParallelLayout, rates: Device, subjects: Subjects) -> SpeedEstimate:
+    return speed.estimate(shape, setup, layout, rates, subjects.coefficients)
 
 
 def _timm(row: Row, subjects: Subjects) -> Outcome:
@@ -94,11 +95,11 @@ def _timm(row: Row, subjects: Subjects) -> Outcome:
         optimizer="sgd-momentum",
         attention="eager",  # PyTorch 1.12 has no fused attention
     )
-    done = _run(shape, setup, Split(), device(subjects.card(row["gpu"]), setup.format), subjects)
+    done = _run(shape, setup, ParallelLayout(), device(subjects.card(row["gpu"]), setup.format), subjects)
     return _speed(row, row["samples_per_s"], _figure(done.samples_per_s), done, 1.0)
 
 
-def _detectron(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split]:
+def _detectron(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, ParallelLayout]:
     name = re.sub(r"_[13]x$", "", row["model"])
     if name not in DETECTORS or row.get("micro_batch", row.get("microbatch")) != 2:
         raise UnknownSubjectError("a variant of which there is no preset")
@@ -110,18 +111,18 @@ def _detectron(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split]:
         pixels=DETECTION_PIXELS,
         optimizer="sgd-momentum",
     )
-    return subjects.shape(DETECTORS[name]), setup, Split(data=row["gpus"])
+    return subjects.shape(DETECTORS[name]), setup, ParallelLayout(data=row["gpus"])
 
 
 def _detectron_speed(row: Row, subjects: Subjects) -> Outcome:
-    shape, setup, split = _detectron(row, subjects)
-    done = _run(shape, setup, split, device(subjects.card("V100"), setup.format), subjects)
+    shape, setup, layout = _detectron(row, subjects)
+    done = _run(shape, setup, layout, device(subjects.card("V100"), setup.format), subjects)
     return _speed(row, row["samples_per_s"], _figure(done.samples_per_s), done, 1.0)
 
 
 def _detectron_memory(row: Row, subjects: Subjects) -> Outcome:
-    shape, setup, split = _detectron(row, subjects)
-    done = memory.estimate(shape, setup, split, subjects.coefficients)
+    shape, setup, layout = _detectron(row, subjects)
+    done = memory.estimate(shape, setup, layout, subjects.coefficients)
     return compared(row, TRAINING_MEMORY, allocated(done), GIB, done)
 
 
@@ -131,7 +132,7 @@ def _layout(row: Row) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"\b(TP|PP|CP|EP|VP|FSDP)\s?(\d+)", text)}
 
 
-def _titan(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split, Device]:
+def _titan(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, ParallelLayout, Device]:
     """FSDP2 with 16-bit computing on FP32 weights; `selective` saves every second product, so it keeps the others."""
     found = _layout(row)
     if found.get("CP", 1) > 1 or " x CP" in row.get("sharding", "") or "CP" in row["method"]:
@@ -154,7 +155,7 @@ def _titan(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split, Devi
         gradient_accumulation=stages,
         runtime="compiled" if "compile" in row["method"] or tensor > 1 else "transformers",
     )
-    split = Split(
+    layout = ParallelLayout(
         tensor,
         pipeline,
         data,
@@ -166,19 +167,19 @@ def _titan(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split, Devi
     if "96GB" in row["gpu"]:
         bandwidth, watts = POWER_LIMITED_H100
         own = replace(own, bandwidth_bytes_s=own.bandwidth_bytes_s * 0 + bandwidth, power_w=own.power_w * 0 + watts)
-    return subjects.shape(row["model"]), setup, split, own
+    return subjects.shape(row["model"]), setup, layout, own
 
 
 def _titan_speed(row: Row, subjects: Subjects) -> Outcome:
-    shape, setup, split, own = _titan(row, subjects)
-    done = _run(shape, setup, split, own, subjects)
+    shape, setup, layout, own = _titan(row, subjects)
+    done = _run(shape, setup, layout, own, subjects)
     scale = setup.sequence_tokens / row["gpus"]
     return _speed(row, row["tok_per_s_per_gpu"], _figure(done.samples_per_s), done, scale)
 
 
 def _titan_memory(row: Row, subjects: Subjects) -> Outcome:
-    shape, setup, split, _ = _titan(row, subjects)
-    done = memory.estimate(shape, setup, split, subjects.coefficients)
+    shape, setup, layout, _ = _titan(row, subjects)
+    done = memory.estimate(shape, setup, layout, subjects.coefficients)
     return compared(row, TRAINING_MEMORY, allocated(done), GIB, done)
 
 
@@ -205,7 +206,7 @@ def _bridge(row: Row, subjects: Subjects) -> Outcome:
     )
     card = subjects.card(row["gpu"])
     joined = int(card.number("link_cards") or 8)
-    split = Split(
+    layout = ParallelLayout(
         tensor,
         pipeline,
         data,
@@ -213,12 +214,12 @@ def _bridge(row: Row, subjects: Subjects) -> Outcome:
         max(cards // joined, 1),
         interleave=found.get("VP", 1),
     )
-    done = _run(shape, setup, split, device(card, setup.format), subjects)
+    done = _run(shape, setup, layout, device(card, setup.format), subjects)
     scale = setup.sequence_tokens / cards
     return _speed(row, row["tok_per_s_per_gpu"], _figure(done.samples_per_s), done, scale)
 
 
-def _qwen(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split]:
+def _qwen(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, ParallelLayout]:
     """Transformers and peft on DeepSpeed, with checkpoints and eight micro-batches a step; rank 64 beside all
     projections.
     """
@@ -258,19 +259,19 @@ def _qwen(row: Row, subjects: Subjects) -> tuple[ModelShape, Setup, Split]:
     )
     sharding = "zero3" if full or "zero3" in method.lower().replace("-", "") else "zero2" if cards > 1 else "none"
     nodes = 2 if "node" in method else 1
-    return shape, setup, Split(data=cards, sharding=sharding, nodes=nodes)
+    return shape, setup, ParallelLayout(data=cards, sharding=sharding, nodes=nodes)
 
 
 def _qwen_speed(row: Row, subjects: Subjects) -> Outcome:
-    shape, setup, split = _qwen(row, subjects)
-    done = _run(shape, setup, split, device(subjects.card(row["gpu"]), setup.format), subjects)
+    shape, setup, layout = _qwen(row, subjects)
+    done = _run(shape, setup, layout, device(subjects.card(row["gpu"]), setup.format), subjects)
     measured = setup.gradient_accumulation * row["gpus"] / row["step_s"]
     return _speed(row, measured, _figure(done.samples_per_s), done, 1.0)
 
 
 def _qwen_memory(row: Row, subjects: Subjects) -> Outcome:
-    shape, setup, split = _qwen(row, subjects)
-    done = memory.estimate(shape, setup, split, subjects.coefficients)
+    shape, setup, layout = _qwen(row, subjects)
+    done = memory.estimate(shape, setup, layout, subjects.coefficients)
     return compared(row, TRAINING_MEMORY, _all(done).times(row["gpus"]), GB, done, subjects.held(done, row["gpu"]))
 
 
@@ -309,8 +310,8 @@ def _swift(row: Row, subjects: Subjects) -> Outcome:
         lora_targets="all-linear",
         runtime="compiled" if megatron else "transformers",
     )
-    split = Split(tensor, pipeline, data, "zero1" if megatron else row.get("sharding") or "none")
-    done = memory.estimate(subjects.shape(row["model"]), setup, split, subjects.coefficients)
+    layout = ParallelLayout(tensor, pipeline, data, "zero1" if megatron else row.get("sharding") or "none")
+    done = memory.estimate(subjects.shape(row["model"]), setup, layout, subjects.coefficients)
     return compared(row, TRAINING_MEMORY, _all(done), GIB, done)
 
 

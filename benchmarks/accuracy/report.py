@@ -1,4 +1,4 @@
-"""docs/accuracy.md: aggregate figures and ids of rows, nothing else of the measurements."""
+"""docs/explanation/accuracy.md: aggregate figures and ids of rows, nothing else of the measurements."""
 
 from __future__ import annotations
 

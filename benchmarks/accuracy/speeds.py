@@ -8,13 +8,14 @@ import re
 from benchmarks.accuracy.rows import Compared, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, device
 
-from whygpu.checks import memory, speed
-from whygpu.checks.reckoning import Range
-from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_columns import Band
-from whygpu.checks.speed_inference import InferenceWork
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.columns import Band
+from whygpu.checks.speed.estimate import SpeedEstimate
+from whygpu.checks.speed.inference import InferenceWork
 
 
 def run(
@@ -22,18 +23,18 @@ def run(
     subjects: Subjects,
     shape: ModelShape,
     setup: Setup,
-    split: Split,
+    layout: ParallelLayout,
     network_bytes_s: float = math.nan,
 ) -> SpeedEstimate:
     rates = device(subjects.card(row["gpu"]), setup.format, network_bytes_s)
-    return speed.estimate(shape, setup, split, rates, subjects.coefficients)
+    return speed.estimate(shape, setup, layout, rates, subjects.coefficients)
 
 
 def compared(
-    row: Row, kind: str, figure: Range, subjects: Subjects, shape: ModelShape, setup: Setup, split: Split
+    row: Row, kind: str, figure: Range, subjects: Subjects, shape: ModelShape, setup: Setup, layout: ParallelLayout
 ) -> Compared:
     """A row beside its figure. It ran on the card it names, so what memory it needs is looked at too."""
-    needed = memory.estimate(shape, setup, split, subjects.coefficients)
+    needed = memory.estimate(shape, setup, layout, subjects.coefficients)
     held = subjects.held(needed, row["gpu"])
     return Compared(kind, row["family"], row["id"], row["value"], figure.low, figure.likely, figure.high, held=held)
 

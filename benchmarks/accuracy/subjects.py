@@ -12,11 +12,11 @@ from typing import Any
 from benchmarks.accuracy.rows import Held, LeftOut, Outcome, Row
 
 from whygpu import intake
-from whygpu.catalogue import Accelerator, Catalogue, fold
 from whygpu.checks.coefficients import Coefficients
-from whygpu.checks.memory import MemoryEstimate
-from whygpu.checks.setup import HALF, CardKind, Device, Format, Split, pcie_bytes_s
-from whygpu.checks.shape import ModelShape
+from whygpu.checks.memory.estimate import MemoryEstimate
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import HALF, CardKind, Device, Format, ParallelLayout, pcie_bytes_s
+from whygpu.knowledge.catalogue import Accelerator, Catalogue, fold
 
 MODELS = {  # as the tables write it, folded: the preset
     "bertlargeuncased": "bert-large",
@@ -144,7 +144,7 @@ class Subjects:
         return self.catalogue.coefficients
 
     def with_coefficients(self, coefficients: Coefficients) -> Subjects:
-        """The same names, reckoned with by other coefficients."""
+        """The same names, computed with by other coefficients."""
         return Subjects(replace(self.catalogue, coefficients=coefficients))
 
     @cached_property
@@ -300,9 +300,9 @@ def device(card: Accelerator, form: Format, network_bytes_s: float = math.nan) -
     )
 
 
-def layered(cards: int) -> Split:
+def layered(cards: int) -> ParallelLayout:
     """Layers divided over cards, as llama.cpp does."""
-    return Split(pipeline=cards)
+    return ParallelLayout(pipeline=cards)
 
 
 def by_family(readers: Mapping[str, Callable[[Row, Subjects], Outcome]]) -> Callable[[Row, Subjects], Outcome]:

@@ -11,10 +11,10 @@ from benchmarks.accuracy.litgpt_recipes import RECIPES
 from benchmarks.accuracy.rows import TRAINING_MEMORY, TRAINING_STATES, Compared, LeftOut, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, by_family, untied
 
-from whygpu.checks import memory
-from whygpu.checks.reckoning import Range
-from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import ParallelLayout, Setup
 
 RENAMED = {"gemma2b": "gemma2-2b", "llama-3.2-1b": "llama-3.2-1B", "llama-3.2-3b": "llama-3.2-3B"}
 GEMMA2 = {"gemma2-2b": "gemma-2-2b", "gemma2-9b": "gemma-2-9b"}
@@ -34,12 +34,12 @@ LADDER = (  # torchtune's options, each on top of those before
 def _zero(row: Row, subjects: Subjects) -> Outcome:
     """Model states of the ZeRO paper's table 1; the gathered layers are no model state there."""
     stage, ranks = row["method"][5], row["dp_degree"]
-    split = Split(data=ranks, sharding=f"zero{stage}")
+    layout = ParallelLayout(data=ranks, sharding=f"zero{stage}")
     shape = subjects.read({"parameters": int(ZERO_MODELS[row["model"]])})
     setup = Setup(subjects.format("bf16"), phase="training", training_precision="mixed-fp16")
-    done = memory.estimate(shape, setup, split, subjects.coefficients)
+    done = memory.estimate(shape, setup, layout, subjects.coefficients)
     # ZeRO gathers the same layers at any degree, so two degrees tell them from the share of the states.
-    other = memory.estimate(shape, setup, replace(split, data=2 * ranks), subjects.coefficients)
+    other = memory.estimate(shape, setup, replace(layout, data=2 * ranks), subjects.coefficients)
     gathered = 2 * other.weights - done.weights if stage == "3" and ranks > 1 else 0.0
     states = done.weights - gathered + done.gradients + done.optimizer
     return compared(row, TRAINING_STATES, Range(states, states, states), GB, done)
@@ -61,7 +61,7 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
         runtime="litgpt",
     )
     name: str = row["model"]
-    split = Split()
+    layout = ParallelLayout()
     if row["family"] == "litgpt-config-hub":
         key = _recipe_name(row)
         recipe = RECIPES[key]
@@ -80,8 +80,8 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
             gradient_checkpointing="full" if sharded else "off",
             gradient_accumulation=2 if recipe.accumulates(row["gpus"] if full else 1) else 1,
         )
-        split = Split(data=recipe.devices, sharding="fsdp") if sharded else split
-    done = memory.estimate(untied(subjects.shape(name)), setup, split, subjects.coefficients)
+        layout = ParallelLayout(data=recipe.devices, sharding="fsdp") if sharded else layout
+    done = memory.estimate(untied(subjects.shape(name)), setup, layout, subjects.coefficients)
     return compared(row, TRAINING_MEMORY, allocated(done), GB, done, subjects.held(done, row.get("gpu")))
 
 
@@ -95,7 +95,7 @@ def _recipe_name(row: Row) -> str:
 
 def _states(subjects: Subjects, name: str, setup: Setup) -> float:
     """Bytes that full training holds whatever the batch: weights and moments; gradients come and go."""
-    done = memory.estimate(subjects.shape(name), setup, Split(), subjects.coefficients)
+    done = memory.estimate(subjects.shape(name), setup, ParallelLayout(), subjects.coefficients)
     return done.weights + done.optimizer + done.gradients
 
 
@@ -122,7 +122,7 @@ def _torchtune(row: Row, subjects: Subjects) -> Outcome:
         lora_rank=8,
         runtime="compiled" if step >= 2 else "transformers",
     )
-    done = memory.estimate(subjects.shape(row["model"]), setup, Split(), subjects.coefficients)
+    done = memory.estimate(subjects.shape(row["model"]), setup, ParallelLayout(), subjects.coefficients)
     figure = allocated(done)
     if step in (5, 7):  # the optimizer runs inside the backward pass: the gradients are never all there
         figure = _less(figure, done.gradients + done.reused)
@@ -155,14 +155,14 @@ def _bert(row: Row, subjects: Subjects) -> Outcome:
         gradient_checkpointing="full" if "checkpoint" in method else "off",
         attention="eager",
     )
-    done = memory.estimate(shape, setup, Split(), subjects.coefficients)
+    done = memory.estimate(shape, setup, ParallelLayout(), subjects.coefficients)
     figure = Range(done.low + kept, done.total + kept, done.high + kept)
     return compared(row, TRAINING_MEMORY, figure, MIB, done, subjects.held(done, row["gpu"]))
 
 
 def _bert_idle(row: Row, shape: ModelShape, subjects: Subjects, kept: float) -> Outcome:
     """The two rows before training starts: the context, and the weights on top."""
-    done = memory.estimate(shape, Setup(subjects.format("fp32")), Split(), subjects.coefficients)
+    done = memory.estimate(shape, Setup(subjects.format("fp32")), ParallelLayout(), subjects.coefficients)
     figure = done.ranges.overhead + Range(kept, kept, kept)
     if "weights" in row["method"]:
         figure = figure + done.ranges.weights
@@ -183,7 +183,7 @@ def _lora_paper(row: Row, subjects: Subjects) -> Outcome:
         training_precision="fp16",
         lora_rank=4,
     )
-    done = memory.estimate(subjects.shape(row["model"]), setup, Split(), subjects.coefficients)
+    done = memory.estimate(subjects.shape(row["model"]), setup, ParallelLayout(), subjects.coefficients)
     states = done.ranges.weights + done.ranges.optimizer
     return compared(row, TRAINING_MEMORY, Range(states.low, states.likely, states.high + done.gradients), GB, done)
 

@@ -7,28 +7,35 @@ from benchmarks.accuracy.peers import training_roofline
 from benchmarks.accuracy.rows import TRAINING_SPEED, Compared, LeftOut, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects, UnknownSubjectError, by_family, device
 
-from whygpu.checks import memory, speed
-from whygpu.checks.reckoning import Range
-from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import ModelShape
-from whygpu.checks.speed import SpeedEstimate
-from whygpu.checks.speed_columns import Band
-from whygpu.checks.speed_training import TrainingWork
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.columns import Band
+from whygpu.checks.speed.estimate import SpeedEstimate
+from whygpu.checks.speed.training import TrainingWork
 
 ALPACA_TOKENS = 200
 """LitGPT's tables print the longest sample of Alpaca alone (1,304 tokens). A prompt with its template and answer is
 some 130 tokens on average, and a micro-batch is padded to its longest."""
 
 
-def _run(row: Row, subjects: Subjects, shape: ModelShape, setup: Setup, split: Split) -> SpeedEstimate:
+def _run(row: Row, subjects: Subjects, shape: ModelShape, setup: Setup, layout: ParallelLayout) -> SpeedEstimate:
     rates = device(subjects.card(row["gpu"]), subjects.format("bf16"))
-    return speed.estimate(shape, setup, split, rates, subjects.coefficients)
+    return speed.estimate(shape, setup, layout, rates, subjects.coefficients)
 
 
 def _compared(
-    row: Row, measured: float, figure: Range, subjects: Subjects, shape: ModelShape, setup: Setup, split: Split
+    row: Row,
+    measured: float,
+    figure: Range,
+    subjects: Subjects,
+    shape: ModelShape,
+    setup: Setup,
+    layout: ParallelLayout,
 ) -> Compared:
-    needed = memory.estimate(shape, setup, split, subjects.coefficients)
+    needed = memory.estimate(shape, setup, layout, subjects.coefficients)
     held = subjects.held(needed, row["gpu"])
     return Compared(
         TRAINING_SPEED, row["family"], row["id"], measured, figure.low, figure.likely, figure.high, held=held
@@ -62,15 +69,15 @@ def _torchtune(row: Row, subjects: Subjects) -> Outcome:
         runtime="compiled",
     )
     cards = row["gpus"]
-    split = Split(data=cards, sharding="fsdp" if cards > 1 else "none")
+    layout = ParallelLayout(data=cards, sharding="fsdp" if cards > 1 else "none")
     shape = subjects.shape(row["model"])
-    done = _run(row, subjects, shape, setup, split)
+    done = _run(row, subjects, shape, setup, layout)
     work = done.work
     if isinstance(work, TrainingWork):
         peak = float(work.columns.device.flops_s[0]) * cards
         if row["tok_per_s"] * work.product_flops / (setup.batch_size * setup.sequence_tokens) > peak:
             return LeftOut(row["family"], row["id"], "more operations a second than the named card's peak rate")
-    return _compared(row, row["tok_per_s"], _at(done.train_tokens_per_s), subjects, shape, setup, split)
+    return _compared(row, row["tok_per_s"], _at(done.train_tokens_per_s), subjects, shape, setup, layout)
 
 
 def _flash(row: Row, subjects: Subjects) -> Outcome:
@@ -85,9 +92,9 @@ def _flash(row: Row, subjects: Subjects) -> Outcome:
         gradient_accumulation=4,
         runtime="compiled",
     )
-    split = Split(data=row["gpus"])
+    layout = ParallelLayout(data=row["gpus"])
     shape = subjects.shape(row["model"])
-    done = _run(row, subjects, shape, setup, split)
+    done = _run(row, subjects, shape, setup, layout)
     figure = _at(done.train_tokens_per_s)
     # What each card held is not stated (the batch may have been cut finer), so memory is not looked at.
     peers = {"roofline": training_roofline(done) * setup.sequence_tokens}
@@ -112,7 +119,7 @@ def _megatron(row: Row, subjects: Subjects) -> Outcome:
         gradient_accumulation=64,
         runtime="compiled",
     )
-    done = _run(row, subjects, shape, setup, Split(tensor=8, pipeline=1))
+    done = _run(row, subjects, shape, setup, ParallelLayout(tensor=8, pipeline=1))
     work = done.work
     if not isinstance(work, TrainingWork):
         raise UnknownSubjectError("no training speed")
@@ -134,12 +141,12 @@ def _litgpt(row: Row, subjects: Subjects) -> Outcome:
         sequence_tokens=ALPACA_TOKENS,
         lora_rank=8,
     )
-    split = Split(data=cards, sharding="fsdp" if cards > 1 else "none")
+    layout = ParallelLayout(data=cards, sharding="fsdp" if cards > 1 else "none")
     shape = subjects.shape(row["model"])
-    rate = _at(_run(row, subjects, shape, setup, split).samples_per_s)
+    rate = _at(_run(row, subjects, shape, setup, layout).samples_per_s)
     samples = 1000 * cards * row["micro_batch"] / 60
     minutes = Range(samples / rate.high, samples / rate.likely, samples / rate.low)
-    return _compared(row, row["minutes_per_1k_iterations"], minutes, subjects, shape, setup, split)
+    return _compared(row, row["minutes_per_1k_iterations"], minutes, subjects, shape, setup, layout)
 
 
 compare = by_family(

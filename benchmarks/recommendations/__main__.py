@@ -1,6 +1,6 @@
 """Score what whygpu recommends against labelled workloads and documents.
 
-    python -m benchmarks.recommendations [--data DIR] [--kb DIR] [--rows] [--write docs/ranking-figures.md]
+    python -m benchmarks.recommendations [--data DIR] [--kb DIR] [--rows] [--write docs/explanation/ranking-figures.md]
 
 `--rows` prints every row; `--write` also moves prices, sweeps one number at a time, and writes the page with its plots.
 Exits 2 where the labels or the documents' recommendations are not there, or labels are wrong.

@@ -26,11 +26,11 @@ MEMORY_ALONE = re.compile(r"(?:(?:consumer )?GPU with )?(\d+)\s*GB")
 FORMATS = {"fp16": "fp16", "fp16/bf16": "bf16", "bf16": "bf16", "fp8": "fp8", "int8": "int8", "mxfp4": "mxfp4"}
 PICTURES = re.compile(r"\b(?:image|video|FLUX|SD[X3]?L?|Stable Diffusion)", re.IGNORECASE)
 COUNTED_CARDS = 8
-"""A count is compared where the row names at most so many cards: "24 GB" alone says little of a count."""
+"""A count is compared where the row names at most this many cards: "24 GB" alone says little of a count."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Whether a recommended accelerator is first, or of the first three."""
 
     first: bool
@@ -53,8 +53,8 @@ class Compared:
 
     id: str
     family: str
-    free: Place
-    own: Place | None
+    free: Location
+    own: Location | None
     """Among the cards that the document names; None where it names none that the row recommends."""
     counts: tuple[Count, ...]
     order: bool | None
@@ -174,9 +174,9 @@ def _plans(kb: whygpu.KnowledgeBase, answers: Mapping[str, Any]) -> Sequence[why
     return plans
 
 
-def _place(plans: Sequence[whygpu.Plan], right: frozenset[str]) -> Place:
+def _place(plans: Sequence[whygpu.Plan], right: frozenset[str]) -> Location:
     found = [plan.accelerator.id in right for plan in plans[:3]]
-    return Place(any(found[:1]), any(found))
+    return Location(any(found[:1]), any(found))
 
 
 def _order(

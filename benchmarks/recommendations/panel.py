@@ -17,8 +17,8 @@ from typing import Any, Literal
 import yaml
 
 import whygpu
-from whygpu.advice import Advice, Plan
-from whygpu.catalogue import Catalogue
+from whygpu.explain.advice import Advice, Plan
+from whygpu.knowledge.catalogue import Catalogue
 
 ANSWERED = ("recommended", "tied")
 """Status of an advice that says "take this"; any other says that nothing will do."""

@@ -1,4 +1,4 @@
-"""docs/ranking-figures.md: what the command measured, as tables; what it means is told in docs/ranking.md."""
+"""docs/explanation/ranking-figures.md: what the command measured, as tables; ranking.md beside it explains them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.recommendations.stability import Moved
 from benchmarks.recommendations.strips import short
 from benchmarks.recommendations.sweeps import Strip, Sweep
 
-COMMAND = "python -m benchmarks.recommendations --write docs/ranking-figures.md"
+COMMAND = "python -m benchmarks.recommendations --write docs/explanation/ranking-figures.md"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from benchmarks.recommendations.panel import Choice, Label
 from benchmarks.recommendations.sweeps import first_of
 
 import whygpu
-from whygpu.advice import Advice
+from whygpu.explain.advice import Advice
 from whygpu.lint.robust import PRICES, repriced
 
 RIVALS = 3

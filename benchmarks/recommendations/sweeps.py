@@ -12,7 +12,7 @@ import yaml
 from benchmarks.recommendations.panel import ANSWERED, Choice, choice
 
 import whygpu
-from whygpu.advice import Advice, Plan
+from whygpu.explain.advice import Advice, Plan
 
 FILE = Path(__file__).with_name("sweeps.yaml")
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-import_module("whygpu.load")  # the package, before the function that is offered under its name takes its place
+from warnings import warn
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whygpu.advice import Advice, Plan
     from whygpu.api import KnowledgeBase
     from whygpu.errors import (
         AnswerError,
@@ -21,7 +19,8 @@ if TYPE_CHECKING:
         Problem,
         WhygpuError,
     )
-    from whygpu.life import LifeAdvice
+    from whygpu.explain.advice import Advice, Plan
+    from whygpu.lifecycle.advice import LifecycleAdvice
 
 __version__ = "0.1.0"
 
@@ -33,14 +32,19 @@ __all__ = [
     "InputError",
     "KnowledgeBase",
     "KnowledgeBaseError",
-    "LifeAdvice",
+    "LifecycleAdvice",
     "Plan",
     "Problem",
     "WhygpuError",
     "load",
 ]
 
-_ELSEWHERE = {"Advice": "advice", "Plan": "advice", "KnowledgeBase": "api", "LifeAdvice": "life"}
+_ELSEWHERE = {
+    "Advice": "explain.advice",
+    "KnowledgeBase": "api",
+    "LifecycleAdvice": "lifecycle.advice",
+    "Plan": "explain.advice",
+}
 """Where a name is defined; all others in ``errors``."""
 
 
@@ -53,6 +57,9 @@ def load(path: str | Path | None = None) -> KnowledgeBase:
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, and only then."""
+    if name == "LifeAdvice":  # its name until 0.2
+        warn("whygpu.LifeAdvice is now whygpu.LifecycleAdvice", DeprecationWarning, stacklevel=2)
+        name = "LifecycleAdvice"
     if name not in __all__:
         raise AttributeError(f"module 'whygpu' has no attribute '{name}'")
     return getattr(import_module(f"whygpu.{_ELSEWHERE.get(name, 'errors')}"), name)

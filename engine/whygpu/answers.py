@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from whygpu.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
-from whygpu.errors import AnswerError, Place, Problem, did_you_mean
-from whygpu.load.document import Document, Mapping, Node, Scalar, Sequence, parse, plain_data, plain_value
-from whygpu.load.fields import kind_of, problem
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
+from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
 from whygpu.quantity import parse_number, parse_pixels
+from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence, parse, plain_data, plain_value
+from whygpu.yamldoc.fields import kind_of, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Mapping as ReadOnly
 
-    from whygpu.knowledge import Knowledge, NameSpec
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.language.names import NameSpec
 
 MAX_ITEMS = 500
 LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")
@@ -35,7 +36,7 @@ class Answers:
     """Checked answers. ``values``: typed values by answer key; ``None`` lists mean no restriction."""
 
     values: ReadOnly[str, float | bool | str]
-    places: ReadOnly[str, Place]
+    locations: ReadOnly[str, Location]
     model: str | ReadOnly[str, Any] | None = None
     accelerators: tuple[str, ...] | None = None
     exclude_accelerators: tuple[str, ...] = ()
@@ -44,7 +45,7 @@ class Answers:
     regions: tuple[str, ...] | None = None
     price_kinds: tuple[str, ...] = ("on-demand",)
     life: str = "alone"
-    """Which phase of a whole life this is about (train, serve); "alone" where it is about one phase."""
+    """Which phase of a lifecycle this is about (train, serve); "alone" where it is about one phase."""
     owned: tuple[tuple[str, int], ...] = ()
     """Ids of accelerators that are there already, each once, and how many."""
     given: ReadOnly[str, Any] = field(default_factory=lambda: MappingProxyType({}))
@@ -62,7 +63,7 @@ def node_of(value: object, name: str = "answers") -> Node:
     try:
         return _node(value, document, 0, "")
     except _UnfitError as error:
-        raise AnswerError([Problem("wrong-type", str(error), Place(name))]) from error
+        raise AnswerError([Problem("wrong-type", str(error), Location(name))]) from error
 
 
 def in_order(value: object) -> object:
@@ -111,7 +112,7 @@ def read_text(text: str, name: str) -> Node:
     problems: list[Problem] = []
     node = parse(text, name, problems)
     if problems or node is None:
-        raise AnswerError(problems or [Problem("empty", "there are no answers in it", Place(name))])
+        raise AnswerError(problems or [Problem("empty", "there are no answers in it", Location(name))])
     return node
 
 
@@ -123,7 +124,7 @@ def apply_settings(node: Node | None, settings: Iterable[str]) -> Node:
     done: list[list[str]] = []
     for setting in settings:
         if not is_text(setting):
-            problems.append(Problem("bad-setting", "a setting is not UTF-8 text", Place("--set")))
+            problems.append(Problem("bad-setting", "a setting is not UTF-8 text", Location("--set")))
             continue
         key, equals, text = setting.partition("=")
         path = key.strip().split(".")
@@ -132,14 +133,14 @@ def apply_settings(node: Node | None, settings: Iterable[str]) -> Node:
             clash = path[:1]
         if clash is not None:
             message = f"'{key.strip()}' and '{'.'.join(clash)}' are both answered, and only one of them can count"
-            problems.append(Problem("contradiction", message, Place("--set"), "leave one of them out"))
+            problems.append(Problem("contradiction", message, Location("--set"), "leave one of them out"))
             continue
         if not equals or not all(path):
             problems.append(
                 Problem(
                     "bad-setting",
                     f"'{setting[:80]}' is not key=value",
-                    Place("--set"),
+                    Location("--set"),
                     "for example --set concurrency=8",
                 )
             )
@@ -180,7 +181,7 @@ def check(node: Node, knowledge: Knowledge) -> Answers:
     problems: list[Problem] = []
     if not isinstance(node, Mapping):
         raise AnswerError(
-            [Problem("wrong-type", f"answers must be a mapping of keys to values, not {kind_of(node)}", node.place)]
+            [Problem("wrong-type", f"answers must be a mapping of keys to values, not {kind_of(node)}", node.location)]
         )
     answers = _Reader(node, knowledge, problems).read()
     if problems:
@@ -195,14 +196,14 @@ class _Reader:
     def read(self) -> Answers:
         specs = self._knowledge.name_by_answer
         values: dict[str, float | bool | str] = {}
-        places: dict[str, Place] = {}
+        locations: dict[str, Location] = {}
         lists: dict[str, tuple[str, ...]] = {}
         owned: tuple[tuple[str, int], ...] = ()
         model: str | dict[str, Any] | None = None
         for key, node in self._node.items.items():
             if isinstance(node, Scalar) and node.value is None:
                 continue
-            places[key] = node.place
+            locations[key] = node.location
             if key == "model":
                 model = self._model(node)
             elif key in LISTS:
@@ -212,11 +213,11 @@ class _Reader:
             elif key in specs:
                 value = self._value(key, node, specs[key])
                 if value is not None and value == specs[key].unanswered:
-                    del places[key]
+                    del locations[key]
                 elif value is not None:
                     values[key] = value
             elif key == "phases":
-                message = "'phases' describes a whole life, training and serving; this is about a single phase"
+                message = "'phases' describes a lifecycle, training and serving; this is about a single phase"
                 self._add(self._node.keys[key], "whole-life", message, "leave it out, and give 'phase' instead")
             else:
                 known = [*specs, *LISTS, "model", "owned"]
@@ -225,7 +226,7 @@ class _Reader:
                     self._node.keys[key],
                     "unknown-key",
                     f"there is no answer '{key}'",
-                    did_you_mean(key, known) or "docs/answers.md lists them",
+                    did_you_mean(key, known) or "docs/reference/answers.md lists them",
                 )
         if isinstance(model, str):
             values["model"] = model
@@ -233,7 +234,7 @@ class _Reader:
         given = in_order(plain_data(self._node))
         return Answers(
             values=MappingProxyType(dict(sorted(values.items()))),
-            places=MappingProxyType(dict(sorted(places.items()))),
+            locations=MappingProxyType(dict(sorted(locations.items()))),
             model=model,
             accelerators=lists.get("accelerators"),
             exclude_accelerators=lists.get("exclude_accelerators", ()),
@@ -386,8 +387,8 @@ class _Reader:
                 self._add(item, "wrong-type", f"'owned' lists accelerators and counts, not {kind_of(item)}", example)
                 continue
             for key in item.items.keys() - {"accelerator", "count"}:
-                mend = did_you_mean(key, ("accelerator", "count")) or "each has an 'accelerator' and a 'count'"
-                self._add(item.keys[key], "unknown-key", f"'owned' has no '{key}'", mend)
+                hint = did_you_mean(key, ("accelerator", "count")) or "each has an 'accelerator' and a 'count'"
+                self._add(item.keys[key], "unknown-key", f"'owned' has no '{key}'", hint)
             card, count = self._owned_card(item), self._owned_count(item)
             if card is not None and count is not None:
                 found[card] = found.get(card, 0) + count

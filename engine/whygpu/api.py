@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 from whygpu.answers import Answers, check, node_of
 from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
-from whygpu.consult import PHASE_OF_LIFE, Consultation, consult
-from whygpu.errors import EngineError, KnowledgeBaseError, Place, Problem
+from whygpu.consult.driver import PHASE_OF_LIFE, Consultation, consult
+from whygpu.errors import EngineError, KnowledgeBaseError, Location, Problem
 from whygpu.explain.conclude import conclude
-from whygpu.explain.life import LIFE_NAMES, conclude_life
-from whygpu.load.document import Mapping, Node, Scalar, Sequence
-from whygpu.load.knowledge import Registry, default_root, load_texts, read_texts
-from whygpu.phases import check_life, is_life
+from whygpu.lifecycle.answers import check_lifecycle, is_lifecycle
+from whygpu.lifecycle.conclude import LIFE_NAMES, conclude_lifecycle
+from whygpu.loader.assemble import Registry, default_root, load_texts, read_texts
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
+from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Mapping as ReadOnly
     from datetime import date
 
-    from whygpu.advice import Advice, Plan
-    from whygpu.estimate import Estimate
-    from whygpu.knowledge import Knowledge
-    from whygpu.life import LifeAdvice
+    from whygpu.explain.advice import Advice, Plan
+    from whygpu.explain.estimate import Estimate
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.lifecycle.advice import LifecycleAdvice
 
 REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, PHASE_OF_LIFE))
 
@@ -98,7 +98,7 @@ class KnowledgeBase:
         today: date | None = None,
     ) -> Estimate:
         """The same with every figure's formula, and how far the work could grow; raises AnswerError."""
-        from whygpu.estimate import estimate_of, one_accelerator  # noqa: PLC0415  to give advice takes neither
+        from whygpu.explain.estimate import estimate_of, one_accelerator  # noqa: PLC0415  to give advice takes neither
         from whygpu.plans.explicit import explicit_plans  # noqa: PLC0415
 
         checked = one_accelerator(self.check(answers))
@@ -119,23 +119,23 @@ class KnowledgeBase:
         if isinstance(answers, Answers):
             return conclude(self.consult(answers, engine=engine, today=today))
         node = answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
-        if is_life(node):
-            return self.advise_life(node, engine=engine, today=today)
+        if is_lifecycle(node):
+            return self.advise_lifecycle(node, engine=engine, today=today)
         return conclude(self.consult(node, engine=engine, today=today))
 
-    def advise_life(
+    def advise_lifecycle(
         self, answers: ReadOnly[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
-    ) -> LifeAdvice:
-        """The advice on a whole life, answers with ``phases``; raises AnswerError."""
+    ) -> LifecycleAdvice:
+        """The advice on a lifecycle, answers with ``phases``; raises AnswerError."""
         node = answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
-        checked = check_life(node, self.knowledge)
+        checked = check_lifecycle(node, self.knowledge)
 
         def again(answers: Answers) -> Consultation:
             return consult(self.knowledge, answers, EvaluatorChain(), engine, today)
 
         train = self.consult(checked.train, engine=engine, today=today)
         serve = self.consult(checked.serve, engine=engine, today=today)
-        return conclude_life(checked.given, train, serve, again, self.chain(engine))
+        return conclude_lifecycle(checked.given, train, serve, again, self.chain(engine))
 
 
 def load(path: str | Path | None = None) -> KnowledgeBase:
@@ -148,7 +148,7 @@ def load(path: str | Path | None = None) -> KnowledgeBase:
         _ = kb.program
     except EngineError as error:
         raise KnowledgeBaseError(
-            [Problem("engine-limit", str(error), Place(str(root)), "split or merge rules")]
+            [Problem("engine-limit", str(error), Location(str(root)), "split or merge rules")]
         ) from error
     return kb
 

@@ -21,7 +21,7 @@ Severity = Literal["error", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Where something stands: a file, or the name of another input, with 1-based line and column (0: the whole)."""
 
     file: str
@@ -38,18 +38,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, where, and how to mend it."""
+    """One thing that is wrong, where, and how to fix it."""
 
     code: str
     message: str
-    place: Place
+    location: Location
     help: str | None = None
     snippet: str | None = None
     severity: Severity = "error"
 
     def __str__(self) -> str:
         """``file:line:col: code: message``, and the help after it."""
-        text = f"{self.place}: {self.code}: {self.message}"
+        text = f"{self.location}: {self.code}: {self.message}"
         return f"{text} ({self.help})" if self.help else text
 
 

@@ -8,14 +8,14 @@ import pytest
 
 import whygpu
 from whygpu.imports import target
-from whygpu.load.knowledge import load_texts
+from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from whygpu.knowledge import Knowledge
-    from whygpu.load.knowledge import Registry
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.loader.assemble import Registry
 
 _LOADED: dict[tuple[tuple[str, str], ...], Knowledge] = {}
 

@@ -172,7 +172,7 @@ def test_a_narrow_terminal_drops_columns_and_says_so(kb: whygpu.KnowledgeBase) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "mend"),
+    ("arguments", "code", "hint"),
     [
         (["accelerators", "h200x"], "not-found", "did you mean 'h200-sxm'"),
         (["models", "lamma-3.1-8b"], "not-found", "did you mean"),
@@ -189,12 +189,12 @@ def test_a_narrow_terminal_drops_columns_and_says_so(kb: whygpu.KnowledgeBase) -
         (["accelerators", "--kb", "no/such/folder"], "no-folder", ""),
     ],
 )
-def test_bad_input_is_explained(capsys: Capture, arguments: list[str], code: str, mend: str) -> None:
+def test_bad_input_is_explained(capsys: Capture, arguments: list[str], code: str, hint: str) -> None:
     assert main(["catalogue", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert code in err
-    assert mend in err
+    assert hint in err
     assert "Traceback" not in err
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import whygpu
-    from whygpu.catalogue import Accelerator, Catalogue
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Accelerator, Catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
@@ -83,7 +83,7 @@ LISTED = [
 WHAT_CANNOT_RUN = ("cases/serving-runtimes.yaml", "tables/stacks.yaml")
 """Files that name hardware of all kinds, common or not."""
 NOT_PUBLISHED = {"tpu": {"fp32_tflops", "int4_tops", "tdp_w", "mig_instances", "pcie_generation", "pcie_lanes"}}
-"""What nobody says of machines that are no cards (docs/catalogue.md, limits)."""
+"""What nobody says of machines that are no cards (docs/reference/catalogue.md, limits)."""
 NO_CLOCK = {"apple", "cpu", "tpu"}
 """Classes whose makers name no clock of the accelerator, or name one that says nothing beside a GPU's."""
 
@@ -166,7 +166,7 @@ def test_clocks_and_cores_give_the_fp32_rate(kb: whygpu.KnowledgeBase) -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_every_plan_of_an_example_is_priced_or_says_why_not(kb: whygpu.KnowledgeBase, path: Path) -> None:
     advice = kb.advise(read_text(path.read_text(encoding="utf-8"), path.name), engine="evaluator").to_dict()
-    phases = advice.get("phases", [advice])  # a whole life has two
+    phases = advice.get("phases", [advice])  # a lifecycle has two
     plans = [plan for phase in phases for plan in (phase["recommendation"], *phase["alternatives"]) if plan is not None]
     assert plans
     for plan in plans:

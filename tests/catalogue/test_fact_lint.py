@@ -7,21 +7,21 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.load.small import real_texts
 
+from tests.loader.small import real_texts
 from whygpu.api import REGISTRY
 from whygpu.lint import accelerators, prices
 from whygpu.lint.registry import CHECKS
-from whygpu.load.knowledge import load_texts
+from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import whygpu
-    from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.errors import Location
+    from whygpu.knowledge.base import Knowledge
 
-    Finder = Callable[[Knowledge], Iterable[tuple[Place, str, str]]]
+    Finder = Callable[[Knowledge], Iterable[tuple[Location, str, str]]]
 
 DATA_CENTRE = "facts/accelerators/nvidia-data-centre.yaml"
 CONSUMER = "facts/accelerators/nvidia-consumer.yaml"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import whygpu
-    from whygpu.catalogue import Accelerator, Catalogue
+    from whygpu.knowledge.catalogue import Accelerator, Catalogue
 
 JUDGED = Path(__file__).with_name("gpuhunt_disagreements.yaml")
 LEAST_SHARED = 50  # fewer means that names have stopped to match

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 
 import whygpu
 from whygpu.cli import main
-from whygpu.errors import AnswerError, Place
+from whygpu.errors import AnswerError, Location
 from whygpu.imports import Entries, model_entry, price_entries
-from whygpu.load.files import default_root
-from whygpu.models import shape_of
+from whygpu.intake.resolve import shape_of
+from whygpu.loader.files import default_root
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whygpu.catalogue import Catalogue
+    from whygpu.knowledge.catalogue import Catalogue
 
 Capture = pytest.CaptureFixture[str]
 CONFIGS: list[dict[str, Any]] = yaml.safe_load(
@@ -224,8 +224,8 @@ def test_a_config_becomes_a_model_that_reads_back(folder: Path, tmp_path: Path, 
     assert entry.name == "Our 8B: tuned"
     assert entry.sources == ("litgpt-config",)
     assert catalogue.model_names["ours8b"] == ("our-model",)
-    ours, _ = shape_of("our-model", catalogue, entry.place)
-    theirs, _ = shape_of("llama-3.1-8b", catalogue, entry.place)
+    ours, _ = shape_of("our-model", catalogue, entry.location)
+    theirs, _ = shape_of("llama-3.1-8b", catalogue, entry.location)
     assert (ours.parameters, ours.kv_groups) == (CONFIGS[0]["parameters"], theirs.kv_groups)
 
 
@@ -251,8 +251,8 @@ def test_each_published_config_is_written_right_or_refused(
         return
     fields = yaml.safe_load(entries.text())["models"][0]
     plain = {key: value for key, value in fields.items() if key not in ("id", "source")}
-    written, _ = shape_of(plain, catalogue, Place("test"))
-    read, _ = shape_of({"config": str(tmp_path / "config.json")}, catalogue, Place("test"))
+    written, _ = shape_of(plain, catalogue, Location("test"))
+    read, _ = shape_of({"config": str(tmp_path / "config.json")}, catalogue, Location("test"))
     assert (written.parameters, written.active_parameters) == (read.parameters, read.active_parameters)
     assert written.kv_elements_per_token() == read.kv_elements_per_token()
 
@@ -268,10 +268,10 @@ def test_a_format_that_no_catalogue_has_is_refused_or_said(kb: whygpu.KnowledgeB
     """A typing error is an error; what a configuration says is reported, and the model is usable."""
     catalogue = kb.knowledge.catalogue
     with pytest.raises(AnswerError) as raised:
-        shape_of({"parameters": 8e9, "published_format": "mxpf4"}, catalogue, Place("answers"))
+        shape_of({"parameters": 8e9, "published_format": "mxpf4"}, catalogue, Location("answers"))
     assert raised.value.problems[0].help == "did you mean 'mxfp4'?"
     config = {**LLAMA, "quantization_config": {"quant_method": "gptq", "bits": 3}}
-    shape, said = shape_of({"config": config}, catalogue, Place("answers"))
+    shape, said = shape_of({"config": config}, catalogue, Location("answers"))
     assert shape.published_format == ""
     assert any("gptq-int3" in line for line in said)
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import ROOT
 
+from tests.conftest import ROOT
 from whygpu.api import KnowledgeBase
 from whygpu.cli import main
-from whygpu.commands.crew import CHUNK, Crew
 from whygpu.commands.job import Detail, Job
 from whygpu.commands.journal import output
 from whygpu.commands.rows import Row
+from whygpu.commands.workers import CHUNK, Workers
 from whygpu.errors import AnswerError
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -185,7 +185,7 @@ def test_a_process_that_dies_takes_no_other_row_with_it(kb: KnowledgeBase, tmp_p
         2 * CHUNK: {"bug": True},
     }
     rows = [Row(number, f"row {number}", given.get(number, {})) for number in range(3 * CHUNK)]
-    found = [json.loads(line) for lines in Crew(job, 2).lines(rows) for line in lines]
+    found = [json.loads(line) for lines in Workers(job, 2).lines(rows) for line in lines]
     assert [row["id"] for row in found] == list(range(3 * CHUNK))
     bad = {row["id"]: row["error"][0]["code"] for row in found if "error" in row}
     assert bad == {3: "crashed", 2 * CHUNK: "internal"}

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.load.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.cli import main
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.intake.files import LLAMA_GGUF, LLAMA_KEYS, gguf_bytes, header_of, llama_tensors, write_safetensors
 
 import whygpu
+from tests.intake.files import LLAMA_GGUF, LLAMA_KEYS, gguf_bytes, header_of, llama_tensors, write_safetensors
 from whygpu.errors import AnswerError
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

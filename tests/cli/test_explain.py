@@ -138,9 +138,9 @@ def test_every_rejection_says_why_with_both_numbers(run: Callable[..., subproces
     rejected = json.loads(done.stdout)["rejected"]
     assert rejected
     assert all(item["because"] for item in rejected)
-    dear = [reason for item in rejected for reason in item["because"] if reason["rule"] == "hourly-budget"]
-    assert dear
-    for reason in dear:
+    expensive = [reason for item in rejected for reason in item["because"] if reason["rule"] == "hourly-budget"]
+    assert expensive
+    for reason in expensive:
         assert reason["right"] == 0.5
         assert reason["left"] > 0.5
         assert reason["gap"] == pytest.approx(reason["left"] - 0.5)
@@ -236,7 +236,7 @@ def test_nothing_satisfies_the_constraints(run: Callable[..., subprocess.Complet
         (["resolution=12by12"], ["1920x1080"]),
     ],
 )
-def test_bad_answers_name_place_and_mend(
+def test_bad_answers_name_place_and_hint(
     run: Callable[..., subprocess.CompletedProcess[str]], settings: list[str], messages: list[str]
 ) -> None:
     done = run("explain", *(word for setting in settings for word in ("--set", setting)))
@@ -254,8 +254,8 @@ def test_every_problem_of_a_file_is_listed_with_its_line(
     path.write_text("phase: inferense\nmodel: llama-3.1-8b\nconcurrency: lots\nbudgt: 3\n", encoding="utf-8")
     done = run("explain", str(path))
     assert done.returncode == 2
-    for place in (f"{path}:1:8", f"{path}:3:14", f"{path}:4:1"):
-        assert place in done.stderr
+    for location in (f"{path}:1:8", f"{path}:3:14", f"{path}:4:1"):
+        assert location in done.stderr
     assert "^" in done.stderr
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.effort import loops, peak_mb
-from tests.unit.intake.files import header_of, write_raw, write_safetensors
-from tests.unit.intake.pipelines import BUILT, write_pipeline
 
 import whygpu
+from tests.effort import loops, peak_mb
+from tests.intake.files import header_of, write_raw, write_safetensors
+from tests.intake.pipelines import BUILT, write_pipeline
 from whygpu.errors import AnswerError
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

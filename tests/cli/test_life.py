@@ -1,4 +1,4 @@
-"""A whole life on the command line, as a process: text, JSON, batch, and what is refused."""
+"""A lifecycle on the command line, as a process: text, JSON, batch, and what is refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_text_shows_both_plans_and_the_cost(run: Run) -> None:
     done = run("explain", EXAMPLE)
     assert done.returncode == 0, done.stderr
     text = done.stdout
-    assert text.index("TRAIN\n") < text.index("SERVE\n") < text.index("What the whole life costs")
+    assert text.index("TRAIN\n") < text.index("SERVE\n") < text.index("What the lifecycle costs")
     assert text.count("\nTAKE ") == 2
     assert "24 runs in 8 trainings" in text
     assert "Serving on the accelerator that trains" in text
@@ -80,7 +80,7 @@ def test_what_cannot_be_used_is_said_with_its_place(run: Run, tmp_path: Path) ->
     done = run("explain", str(path))
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{path}:3:18: wrong-phase: 'train' cannot be inference\n      train: {{phase: inference}}\n" in done.stderr
-    assert f"{path}:4:3: unknown-key: there is no phase 'serv' in a whole life" in done.stderr
+    assert f"{path}:4:3: unknown-key: there is no phase 'serv' in a lifecycle" in done.stderr
     assert f"{path}:1:1: clash: 'phase' names one phase, and 'phases' has two" in done.stderr
 
 
@@ -94,7 +94,7 @@ def test_a_phase_without_a_plan_ends_with_status_3(run: Run) -> None:
 def test_an_estimate_refuses_a_life(run: Run) -> None:
     done = run("estimate", EXAMPLE, "--set", "accelerators=l4")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "whole-life: 'phases' describes a whole life" in done.stderr
+    assert "whole-life: 'phases' describes a lifecycle" in done.stderr
 
 
 def test_batch_mixes_lives_and_single_phases(run: Run, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.conftest import ROOT
 
+from tests.conftest import ROOT
 from whygpu.cli import main
 from whygpu.commands.process import BROKEN, guarded
 from whygpu.render.output import json_text

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from tests.lint.test_cases import KB
 from tests.lint.test_open_catalogue import choosing
-
 from whygpu.chain.durable import DurableEngine
-from whygpu.consult import consult
+from whygpu.consult.driver import consult
 from whygpu.explain.conclude import conclude
 from whygpu.lint.cases import asked_on, check_case, contradictions
 

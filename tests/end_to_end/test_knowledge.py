@@ -12,7 +12,7 @@ import pytest
 import whygpu
 from whygpu.answers import read_text
 from whygpu.chain.durable import DurableEngine
-from whygpu.consult import consult
+from whygpu.consult.driver import consult
 from whygpu.explain.conclude import conclude
 from whygpu.lint.tests import check_tests
 from whygpu.render.screen import Screen
@@ -32,7 +32,7 @@ def test_each_example_is_answered_alike_by_both_engines(kb: whygpu.KnowledgeBase
     node = read_text(path.read_text(encoding="utf-8"), path.name)
     durable = kb.advise(node, engine="durable", today=TODAY).to_dict()
     evaluator = kb.advise(node, engine="evaluator", today=TODAY).to_dict()
-    phases = [found.get("phases", [found]) for found in (durable, evaluator)]  # a whole life has two
+    phases = [found.get("phases", [found]) for found in (durable, evaluator)]  # a lifecycle has two
     for one, other in zip(*phases, strict=True):
         assert one.pop("engine") != other.pop("engine")
         assert one["recommendation"] is not None
@@ -120,13 +120,13 @@ def _steady(text: str) -> str:
 
 
 def test_the_readme_lists_every_answer_key_in_docs(kb: whygpu.KnowledgeBase) -> None:
-    text = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "answers.md").read_text(encoding="utf-8")
     missing = [key for key in kb.knowledge.name_by_answer if f"`{key}`" not in text]
     assert missing == []
 
 
 def test_docs_list_every_choice_of_an_answer(kb: whygpu.KnowledgeBase) -> None:
-    text = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "answers.md").read_text(encoding="utf-8")
     few = {key: spec.values for key, spec in kb.knowledge.name_by_answer.items() if 0 < len(spec.values) < 20}
     assert len(few) > 10
     for key, words in few.items():

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.unit.intake.files import LLAMA_GGUF, LLAMA_KEYS, gguf_bytes
 
-from whygpu.consult import fill_template
+from tests.intake.files import LLAMA_GGUF, LLAMA_KEYS, gguf_bytes
+from whygpu.consult.driver import fill_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +86,7 @@ def test_the_reason_says_what_would_run(kb: whygpu.KnowledgeBase, answers: dict[
 def _out(kb: whygpu.KnowledgeBase, runtime: str) -> Iterator[tuple[str, str]]:
     """The accelerators that a stack does not run on at all, each with what is said of it."""
     consultation = kb.consult({"phase": "inference", "model": "llama-3.2-1b", "runtime": runtime}, engine="evaluator")
-    assert consultation.field_ is not None
+    assert consultation.plan_set is not None
     assert consultation.plans is not None
     cards = list(kb.knowledge.catalogue.accelerators)
     for rule_id, mask in consultation.fired_plans.items():
@@ -94,7 +94,7 @@ def _out(kb: whygpu.KnowledgeBase, runtime: str) -> Iterator[tuple[str, str]]:
             because = kb.knowledge.rule_by_id[rule_id].because
             for index in np.flatnonzero(mask):
                 text = fill_template(because, consultation.plans, kb.knowledge, int(index))
-                yield cards[consultation.field_.card[index]], text
+                yield cards[consultation.plan_set.card[index]], text
 
 
 def test_what_is_named_instead_runs_there(kb: whygpu.KnowledgeBase) -> None:

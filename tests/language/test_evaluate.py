@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.language.texts import parsed
 
+from tests.language.texts import parsed
 from whygpu.chain.environment import known_value, one, plain
 from whygpu.language import values as v
 from whygpu.language.evaluate import Evaluator

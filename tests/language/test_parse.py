@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.language.texts import parsed, refusal, scalar
 
+from tests.language.texts import parsed, refusal, scalar
 from whygpu.language.parse import MAX_LENGTH, MAX_NESTING, MAX_OPTIONS, parse
 from whygpu.language.tree import (
     All,
@@ -253,8 +253,8 @@ def test_problems_are_placed_in_the_file(yaml: str) -> None:
     problems: list[Problem] = []
     assert parse(node.text, node, problems) is None
     (problem,) = problems
-    assert (problem.place.file, problem.place.line, problem.place.column) == ("kb.yaml", *PLACES[yaml])
-    assert problem.snippet == yaml.split("\n")[problem.place.line - 1]
+    assert (problem.location.file, problem.location.line, problem.location.column) == ("kb.yaml", *PLACES[yaml])
+    assert problem.snippet == yaml.split("\n")[problem.location.line - 1]
     assert "'b.x ** 2'" in problem.message or "'a.x ** 2'" in problem.message
 
 

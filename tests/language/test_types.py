@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.language.texts import type_problems
 
 GOOD = (
@@ -169,7 +170,7 @@ def test_bad(text: str) -> None:
     assert problem.code == code
     assert message in problem.message
     assert help_text in (problem.help or "")
-    assert text[problem.place.column - 1 : problem.place.end_column - 1] == at
+    assert text[problem.location.column - 1 : problem.location.end_column - 1] == at
 
 
 def test_every_problem_is_reported_at_once() -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from whygpu.errors import Place
-from whygpu.knowledge import NameSpec
+from whygpu.errors import Location
+from whygpu.language.names import NameSpec
 from whygpu.language.parse import parse
 from whygpu.language.types import Signature, check
-from whygpu.load.document import Document, Mapping, Scalar, Sequence
-from whygpu.load.document import parse as parse_yaml
+from whygpu.yamldoc.document import Document, Mapping, Scalar, Sequence
+from whygpu.yamldoc.document import parse as parse_yaml
 
 if TYPE_CHECKING:
     from whygpu.errors import Problem
-    from whygpu.knowledge import Kind
+    from whygpu.language.names import Kind
     from whygpu.language.tree import Expression
 
 
@@ -50,7 +50,7 @@ def _where(text: str) -> Scalar:
 
 def _name(name: str, kind: Kind, unit: str | None = None, *values: str) -> NameSpec:
     meanings = MappingProxyType(dict.fromkeys(values, "a value"))
-    return NameSpec(name, kind, "a name", Place("vocabulary.yaml"), unit, meanings)
+    return NameSpec(name, kind, "a name", Location("vocabulary.yaml"), unit, meanings)
 
 
 VOCABULARY = {

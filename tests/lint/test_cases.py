@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.load.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.chain.engines import EngineName
 from whygpu.lint.cases import check_case, check_cases
-from whygpu.load.files import default_root, read_texts
-from whygpu.load.knowledge import load_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 
 ROOT = default_root()
 KB = KnowledgeBase(load_texts(read_texts(ROOT), str(ROOT), REGISTRY))
@@ -83,7 +83,7 @@ def test_what_is_not_met_is_said(expected: str, found: str) -> None:
     assert problem.code == "case-failed"
     assert f"case 'one' expects {expected}"[:60] in problem.message
     assert found in problem.message
-    assert str(problem.place) == "cases/x.yaml:7:5"
+    assert str(problem.location) == "cases/x.yaml:7:5"
     assert problem.help is not None
     assert problem.help.startswith("runpod-23: Low concurrency")
 
@@ -110,13 +110,13 @@ _LIFE = """cases:
         ("life: {no_advice: [training-headroom]}", "training-headroom is among the advice"),
     ],
 )
-def test_what_is_not_met_of_a_whole_life_is_said(expected: str, found: str) -> None:
+def test_what_is_not_met_of_a_lifecycle_is_said(expected: str, found: str) -> None:
     knowledge = load_texts({**small_texts(), "cases/x.yaml": f"{_LIFE}    {expected}\n"}, "kb", REGISTRY)
     (problem,) = check_cases(KnowledgeBase(knowledge), "evaluator")
     assert problem.code == "case-failed"
     assert f"case 'one' expects {expected.partition(':')[0]}: " in problem.message
     assert found in problem.message
-    assert problem.place.line == 7
+    assert problem.location.line == 7
 
 
 def test_a_model_that_cannot_be_read_is_a_problem() -> None:
@@ -124,7 +124,7 @@ def test_a_model_that_cannot_be_read_is_a_problem() -> None:
     knowledge = load_texts({**small_texts(), "cases/x.yaml": text}, "kb", REGISTRY)
     found = list(check_cases(KnowledgeBase(knowledge), "evaluator"))
     assert {problem.code for problem in found} == {"bad-model"}
-    assert all(problem.place.file == "cases/x.yaml" for problem in found)
+    assert all(problem.location.file == "cases/x.yaml" for problem in found)
 
 
 @pytest.mark.slow

@@ -7,22 +7,22 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.load.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
-from whygpu.checks.reckoning import CHECKS, Phase
+from whygpu.checks.calculation import CHECKS, Phase
 from whygpu.errors import Problem
-from whygpu.life import LifeAdvice
+from whygpu.lifecycle.advice import LifecycleAdvice
 from whygpu.lint.coverage import Coverage, _without, cover
 from whygpu.lint.outcome import Outcome
 from whygpu.lint.registry import lint
-from whygpu.load.files import default_root, read_texts
-from whygpu.load.knowledge import load_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.advice import Advice
+    from whygpu.explain.advice import Advice
     from whygpu.trace import Trace
 
 _CLAIMS = """documents:
@@ -106,7 +106,7 @@ def _coverage(cases: str = _CASES) -> Coverage:
 def _of(name: str) -> tuple[list[str], list[tuple[str, str, str]], list[str]]:
     """Who cites a claim, what moves plans for it, and the codes of what is missing."""
     item = next(item for item in _coverage().claims if item.claim.id == name)
-    cited = [f"{cite.kind} {cite.by} {cite.place.file}:{cite.place.line}" for cite in item.cited_by]
+    cited = [f"{cite.kind} {cite.by} {cite.location.file}:{cite.location.line}" for cite in item.cited_by]
     movers = [(mover.rule, mover.case, str(mover.what)) for mover in item.movers]
     return cited, movers, [problem.code for problem in item.faults()]
 
@@ -178,18 +178,18 @@ def test_to_take_a_rule_out_is_to_delete_it_from_its_file(rule: str, case: int) 
     assert outcomes[0] == outcomes[1]
 
 
-def _traces(advice: Advice | LifeAdvice) -> Iterator[tuple[Phase, Trace]]:
+def _traces(advice: Advice | LifecycleAdvice) -> Iterator[tuple[Phase, Trace]]:
     """Each trace and what its figures are of."""
-    if isinstance(advice, LifeAdvice):
+    if isinstance(advice, LifecycleAdvice):
         yield "life", advice.trace
-    for item in advice.phases if isinstance(advice, LifeAdvice) else (advice,):
+    for item in advice.phases if isinstance(advice, LifecycleAdvice) else (advice,):
         work = item.sections.consultation.work
         yield "training" if work is not None and work.setup.trains else "inference", item.trace
 
 
 @pytest.mark.slow
-def test_every_check_has_a_formula_and_every_reckoning_is_a_check() -> None:
-    """The steps of every case's trace, and no name of a formula that no case reckons."""
+def test_every_check_has_a_formula_and_every_calculation_is_a_check() -> None:
+    """The steps of every case's trace, and no name of a formula that no case computes."""
     root = default_root()
     kb = KnowledgeBase(load_texts(read_texts(root), str(root), REGISTRY))
     seen: dict[Phase, set[str]] = {"training": set(), "inference": set(), "life": set()}

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whygpu.api import REGISTRY
-from whygpu.knowledge import CRITERIA, STRENGTHS, Rule, Verdict
+from whygpu.knowledge.rules import CRITERIA, STRENGTHS, Rule, Verdict
 from whygpu.lint.tests import check_tests
-from whygpu.load.files import default_root, read_texts
-from whygpu.load.knowledge import load_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
     Change = Callable[[Verdict], Verdict | None]
 

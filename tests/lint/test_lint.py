@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.load.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.errors import Problem
 from whygpu.lint.registry import CHECKS, lint
-from whygpu.load.knowledge import load_texts
+from whygpu.loader.assemble import load_texts
 
 RULE = """rules:
 - id: try-it
@@ -26,15 +26,15 @@ def _found(text: str, name: str = "rules/x.yaml") -> list[str]:
     """``line:column code`` of each warning about the file."""
     knowledge = load_texts({**small_texts(), name: text}, "kb", REGISTRY)
     return [
-        f"{item.place.line}:{item.place.column} {item.code}"
+        f"{item.location.line}:{item.location.column} {item.code}"
         for item in lint(knowledge)
-        if item.place.file == name and item.severity == "warning"
+        if item.location.file == name and item.severity == "warning"
     ]
 
 
 def _errors(text: str) -> list[Problem]:
     knowledge = load_texts({**small_texts(), "rules/x.yaml": text}, "kb", REGISTRY)
-    return [item for item in lint(knowledge) if item.place.file == "rules/x.yaml" and item.severity == "error"]
+    return [item for item in lint(knowledge) if item.location.file == "rules/x.yaml" and item.severity == "error"]
 
 
 def _rule(when: str, then: str = "advise: try-it") -> str:
@@ -51,7 +51,9 @@ def test_a_phase_without_a_profile_is_pointed_out() -> None:
         "inference",
         "batch-inference",
     ]
-    assert {str(item.place) for item in found} == {f"vocabulary.yaml:{found[0].place.line}:{found[0].place.column}"}
+    assert {str(item.location) for item in found} == {
+        f"vocabulary.yaml:{found[0].location.line}:{found[0].location.column}"
+    }
 
 
 def test_codes_are_distinct() -> None:
@@ -105,7 +107,7 @@ def test_a_verdict_that_no_test_names_is_a_problem() -> None:
     text = _rule("[plan.count == 1]", "prefer: cost mild").replace("workload.phase: inference", "plan.count: 1")
     for tested in (text, text[: text.index("  tests:")]):
         (found,) = _errors(tested)
-        assert (found.code, str(found.place)) == ("unnamed-verdict", "rules/x.yaml:2:3")
+        assert (found.code, str(found.location)) == ("unnamed-verdict", "rules/x.yaml:2:3")
         assert found.help == "write 'expect: {fires: [prefer cost mild]}' in a test that makes it fire"
     assert _errors(text.replace("fires}", "{fires: [prefer cost mild]}}")) == []
 
@@ -114,7 +116,7 @@ def test_a_verdict_of_a_row_that_no_test_names_is_a_problem() -> None:
     text = TABLE.replace("HIT", "unique").replace("COLUMNS", "plan.count").replace("[advise]", "[prefer]")
     text = text.replace("ROWS", "  - {id: one, if: 1, then: cost, source: runpod-25}")
     (found,) = _errors(text.replace("workload.phase: inference}, expect: none", "plan.count: 1}, expect: one"))
-    assert (found.code, str(found.place)) == ("unnamed-verdict", "rules/x.yaml:9:5")
+    assert (found.code, str(found.location)) == ("unnamed-verdict", "rules/x.yaml:9:5")
     assert found.help == "write 'expect: {one: [prefer cost normal]}' in a test that makes it fire"
     named = text.replace("workload.phase: inference}, expect: none", "plan.count: 1}, expect: {one: [prefer cost]}")
     assert _errors(named) == []
@@ -202,4 +204,4 @@ def test_models() -> None:
     texts["questions.yaml"] = texts["questions.yaml"].replace("assume: llama-3.1-8b", "assume: llama-3.1-9b")
     found = [item for item in lint(load_texts(texts, "kb", REGISTRY)) if item.code == "no-such-model"]
     assert "'llama-3.1-9b', which is no preset" in " ".join(item.message for item in found)
-    assert all(item.place.file == "questions.yaml" for item in found)
+    assert all(item.location.file == "questions.yaml" for item in found)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.lint.test_cases import KB
-from tests.load.small import small_texts
-
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
-from whygpu.cases import Ahead, AmongFirst, Recommends
+from whygpu.knowledge.cases import Ahead, AmongFirst, Recommends
 from whygpu.language.tree import names
-from whygpu.load.document import Mapping
-from whygpu.load.knowledge import load_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.yamldoc.document import Mapping
 
 if TYPE_CHECKING:
-    from whygpu.cases import Case, Outcome
-    from whygpu.load.document import Node
+    from whygpu.knowledge.cases import Case, Outcome
+    from whygpu.yamldoc.document import Node
 
 LEAST_SHARE = 1 / 3
 NARROWING = ("accelerators", "exclude_accelerators", "providers", "owned")

@@ -7,15 +7,15 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.load.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
-from whygpu.errors import Place
-from whygpu.knowledge import Knowledge
+from whygpu.errors import Location
+from whygpu.intake.resolve import shape_of
+from whygpu.knowledge.base import Knowledge
 from whygpu.lint.robust import repriced, resized, robustness
-from whygpu.load.files import default_root, read_texts
-from whygpu.load.knowledge import load_texts
-from whygpu.models import shape_of
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 
 
 @cache
@@ -79,7 +79,7 @@ def test_a_model_too_large_and_a_price_too_high() -> None:
 @given(st.floats(0.5, 2.0), st.sampled_from(["llama-3.1-8b", "yolo11m"]))
 def test_a_model_of_another_size_goes_together(factor: float, name: str) -> None:
     """Parameters and their parts scale alike, cache groups with the layers; its width and vocabulary stay."""
-    shape, _ = shape_of(name, _small().catalogue, Place("x"))
+    shape, _ = shape_of(name, _small().catalogue, Location("x"))
     other = resized(shape, factor)
     assert other.parameters == pytest.approx(shape.parameters * factor, rel=1e-6)
     assert other.active_parameters <= other.parameters

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.load.small import small_texts
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.chain.durable import DurableEngine
 from whygpu.errors import Problem
 from whygpu.lint.tests import check_tests
-from whygpu.load.knowledge import load_texts
+from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def test_a_failure_shows_each_condition() -> None:
     assert problem.help == (
         "plan.format == 'int4': true; not gpu.int8_tops > 100: false; unless workload.deployment == 'edge': unknown"
     )
-    assert str(problem.place) == "rules/x.yaml:13:5"
+    assert str(problem.location) == "rules/x.yaml:13:5"
 
 
 SOFT = """rules:
@@ -105,7 +105,7 @@ def test_effects_named_are_those_of_the_rule(effects: str, differences: str | No
     assert [problem.help for problem in found] == ([differences] if differences else [])
     for problem in found:
         assert problem.message == "rule 'try-it' fires as expected, but not to the effect expected"
-        assert (problem.code, str(problem.place)) == ("test-failed", "rules/x.yaml:12:5")
+        assert (problem.code, str(problem.location)) == ("test-failed", "rules/x.yaml:12:5")
 
 
 @pytest.mark.parametrize(

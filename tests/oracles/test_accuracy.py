@@ -9,10 +9,10 @@ from benchmarks.accuracy import peers
 from benchmarks.accuracy.__main__ import main
 from benchmarks.accuracy.rows import Compared
 from benchmarks.accuracy.score import ninetieth, score
-from tests.unit.checks.conftest import Facts
 
-from whygpu.checks import memory
-from whygpu.checks.setup import Setup, Split
+from tests.checks.conftest import Facts
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.setup import ParallelLayout, Setup
 
 
 def test_absent_measurements_are_said_and_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,15 +24,17 @@ def test_absent_measurements_are_said_and_exit_2(tmp_path: Path, capsys: pytest.
 def test_published_rules_of_other_tools() -> None:
     facts = Facts()
     shape = facts.shape("llama-3.1-8b")
-    served = memory.estimate(shape, Setup(facts.formats["bf16"], context_tokens=8192), Split(), facts.coefficients)
+    served = memory.estimate(
+        shape, Setup(facts.formats["bf16"], context_tokens=8192), ParallelLayout(), facts.coefficients
+    )
     said = peers.for_inference(served, 1.0)
     assert said["accelerate"] == 2 * shape.parameters
     assert said["hf-mem"] == 2 * shape.parameters + 8192 * 131_072  # 2 * 32 layers * 8 heads * 128 * 2 bytes a token
     setup = Setup(facts.formats["bf16"], phase="training")
-    trained = memory.estimate(shape, setup, Split(data=8, sharding="zero2"), facts.coefficients)
+    trained = memory.estimate(shape, setup, ParallelLayout(data=8, sharding="zero2"), facts.coefficients)
     # 0.19: 2 P of weights, and 18 P divided by the eight ranks
     assert peers.for_training(trained, 1.0) == {"DeepSpeed": 2 * shape.parameters + int(18 * shape.parameters / 8)}
-    alone = memory.estimate(shape, setup, Split(), facts.coefficients)
+    alone = memory.estimate(shape, setup, ParallelLayout(), facts.coefficients)
     assert peers.for_training(alone, 1.0)["accelerate"] == 8 * shape.parameters
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.oracles.hooks import Convolutions, Llama
-from tests.unit.checks.conftest import Facts
 
-from whygpu.checks.activations import activations
-from whygpu.checks.memory_training import training_context
-from whygpu.checks.reckoning import Range
-from whygpu.checks.setup import Setup, Split
+from tests.checks.conftest import Facts
+from tests.oracles.hooks import Convolutions, Llama
+from whygpu.checks.calculation import Range
+from whygpu.checks.memory.activations import activations
+from whygpu.checks.memory.training import training_context
+from whygpu.checks.setup import ParallelLayout, Setup
 
 TOLERANCE = 0.05
 MODELS = [
@@ -58,8 +58,8 @@ def _estimated(facts: Facts, model: Llama, precision: str) -> Range:
         batch_size=model.batch,
         sequence_tokens=model.tokens,
     )
-    split = Split()
-    return activations(shape, setup, split, facts.coefficients, training_context(shape, setup, split)).layers
+    layout = ParallelLayout()
+    return activations(shape, setup, layout, facts.coefficients, training_context(shape, setup, layout)).layers
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
@@ -90,8 +90,8 @@ def test_a_convolution_network_keeps_what_the_range_per_operation_allows(torch: 
         }
     )
     setup = Setup(facts.formats["fp32"], phase="training", training_precision="fp32", batch_size=4, pixels=64)
-    split = Split()
-    found = activations(shape, setup, split, facts.coefficients, training_context(shape, setup, split)).layers
+    layout = ParallelLayout()
+    found = activations(shape, setup, layout, facts.coefficients, training_context(shape, setup, layout)).layers
     assert found.low <= network.kept(torch, 4, 64, torch.float32) <= found.high
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.accuracy.unseen import SOURCES, without
-from tests.unit.checks.conftest import FACTS, Facts, read
+
+from tests.checks.conftest import FACTS, Facts, read
 
 
 def test_only_what_rests_on_the_source_alone_is_taken_out() -> None:

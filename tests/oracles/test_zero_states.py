@@ -10,10 +10,10 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
-from tests.unit.checks.conftest import Facts
 
-from whygpu.checks import memory
-from whygpu.checks.setup import Setup, Split
+from tests.checks.conftest import Facts
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.setup import ParallelLayout, Setup
 
 HAS_DEEPSPEED = importlib.util.find_spec("deepspeed") is not None
 
@@ -47,7 +47,7 @@ def facts() -> Facts:
 def _estimate(facts: Facts, model: str, ranks: int, sharding: str) -> memory.MemoryEstimate:
     shape = facts.shape(model)
     setup = Setup(facts.formats["bf16"], phase="training", training_precision="mixed-bf16")
-    return memory.estimate(shape, setup, Split(data=ranks, sharding=sharding), facts.coefficients)
+    return memory.estimate(shape, setup, ParallelLayout(data=ranks, sharding=sharding), facts.coefficients)
 
 
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-2-13b", "llama-3.2-1b"])

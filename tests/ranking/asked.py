@@ -18,14 +18,15 @@ import yaml
 from whygpu.answers import Answers, check, node_of
 from whygpu.api import REGISTRY
 from whygpu.chain.engines import Chain, EvaluatorChain
-from whygpu.consult import Consultation, consult
-from whygpu.errors import AnswerError, Place
-from whygpu.knowledge import Knowledge, Verdict
-from whygpu.load.document import Node
-from whygpu.load.files import default_root, read_texts
-from whygpu.load.knowledge import load_texts
-from whygpu.phases import check_life, is_life
+from whygpu.consult.driver import Consultation, consult
+from whygpu.errors import AnswerError, Location
+from whygpu.knowledge.base import Knowledge
+from whygpu.knowledge.rules import Verdict
+from whygpu.lifecycle.answers import check_lifecycle, is_lifecycle
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 from whygpu.plans.counting import Counted
+from whygpu.yamldoc.document import Node
 
 TODAY = date(2026, 11, 22)
 """Prices age: all is asked on one day."""
@@ -51,8 +52,8 @@ class Workload:
     def with_(self, **changes: float) -> Workload:
         """The same with some numbers answered otherwise."""
         values = MappingProxyType({**self.answers.values, **changes})
-        places = MappingProxyType({**self.answers.places, **dict.fromkeys(changes, Place("answers"))})
-        return replace(self, answers=replace(self.answers, values=values, places=places))
+        locations = MappingProxyType({**self.answers.locations, **dict.fromkeys(changes, Location("answers"))})
+        return replace(self, answers=replace(self.answers, values=values, locations=locations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +108,14 @@ def knowledge() -> Knowledge:
 
 @cache
 def workloads() -> tuple[Workload, ...]:
-    """Every worked case and every labelled workload; of a whole life each phase."""
+    """Every worked case and every labelled workload; of a lifecycle each phase."""
     found: list[tuple[str, Node]] = [(case.id, case.answers) for case in knowledge().cases]
     labelled = yaml.safe_load(WORKLOADS.read_text(encoding="utf-8"))["workloads"]
     found += [(item["id"], node_of(item["answers"])) for item in labelled]
     made: list[Workload] = []
     for name, node in found:
-        if is_life(node):
-            life = check_life(node, knowledge())
+        if is_lifecycle(node):
+            life = check_lifecycle(node, knowledge())
             made += [Workload(f"{name}-train", life.train), Workload(f"{name}-serve", life.serve)]
         else:
             made.append(Workload(name, check(node, knowledge())))
@@ -153,20 +154,20 @@ def plan_of(found: Consultation, row: int) -> PlanKey:
 
     What each accelerator works on at once is whole requests or samples, and part of what a plan is.
     """
-    assert found.field_ is not None
-    field = found.field_
-    way, card = field.ways[int(field.way[row])], int(field.card[row])
-    setup, split = way.setup, way.split
+    assert found.plan_set is not None
+    field = found.plan_set
+    configuration, card = field.configurations[int(field.configuration[row])], int(field.card[row])
+    setup, layout = configuration.setup, configuration.layout
     return (
         field.cards.accelerators[card].id,
         bool(field.owned[row]),
-        split.cards,
+        layout.cards,
         setup.format.id,
         setup.kv_format.id if setup.kv_format else None,
         setup.method if setup.trains else None,
-        (split.tensor, split.pipeline, split.data, split.sharding),
+        (layout.tensor, layout.pipeline, layout.data, layout.sharding),
         setup.gradient_checkpointing if setup.trains else None,
-        setup.batch_size if setup.trains else setup.requests_per_replica(split.data),
+        setup.batch_size if setup.trains else setup.requests_per_replica(layout.data),
     )
 
 
@@ -177,8 +178,8 @@ def swapped(one: Asked, other: Asked) -> str | None:
     """
     both = [plan for plan in one.rows if plan in other.rows]
     both = [plan for plan in both if math.isfinite(one.value(plan)) and math.isfinite(other.value(plan))]
-    place = {plan: number for number, plan in enumerate(other.rows)}
+    location = {plan: number for number, plan in enumerate(other.rows)}
     for first, second in pairwise(both):
-        if place[first] > place[second] and one.value(second) > one.value(first) * (1 + SLIGHTLY):
+        if location[first] > location[second] and one.value(second) > one.value(first) * (1 + SLIGHTLY):
             return f"{other.told(one, first)}\n  now behind {other.told(one, second)}"
     return None

@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from tests.ranking.asked import Asked, Workload, ask, asked, knowledge, named, one_in
 
+from tests.ranking.asked import Asked, Workload, ask, asked, knowledge, named, one_in
 from whygpu.chain.environment import plain
-from whygpu.knowledge import Effect, Knowledge, Verdict
+from whygpu.knowledge.base import Knowledge
+from whygpu.knowledge.rules import Effect, Verdict
 from whygpu.lint.robust import resized
 
 NUMBERS = (

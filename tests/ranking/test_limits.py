@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+
 from tests.ranking.asked import (
     SLIGHTLY,
     Asked,
@@ -20,7 +21,6 @@ from tests.ranking.asked import (
     plan_of,
     swapped,
 )
-
 from whygpu.chain.environment import plain
 
 LOOSE = {
@@ -132,13 +132,13 @@ def test_no_plan_is_left_that_breaks_a_limit(every: int) -> None:
     broken: list[str] = []
     tried = 0
     for found in asked(every):
-        answers, field, costs = found.workload.answers, found.consultation.field_, found.consultation.costs
+        answers, field, costs = found.workload.answers, found.consultation.plan_set, found.consultation.costs
         assert field is not None
         assert costs is not None
         ignored = {question.id for question in found.consultation.irrelevant}
         limits = {name: value for name, value in answers.values.items() if name not in ignored}
         rows = np.array(list(found.rows.values()))
-        counts = np.array([way.split.cards for way in field.ways])[field.way]
+        counts = np.array([configuration.layout.cards for configuration in field.configurations])[field.configuration]
         measured = {
             **{
                 name: sign * field.speeds.figures[figure]

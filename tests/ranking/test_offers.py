@@ -9,11 +9,11 @@ from functools import cache
 from types import MappingProxyType
 
 import pytest
-from tests.ranking.asked import SLIGHTLY, TODAY, Asked, ask, asked, knowledge, one_in, swapped
 
-from whygpu.catalogue import Accelerator, Figure, Offering
+from tests.ranking.asked import SLIGHTLY, TODAY, Asked, ask, asked, knowledge, one_in, swapped
 from whygpu.checks.coefficients import Coefficient, Coefficients
-from whygpu.knowledge import Knowledge
+from whygpu.knowledge.base import Knowledge
+from whygpu.knowledge.catalogue import Accelerator, Figure, Offering
 from whygpu.lint.robust import repriced
 
 
@@ -90,11 +90,13 @@ def test_a_cheaper_card_never_falls_behind(every: int) -> None:
         for one in _of_cards(before, 2):
             after = ask(before.workload, repriced(knowledge(), 0.9, {one.accelerator}))
             assert after is not None
-            places = [_place(found, one.accelerator) for found in (before, after)]
-            assert places[1] <= places[0], f"{before.workload.id}: {one.accelerator} from {places[0]} to {places[1]}"
+            locations = [_location(found, one.accelerator) for found in (before, after)]
+            assert locations[1] <= locations[0], (
+                f"{before.workload.id}: {one.accelerator} from {locations[0]} to {locations[1]}"
+            )
 
 
-def _place(found: Asked, card: str) -> int:
+def _location(found: Asked, card: str) -> int:
     return list(dict.fromkeys(plan[0] for plan in found.rows)).index(card)
 
 
@@ -125,7 +127,7 @@ def _scaled(figure: Figure, factor: float) -> Figure:
     return replace(figure, value=figure.value * factor) if number and factor != 1 else figure  # type: ignore[operator]
 
 
-WORSE = {"slower-and-dearer": ("l4", 0.8, 1.0, 1.5), "dearer-h100": ("h100-sxm", 0.9, 1.0, 1.3)}
+WORSE = {"slower-and-more expensive": ("l4", 0.8, 1.0, 1.5), "more expensive-h100": ("h100-sxm", 0.9, 1.0, 1.3)}
 EXOTIC = {"enormous": ("b300", 20.0, 20.0, None)}
 
 

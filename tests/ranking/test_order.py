@@ -6,8 +6,8 @@ import math
 from collections import defaultdict
 
 import numpy as np
-from tests.ranking.asked import SLIGHTLY, Asked, ask, asked, knowledge, one_in
 
+from tests.ranking.asked import SLIGHTLY, Asked, ask, asked, knowledge, one_in
 from whygpu.api import KnowledgeBase
 
 
@@ -16,7 +16,7 @@ def test_what_a_plan_counts_as_is_its_money_times_each_factor(every: int) -> Non
     """Money as it is told: an hour with what handling costs, for the hours of the job and those beside it."""
     tried = 0
     for found in asked(every):
-        counted, costs, field = found.counted, found.consultation.costs, found.consultation.field_
+        counted, costs, field = found.counted, found.consultation.costs, found.consultation.plan_set
         assert costs is not None
         assert field is not None
         handling = knowledge().preferences.priced_handling
@@ -55,17 +55,25 @@ MORE = ("tokens_per_s", "requests_per_s", "frames_per_s", "train_tokens_per_s", 
 
 def _figures(found: Asked, row: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """What one wants less of: money, accelerators, memory filled, coupling between accelerators, and time."""
-    field, costs = found.consultation.field_, found.consultation.costs
+    field, costs = found.consultation.plan_set, found.consultation.costs
     assert field is not None
     assert costs is not None
-    way = field.ways[int(field.way[row])]
+    configuration = field.configurations[int(field.configuration[row])]
     speeds = field.speeds.figures
     times = [float(speeds[name][row]) for name in LESS if name in speeds]
     rates = [-float(speeds[name][row]) for name in MORE if name in speeds]
-    coupled = float(way.split.tensor * way.split.pipeline)
+    coupled = float(configuration.layout.tensor * configuration.layout.pipeline)
     unverified = float(found.consultation.unverified[row])
     return np.array(
-        [float(costs.objective[row]), way.split.cards, way.memory.high, coupled, unverified, *times, *rates]
+        [
+            float(costs.objective[row]),
+            configuration.layout.cards,
+            configuration.memory.high,
+            coupled,
+            unverified,
+            *times,
+            *rates,
+        ]
     )
 
 
@@ -79,8 +87,8 @@ def test_no_plan_stands_before_one_of_the_same_card_and_format_that_is_better(ev
         for plan in found.rows:
             alike[plan[:2] + plan[3:6]].append(plan)
         for plans in alike.values():
-            for place, higher in enumerate(plans):
-                for lower in plans[place + 1 :]:
+            for location, higher in enumerate(plans):
+                for lower in plans[location + 1 :]:
                     one, other = _figures(found, found.rows[higher]), _figures(found, found.rows[lower])
                     tried += 1
                     better = (other <= one + SLIGHTLY * abs(one)).all() and (other < one - 0.01 * abs(one)).any()

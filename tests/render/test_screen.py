@@ -8,7 +8,7 @@ import pytest
 
 from tests.render.cases import CASES, GOLDEN, LIFE, TODAY, WIDTHS
 from tests.render.write_golden import screen
-from whygpu.render.life import LifeRenderer
+from whygpu.render.lifecycle import LifeRenderer
 from whygpu.render.screen import Screen
 from whygpu.render.view import view_of
 from whygpu.render.view.model import ItemRow, View
@@ -57,7 +57,7 @@ def test_a_screen_reads_as_it_was_read(views: dict[str, View], name: str, width:
 
 
 def test_a_life_is_at_most_55_lines(kb: whygpu.KnowledgeBase) -> None:
-    advice = kb.advise_life(LIFE, engine="evaluator", today=TODAY)
+    advice = kb.advise_lifecycle(LIFE, engine="evaluator", today=TODAY)
     for width in (100, 120):
         renderer = LifeRenderer(kb.knowledge.claims, kb.knowledge.vocabulary, width=width)
         lines = renderer.render_life(advice).splitlines()

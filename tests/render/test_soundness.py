@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 import whygpu
 from tests.render.cases import CASES, CHAT, TODAY
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult import consult
+from whygpu.consult.driver import consult
 from whygpu.explain import decision
 from whygpu.explain.conclude import Conclusion
 from whygpu.explain.deciding import Deciding
 from whygpu.explain.fixes import repairs
+from whygpu.explain.flips import limit_flips, price_flips, search
 from whygpu.explain.proof import arithmetic, prove
 from whygpu.explain.rerun import choice, rerun
-from whygpu.explain.tipping import limit_flips, price_flips, search
-from whygpu.knowledge import Condition, Verdict
+from whygpu.knowledge.rules import Condition, Verdict
 from whygpu.plans.rank import rank
 from whygpu.render.view import view_of
 
 if TYPE_CHECKING:
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
 
 WORKS = ("chat", "watch-cameras", "train-7b")
 CARDS = ("RTX 4090", "2x L40S int8", "T4", "H200", "1x L4 in fp16", "Gaudi 3", "8x MI300X bf16")
@@ -70,13 +70,13 @@ def test_a_plan_wins_below_the_price_that_is_named(advised: dict[str, whygpu.Adv
 
 
 def _card(consultation: Consultation, row: int) -> int:
-    assert consultation.field_ is not None
-    return int(consultation.field_.card[row])
+    assert consultation.plan_set is not None
+    return int(consultation.plan_set.card[row])
 
 
 def _first_at(consultation: Consultation, row: int, price: float) -> int:
     """Which plan comes first where one plan's hour costs so much, and all plans on its card change with it."""
-    ranking, costs, field = consultation.ranking, consultation.costs, consultation.field_
+    ranking, costs, field = consultation.ranking, consultation.costs, consultation.plan_set
     assert ranking is not None
     assert costs is not None
     assert field is not None

@@ -1,4 +1,4 @@
-"""The page of a whole life: how one gets there and back, and what it shows."""
+"""The page of a lifecycle: how one gets there and back, and what it shows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _answers(app: AppTest) -> dict[str, Any]:
 def test_a_link_shows_both_plans_and_the_cost(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
     app = opened(phases=json.dumps(PHASES), model="llama-3.1-8b", service_months="24")
     text = plain(_text(app))
-    life = kb.advise_life({"phases": PHASES, "model": "llama-3.1-8b", "service_months": 24})
+    life = kb.advise_lifecycle({"phases": PHASES, "model": "llama-3.1-8b", "service_months": 24})
     for advice in life.phases:
         assert advice.recommendation is not None
         assert sentence(advice.recommendation) in text

@@ -9,7 +9,7 @@ import streamlit as st
 import yaml
 
 from whygpu.language.tree import names
-from whygpu.phases import KEY
+from whygpu.lifecycle.answers import KEY
 from whygpu.quantity import show
 from whygpu.render.words import buying_text, comparison_text, cost_text, sentence
 from whygpu_ui.answer_tables import alternatives, rejected
@@ -25,8 +25,8 @@ from whygpu_ui.wizard import assumed_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu import Advice, KnowledgeBase, LifeAdvice, Plan
-    from whygpu.advice import Item
+    from whygpu import Advice, KnowledgeBase, LifecycleAdvice, Plan
+    from whygpu.explain.advice import Item
 
 _MOST_BARS = 6
 _SPEEDS = (
@@ -64,7 +64,7 @@ def answer_page(knowledge_base: KnowledgeBase) -> None:
         chain(knowledge_base, advice)
         _items(advice)
         _assumed(knowledge_base, advice)
-        _whole_life(knowledge_base, advice, finding.applicable)
+        _lifecycle(knowledge_base, advice, finding.applicable)
     take_along(advice)
     _answers(knowledge_base)
     if advice is not None:
@@ -151,7 +151,7 @@ def _infeasible(knowledge_base: KnowledgeBase, advice: Advice) -> None:
         st.header("In conflict", anchor=False)
         for rule in advice.infeasible.conflict:
             st.markdown(f"- {rendered(rules[rule].title) if rule in rules else code(rule)} ({code(rule)})")
-            _mend(knowledge_base, rule, "conflict")
+            _hint(knowledge_base, rule, "conflict")
     if not advice.infeasible.relaxations:
         st.markdown("Lifting a single one of the constraints brings no plan back: every plan fails on several.")
     else:
@@ -160,7 +160,7 @@ def _infeasible(knowledge_base: KnowledgeBase, advice: Advice) -> None:
             st.markdown(f"- {rendered(item.text)} Without {code(item.constraint)}: {code(item.plan)}")
 
 
-def _mend(knowledge_base: KnowledgeBase, rule: str, place: str) -> None:
+def _hint(knowledge_base: KnowledgeBase, rule: str, location: str) -> None:
     """Buttons to change what was answered and the rule compares."""
     found = knowledge_base.knowledge.rule_by_id.get(rule)
     if found is None:
@@ -168,7 +168,7 @@ def _mend(knowledge_base: KnowledgeBase, rule: str, place: str) -> None:
     used = {name.name for name in names(found.condition)}
     for question in knowledge_base.knowledge.questions:
         if question.name in used and state().answers.get(question.id) is not None:
-            _change(question.id, f"Change: {question.ask}", f"{place}-{rule}")
+            _change(question.id, f"Change: {question.ask}", f"{location}-{rule}")
 
 
 # the rest
@@ -211,13 +211,13 @@ def _assumed(knowledge_base: KnowledgeBase, advice: Advice) -> None:
                 _change(other.question, asks[other.question], "open")
 
 
-def _change(key: str, label: str, place: str) -> None:
+def _change(key: str, label: str, location: str) -> None:
     """A button to the question ``key``, from where the next step leads back here."""
-    name = f"change-{place}-{key}"
+    name = f"change-{location}-{key}"
     st.button(rendered(label), key=name, on_click=go, args=(key,), kwargs={"change": True})
 
 
-def _whole_life(knowledge_base: KnowledgeBase, advice: Advice, applicable: tuple[str, ...]) -> None:
+def _lifecycle(knowledge_base: KnowledgeBase, advice: Advice, applicable: tuple[str, ...]) -> None:
     """The way to the other phase and the cost of both; all answers are shared, so that each goes where it applies."""
     idle = {question.id for question in knowledge_base.knowledge.questions} - set(applicable)
     answers = {
@@ -227,13 +227,13 @@ def _whole_life(knowledge_base: KnowledgeBase, advice: Advice, applicable: tuple
     trains = advice.recommendation is not None and advice.recommendation.method is not None
     part = {"phase": phase}
     answers[KEY] = {"train": part if trains else {}, "serve": {} if trains else part}
-    st.header("The whole life", anchor=False)
+    st.header("The lifecycle", anchor=False)
     other = "Serving it afterwards" if trains else "Training it before"
     st.markdown(f"{other} is a decision of its own, and serving is often most of what is paid.")
     st.button("Train, then serve: both plans and their cost", key="whole-life", on_click=replace_all, args=(answers,))
 
 
-def take_along(advice: Advice | LifeAdvice | None) -> None:
+def take_along(advice: Advice | LifecycleAdvice | None) -> None:
     """The link, and the answers and the advice as files."""
     now = state()
     st.header("Take it along", anchor=False)

@@ -11,7 +11,7 @@ from whygpu_ui.markdown import code, literal, rendered
 
 if TYPE_CHECKING:
     from whygpu import Advice, Plan
-    from whygpu.advice import Reason, Rejection
+    from whygpu.explain.advice import Reason, Rejection
 
 _MOST_ROWS_SHOWN = 10
 _ROW_PX = 35

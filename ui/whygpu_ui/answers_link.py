@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import apply_settings, node_of
-from whygpu.errors import AnswerError, Place, Problem
-from whygpu.load.document import plain_data
-from whygpu.models import shape_of
-from whygpu.phases import KEY, PARTS, check_life
+from whygpu.errors import AnswerError, Location, Problem
+from whygpu.intake.resolve import shape_of
+from whygpu.lifecycle.answers import KEY, PARTS, check_lifecycle
+from whygpu.yamldoc.document import plain_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,11 +88,11 @@ def check_answer(key: str, value: Given, knowledge_base: KnowledgeBase) -> None:
         parts = [value.get(part) for part in PARTS] if isinstance(value, dict) else []
         for model in [part["model"] for part in parts if isinstance(part, dict) and part.get("model") is not None]:
             check_answer("model", model, knowledge_base)  # before anything reads a file that it names
-        check_life(node_of({KEY: value}, key), knowledge_base.knowledge)
+        check_lifecycle(node_of({KEY: value}, key), knowledge_base.knowledge)
         return
     answers = knowledge_base.check({key: value})
     if answers.model is not None:
-        shape_of(answers.model, knowledge_base.knowledge.catalogue, Place("model"))
+        shape_of(answers.model, knowledge_base.knowledge.catalogue, Location("model"))
 
 
 def write_link(answers: Mapping[str, Given], page: str, knowledge_hash: str) -> tuple[dict[str, str], bool]:
@@ -120,4 +120,4 @@ def _text(value: Given) -> str:
 
 
 def _problem(code: str, message: str, key: str, help_text: str | None = None) -> Problem:
-    return Problem(code, message, Place(key[:60]), help_text)
+    return Problem(code, message, Location(key[:60]), help_text)

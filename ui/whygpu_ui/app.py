@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from whygpu.errors import EngineError, KnowledgeBaseError
-from whygpu.phases import KEY
+from whygpu.lifecycle.answers import KEY
 from whygpu_ui.answer_page import answer_page
 from whygpu_ui.browser import focus
 from whygpu_ui.knowledge import served

@@ -12,12 +12,12 @@ import streamlit as st
 import whygpu
 from whygpu.errors import AnswerError
 from whygpu.explain.conclude import conclude
-from whygpu.phases import KEY
+from whygpu.lifecycle.answers import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu import Advice, KnowledgeBase, LifeAdvice, Problem
+    from whygpu import Advice, KnowledgeBase, LifecycleAdvice, Problem
     from whygpu.chain.engines import EngineName
 
 ROOT_VARIABLE = "WHYGPU_UI_KB"
@@ -27,7 +27,7 @@ ENGINE_VARIABLE = "WHYGPU_UI_ENGINE"
 """Which engine fires the rules: the evaluator, unless it says durable.
 
 durable-rules is C that nobody maintains: a crash of it would take every visitor's session with it. The evaluator cannot
-crash the process, and gives the same answers (tests/engines, tests/ui/test_engine.py).
+crash the process, and gives the same answers (tests/chain, tests/ui/test_engine.py).
 """
 
 MOST_KEPT = 16
@@ -53,8 +53,8 @@ class Finding:
     problems: tuple[Problem, ...]
     applicable: tuple[str, ...]
     """Ids of the questions that apply, answered or not, in the knowledge base's order."""
-    life: LifeAdvice | None = None
-    """The advice instead, where the answers are about a whole life."""
+    life: LifecycleAdvice | None = None
+    """The advice instead, where the answers are about a lifecycle."""
 
 
 def find(knowledge_base: KnowledgeBase, answers: Mapping[str, Any]) -> Finding:
@@ -69,7 +69,7 @@ def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> 
     given = json.loads(answers)
     try:
         if KEY in given:
-            return Finding(None, (), (), _knowledge_base.advise_life(given, engine=engine))
+            return Finding(None, (), (), _knowledge_base.advise_lifecycle(given, engine=engine))
         consultation = _knowledge_base.consult(given, engine=engine)
     except AnswerError as error:
         everything = tuple(question.id for question in _knowledge_base.knowledge.questions)

@@ -1,4 +1,4 @@
-"""The answer's page for a whole life: both plans, what they cost together, and the way there and back."""
+"""The answer's page for a lifecycle: both plans, what they cost together, and the way there and back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import streamlit as st
 import yaml
 
 from whygpu.errors import AnswerError
-from whygpu.phases import LIFE_KEYS, PARTS
-from whygpu.render.life import cost_rows, instead, why_unknown
+from whygpu.lifecycle.answers import LIFE_KEYS, PARTS
+from whygpu.render.lifecycle import cost_rows, instead, why_unknown
 from whygpu.render.words import sentence
 from whygpu_ui.answer_page import listed, one_plan, take_along
 from whygpu_ui.answers_link import check_answer
@@ -19,7 +19,7 @@ from whygpu_ui.problems import show_problems
 from whygpu_ui.session import refuse, replace_all, restart, state
 
 if TYPE_CHECKING:
-    from whygpu import Advice, KnowledgeBase, LifeAdvice
+    from whygpu import Advice, KnowledgeBase, LifecycleAdvice
 
 _TITLES = {"train": "Train", "serve": "Serve"}
 
@@ -60,8 +60,8 @@ def _phase(title: str, advice: Advice) -> None:
     st.button(label, key=f"alone-{title.lower()}", on_click=replace_all, args=(alone,))
 
 
-def _cost(life: LifeAdvice) -> None:
-    st.header("What the whole life costs", anchor=False)
+def _cost(life: LifecycleAdvice) -> None:
+    st.header("What the lifecycle costs", anchor=False)
     rows = cost_rows(life)
     if rows:
         names = ("", "made of", "USD", "share")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Location, Problem
 from whygpu.quantity import parse_number, show
 from whygpu_ui.session import give, refuse, state
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whygpu import KnowledgeBase
-    from whygpu.knowledge import Question
+    from whygpu.knowledge.questions import Question
     from whygpu_ui.answers_link import Given
 
 PRESET, SIZE, CONFIG = "A known model", "Its number of parameters", "Its config.json"
@@ -30,10 +30,10 @@ def model_field(
 ) -> None:
     """Ask for the model; ``buttons`` draws the form's buttons around what submits it."""
     given = state().answers.get(question.id)
-    ways = (PRESET, SIZE, CONFIG)
+    configurations = (PRESET, SIZE, CONFIG)
     at = 0 if not isinstance(given, dict) else 2 if "config" in given else 1
-    way = st.radio("How do you want to give it?", ways, at, key=f"way-{key}", horizontal=True)
-    with st.form(f"form-{key}-{ways.index(way)}", border=False):
+    way = st.radio("How do you want to give it?", configurations, at, key=f"way-{key}", horizontal=True)
+    with st.form(f"form-{key}-{configurations.index(way)}", border=False):
         with st.container(key="fields"):
             if way == PRESET:
                 _preset(knowledge_base, given, key)
@@ -99,7 +99,11 @@ def _submit_size(question: str, key: str) -> None:
         _nothing(question, "enter its parameters")
     elif parse_number(text) is None:
         refuse(
-            (Problem("wrong-type", f"'{text[:60]}' is not a number of parameters", Place(question), "for example 8B"),)
+            (
+                Problem(
+                    "wrong-type", f"'{text[:60]}' is not a number of parameters", Location(question), "for example 8B"
+                ),
+            )
         )
     else:
         give(question, {"parameters": text})
@@ -120,25 +124,25 @@ def _submit_config(question: str, key: str) -> None:
 
 def read_config(data: bytes) -> dict[str, Any]:
     """A configuration from JSON, without entries too long to be sizes; raises AnswerError."""
-    place = "config.json"
+    location = "config.json"
     if len(data) > MAX_CONFIG_BYTES:
         raise AnswerError(
-            [Problem("too-large", f"{len(data):,} bytes; the limit is {MAX_CONFIG_BYTES:,}", Place(place))]
+            [Problem("too-large", f"{len(data):,} bytes; the limit is {MAX_CONFIG_BYTES:,}", Location(location))]
         )
     try:
         config = json.loads(data.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
-        at = Place(place, error.lineno, error.colno)
+        at = Location(location, error.lineno, error.colno)
         message = f"not valid JSON in line {error.lineno}, column {error.colno}: {error.msg}"
         raise AnswerError([Problem("json-syntax", message, at, "paste the whole file")]) from error
     except (ValueError, RecursionError) as error:
-        raise AnswerError([Problem("unreadable", "not readable as JSON text in UTF-8", Place(place))]) from error
+        raise AnswerError([Problem("unreadable", "not readable as JSON text in UTF-8", Location(location))]) from error
     if not isinstance(config, dict):
-        raise AnswerError([Problem("wrong-type", "a config.json holds an object in braces", Place(place))])
+        raise AnswerError([Problem("wrong-type", "a config.json holds an object in braces", Location(location))])
     return {
         key: value for key, value in config.items() if key.endswith("_config") or len(json.dumps(value)) <= MAX_ENTRY
     }
 
 
-def _nothing(question: str, mend: str) -> None:
-    refuse((Problem("empty", "There is no answer yet", Place(question), f'{mend}, or press "I don\'t know"'),))
+def _nothing(question: str, hint: str) -> None:
+    refuse((Problem("empty", "There is no answer yet", Location(question), f'{hint}, or press "I don\'t know"'),))

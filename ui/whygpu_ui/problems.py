@@ -1,4 +1,4 @@
-"""Problems as the page shows them: what is wrong, and how to mend it."""
+"""Problems as the page shows them: what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 12
 
 
 def show_problems(problems: Iterable[Problem], before: str = "") -> None:
-    """A box with every problem and its mend; nothing where there is none."""
+    """A box with every problem and its fix; nothing where there is none."""
     listed = list(problems)
     if not listed:
         return

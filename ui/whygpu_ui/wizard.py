@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from whygpu.errors import Place, Problem
+from whygpu.errors import Location, Problem
 from whygpu.render.figures import show_plain
 from whygpu.render.words import sentence
 from whygpu_ui.knowledge import find
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from whygpu import KnowledgeBase
-    from whygpu.knowledge import NameSpec, Question
+    from whygpu.knowledge.questions import Question
+    from whygpu.language.names import NameSpec
 
 MOST_SHOWN = 8
 """Choices shown side by side; more than these go into a list that can be searched."""
@@ -130,8 +131,10 @@ def _submit(question: Question, spec: NameSpec, key: str) -> None:
     entered = st.session_state.get(key)
     text = entered.strip() if isinstance(entered, str) else ""
     if not text:
-        mend = "choose one" if spec.kind in ("choice", "flag") else "enter a value"
-        refuse((Problem("empty", "There is no answer yet", Place(question.id), f'{mend}, or press "I don\'t know"'),))
+        hint = "choose one" if spec.kind in ("choice", "flag") else "enter a value"
+        refuse(
+            (Problem("empty", "There is no answer yet", Location(question.id), f'{hint}, or press "I don\'t know"'),)
+        )
         return
     give(question.id, text == "true" if spec.kind == "flag" else text)
 

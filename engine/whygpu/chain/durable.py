@@ -1,10 +1,11 @@
 """The one adapter to durable-rules: compiles strata to the subset measured to be safe, asserts facts, reports firings.
 
-The subset, and why (docs/durable-rules.md): a rule is one pattern, of a stage fact that carries what is the same for
-the whole consultation, or two, the other of a fact that stands for plans; a pattern tests its fact against constants,
-the kind first; no joins on values, no ``none``, no ``or``, no retraction; a boot fact in every session; a fixed pool of
-sessions; facts in groups, so that no node of the network reaches the sizes at which the library breaks. What compares
-two values is computed before by the evaluator and asserted as a test that is true or false.
+The subset, and why (docs/explanation/durable-rules.md): a rule is one pattern, of a stage fact that carries what is
+the same for the whole consultation, or two, the other of a fact that stands for plans; a pattern tests its fact
+against constants, the kind first; no joins on values, no ``none``, no ``or``, no retraction; a boot fact in every
+session; a fixed pool of sessions; facts in groups, so that no node of the network reaches the sizes at which the
+library breaks. What compares two values is computed before by the evaluator and asserted as a test that is true or
+false.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
-    from whygpu.chain.strata import Strata, Stratum
-    from whygpu.knowledge import Knowledge, Rule
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Rule
+    from whygpu.knowledge.strata import Strata, Stratum
     from whygpu.language.values import Value
 
 GROUP_RULES = 200  # rules a stage fact: beyond 256 on one condition the library breaks

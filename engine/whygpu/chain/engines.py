@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
-    from whygpu.chain.strata import Stratum
+    from whygpu.knowledge.strata import Stratum
 
 EngineName = Literal["durable", "evaluator"]
 Mask = NDArray[np.bool_]

@@ -12,7 +12,8 @@ from whygpu.language.evaluate import Evaluator
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from whygpu.knowledge import Knowledge, NameSpec
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.language.names import NameSpec
 
 
 def unknown_of(spec: NameSpec) -> v.Value:

@@ -7,12 +7,12 @@ which an engine fires rules.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
-from whygpu.knowledge import Conclude, Rule
+from whygpu.knowledge.rules import Conclude, Rule
+from whygpu.knowledge.strata import Strata, Stratum
 from whygpu.language.tree import Expression, names
 
 if TYPE_CHECKING:
@@ -20,26 +20,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from whygpu.knowledge import DerivedValue
-
-
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """Rules judged together, and the concluded names that are settled once they have been."""
-
-    rules: tuple[Rule, ...]
-    settles: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Strata:
-    """The strata of a knowledge base: once per consultation; then per plan, hard, and soft on what is left."""
-
-    session: tuple[Stratum, ...]
-    hard: tuple[Stratum, ...]
-    soft: tuple[Stratum, ...]
-    aggregates: tuple[DerivedValue, ...] = ()
-    """Values over the plans left, between the hard and the soft; one that uses another comes after it."""
+    from whygpu.knowledge.questions import DerivedValue
 
 
 def used_names(trees: Iterable[Expression], values: Mapping[str, DerivedValue]) -> set[str]:
@@ -64,7 +45,9 @@ def value_cycles(values: Mapping[str, DerivedValue]) -> list[Problem]:
         for value in values.values()
     }
     return [
-        Problem("circular", f"derived values in a circle: {' -> '.join(cycle)} -> {cycle[0]}", values[cycle[0]].place)
+        Problem(
+            "circular", f"derived values in a circle: {' -> '.join(cycle)} -> {cycle[0]}", values[cycle[0]].location
+        )
         for cycle in circles(before)
     ]
 
@@ -137,7 +120,7 @@ def _circular_rules(before: Mapping[str, set[str]], by_id: Mapping[str, Rule]) -
         yield Problem(
             "circular",
             f"rules in a circle: {text}: each needs what the next concludes or overrides",
-            by_id[circle[0]].place,
+            by_id[circle[0]].location,
         )
 
 
@@ -151,7 +134,7 @@ def _stage_problems(
             yield Problem(
                 "wrong-stage",
                 f"rule '{rule.id}' depends on {fields[0]}, which is known only after the hard rules",
-                rule.place,
+                rule.location,
                 "let it prefer or avoid instead",
             )
         for early in sorted(before[rule.id]):
@@ -159,7 +142,7 @@ def _stage_problems(
                 yield Problem(
                     "wrong-stage",
                     f"rule '{rule.id}' is judged before '{early}', which it depends on or is overridden by",
-                    rule.place,
+                    rule.location,
                     "a rule once per consultation comes before rules per plan, hard before soft",
                 )
 
@@ -172,12 +155,14 @@ def _override_problems(rules: tuple[Rule, ...], by_id: Mapping[str, Rule]) -> It
     for rule in rules:
         for other in rule.overrides:
             if other not in by_id:
-                yield Problem("unknown-rule", f"rule '{rule.id}' overrides '{other}', which does not exist", rule.place)
+                yield Problem(
+                    "unknown-rule", f"rule '{rule.id}' overrides '{other}', which does not exist", rule.location
+                )
             elif by_id[other].scope == "session" and rule.scope != "session":
                 yield Problem(
                     "wrong-scope",
                     f"rule '{rule.id}' is judged per plan and cannot override '{other}', which is not",
-                    rule.place,
+                    rule.location,
                 )
 
 

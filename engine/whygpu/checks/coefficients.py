@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whygpu.errors import KnowledgeBaseError, Place, Problem
+from whygpu.errors import KnowledgeBaseError, Location, Problem
 
 _MOST_ROWS = 4096
 
@@ -151,7 +151,7 @@ def _missing(name: str) -> KnowledgeBaseError:
             Problem(
                 "missing-coefficient",
                 f"there is no coefficient '{name}', which a numeric check needs",
-                Place("facts/coefficients.yaml"),
+                Location("facts/coefficients.yaml"),
                 "put it back: 'id', 'low', 'likely', 'high', 'unit', 'source'",
             )
         ]

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from whygpu.checks.shape import GENERATIVE, TOKEN_KINDS, ModelShape
+from whygpu.checks.model_shape import GENERATIVE, TOKEN_KINDS, ModelShape
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -213,7 +213,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class ParallelLayout:
     """How a model is spread over cards: `tensor` * `pipeline` * `data` of them on `nodes` machines.
 
     In inference `data` counts replicas. In training `sharding` (none, zero1 to zero3, fsdp, fsdp1) works over them, and

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import EngineName
     from whygpu.commands.job import Detail, Job
     from whygpu.commands.rows import Row, Source
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 OK = 0
 MOST_JOBS = 256
@@ -63,11 +63,11 @@ def run(
     from whygpu.commands.journal import output  # noqa: PLC0415
     from whygpu.commands.progress import Progress  # noqa: PLC0415
     from whygpu.commands.rows import Source  # noqa: PLC0415
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
 
     if options.answers is not None:
-        mend = "lay what all rows share over them with --set and --model"
-        raise AnswerError([Problem("bad-option", "--batch takes no answers file beside it", Place("--batch"), mend)])
+        hint = "lay what all rows share over them with --set and --model"
+        raise AnswerError([Problem("bad-option", "--batch takes no answers file beside it", Location("--batch"), hint)])
     common = inputs.read_answers(options, knowledge)  # what is wrong with it is wrong with every row
     job = Job(answer, key, options.engine, options.kb, knowledge.knowledge.hash, common, detail)
     source = Source.of(options.batch, spool=options.out is not None)
@@ -86,13 +86,13 @@ def run(
 
 def _lines(job: Job, knowledge: KnowledgeBase, rows: Iterator[Row], jobs: int) -> Iterator[list[str]]:
     """Result lines in order, by this process or several."""
-    from whygpu.commands.crew import Crew  # noqa: PLC0415
+    from whygpu.commands.workers import Workers  # noqa: PLC0415
 
     first: list[Row] = []
     if jobs > 1:
         first = list(islice(rows, _FEW + 1))
     if len(first) > _FEW:
-        return Crew(job, jobs).lines(chain(first, rows))
+        return Workers(job, jobs).lines(chain(first, rows))
     return ([job.line(row, knowledge)] for row in chain(first, rows))
 
 
@@ -104,7 +104,7 @@ def _cores() -> int:
 def _digest(job: Job, source: Source) -> str:
     """Of all that the results rest on: where it is the same, so are they."""
     import whygpu  # noqa: PLC0415
-    from whygpu.load.document import plain_data  # noqa: PLC0415
+    from whygpu.yamldoc.document import plain_data  # noqa: PLC0415
 
     common = None if job.common is None else plain_data(job.common)
     rests_on = (whygpu.__version__, job.knowledge_hash, job.engine, job.key, job.detail, common, source.digest)

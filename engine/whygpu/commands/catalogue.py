@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
     from whygpu.listing import Listing, Section
 
 OK = 0
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sort", metavar="COLUMN", help="order by a column; what is not known comes last")
     parser.add_argument("--descending", action="store_true", help="the greatest first")
     parser.add_argument("--columns", metavar="A,B,C", help="which columns, or 'all'")
-    parser.add_argument("--limit", type=_whole, metavar="N", help="at most so many rows")
+    parser.add_argument("--limit", type=_whole, metavar="N", help="at most this many rows")
     parser.add_argument("--format", choices=("text", "json", "csv"), default="text")
     parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one of whygpu)")
     prices = parser.add_argument_group("offerings only")
@@ -85,14 +85,16 @@ def _wants_whole(options: argparse.Namespace) -> bool:
 
 
 def _refuse_idle_filters(options: argparse.Namespace) -> None:
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
 
     idle = [name for name in PRICE_FILTERS if getattr(options, name)] if options.section != "offerings" else []
     if idle:
-        mend = "use --where for accelerators and models"
+        hint = "use --where for accelerators and models"
         raise AnswerError(
             [
-                Problem("idle-option", "only offerings are filtered by it", Place(f"--{name.replace('_', '-')}"), mend)
+                Problem(
+                    "idle-option", "only offerings are filtered by it", Location(f"--{name.replace('_', '-')}"), hint
+                )
                 for name in idle
             ]
         )

@@ -1,4 +1,4 @@
-"""``whygpu check``: what is wrong with a knowledge base or one file of it, where, and how to mend it."""
+"""``whygpu check``: what is wrong with a knowledge base or one file of it, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -184,5 +184,5 @@ def _print_text(found: Review, target: Target) -> None:
     print(", ".join([*counts, found.summary] if found.summary else counts) if counts else f"clean: {found.summary}")
     broken = [item for item in found.elsewhere if item.severity == "error"]
     if broken:
-        first = broken[0].place
+        first = broken[0].location
         print(f"{len(broken)} more in other files, the first at {first}: check the folder {target.root} to see them")

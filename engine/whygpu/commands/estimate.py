@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from whygpu.api import KnowledgeBase
     from whygpu.chain.engines import EngineName
     from whygpu.commands.job import Detail
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 OK = 0
 DESCRIPTION = (

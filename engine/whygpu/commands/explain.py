@@ -12,14 +12,14 @@ from whygpu.commands import batch, inputs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whygpu.advice import Advice
     from whygpu.api import KnowledgeBase
     from whygpu.chain.engines import EngineName
     from whygpu.commands.job import Detail
     from whygpu.errors import AnswerError
-    from whygpu.life import LifeAdvice
-    from whygpu.load.document import Node
+    from whygpu.explain.advice import Advice
+    from whygpu.lifecycle.advice import LifecycleAdvice
     from whygpu.render.view.model import Section
+    from whygpu.yamldoc.document import Node
 
 OK, INFEASIBLE = 0, 3
 FORMATS = ("text", "json", "markdown", "html", "mermaid", "dot")
@@ -29,7 +29,7 @@ _QUESTIONS = ("why", "assumed", "why_not", "what_if", "flip", "how")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     inputs.add_options(parser, FORMATS)
-    parser.add_argument("--only", choices=("train", "serve"), help="of a whole life ('phases'), this phase in full")
+    parser.add_argument("--only", choices=("train", "serve"), help="of a lifecycle ('phases'), this phase in full")
     batch.add_options(parser)
     ask = parser.add_argument_group("questions about the answer, printed in its place")
     ask.add_argument("--why", action="store_true", help="the whole chain of rules: conditions, claims, arithmetic")
@@ -98,15 +98,15 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return INFEASIBLE if advice.status == "infeasible" else OK
 
 
-def _record(options: argparse.Namespace, advice: Advice | LifeAdvice) -> None:
+def _record(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> None:
     """Write the decision record; raises AnswerError."""
     from whygpu.commands.replay import write  # noqa: PLC0415
     from whygpu.explain.decision import record  # noqa: PLC0415
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
-    if isinstance(advice, LifeAdvice):
-        raise _idle("a record is of one decision, and a whole life has two", "--record", "add --only train or serve")
+    if isinstance(advice, LifecycleAdvice):
+        raise _idle("a record is of one decision, and a lifecycle has two", "--record", "add --only train or serve")
     write(options.record, record(advice, view_of(advice)))
 
 
@@ -114,14 +114,14 @@ def _asked(options: argparse.Namespace) -> bool:
     return any(getattr(options, name) for name in _QUESTIONS)
 
 
-def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
+def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifecycleAdvice) -> None:
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
 
-    if isinstance(advice, LifeAdvice) and (_asked(options) or options.format in ("mermaid", "dot")):
-        raise _idle("a whole life has two answers; this is about one of them", "--only", "add --only train or serve")
+    if isinstance(advice, LifecycleAdvice) and (_asked(options) or options.format in ("mermaid", "dot")):
+        raise _idle("a lifecycle has two answers; this is about one of them", "--only", "add --only train or serve")
     if options.format == "text":
         _print_text(options, knowledge, advice)
-    elif options.format == "json" and not isinstance(advice, LifeAdvice):
+    elif options.format == "json" and not isinstance(advice, LifecycleAdvice):
         from whygpu.render.output import write_json  # noqa: PLC0415
         from whygpu.render.plain import sections_dict  # noqa: PLC0415
 
@@ -130,12 +130,12 @@ def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice
         sys.stdout.write(_document(options, advice))
 
 
-def _document(options: argparse.Namespace, advice: Advice | LifeAdvice) -> str:
+def _document(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> str:
     """The advice as Markdown, HTML, or a graph of its proof."""
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
-    if isinstance(advice, LifeAdvice):
+    if isinstance(advice, LifecycleAdvice):
         views, sections = [view_of(phase) for phase in advice.phases], []
     else:
         views, sections = [view_of(advice)], list(sections_of(options, advice))
@@ -153,17 +153,17 @@ def _document(options: argparse.Namespace, advice: Advice | LifeAdvice) -> str:
     return document(views, sections)
 
 
-def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifeAdvice) -> None:
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
-    from whygpu.render.life import LifeRenderer  # noqa: PLC0415
+def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifecycleAdvice) -> None:
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
+    from whygpu.render.lifecycle import LifeRenderer  # noqa: PLC0415
     from whygpu.render.screen import Screen  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
     style = Style.of(sys.stdout)
     long = LifeRenderer(knowledge.knowledge.claims, knowledge.knowledge.vocabulary, style)
-    phases = advice.phases if isinstance(advice, LifeAdvice) else (advice,)
-    if isinstance(advice, LifeAdvice):
+    phases = advice.phases if isinstance(advice, LifecycleAdvice) else (advice,)
+    if isinstance(advice, LifecycleAdvice):
         sys.stdout.write(long.render_life(advice))
     elif options.all:
         sys.stdout.write(long.render(advice))
@@ -183,8 +183,8 @@ def _sectioned(options: argparse.Namespace) -> bool:
 
 def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section]:
     """The answers to what was asked about the advice, in the order of the options; raises AnswerError."""
+    from whygpu.explain.flips import price_flips, search  # noqa: PLC0415
     from whygpu.explain.proof import prove  # noqa: PLC0415
-    from whygpu.explain.tipping import price_flips, search  # noqa: PLC0415
     from whygpu.render.view import questions  # noqa: PLC0415
 
     if options.assumed:
@@ -204,7 +204,7 @@ def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section
 def settings(texts: Iterable[str]) -> dict[str, Any]:
     """``key=value`` as plain data, as ``--set`` reads it; raises AnswerError."""
     from whygpu.answers import apply_settings  # noqa: PLC0415
-    from whygpu.load.document import plain_data  # noqa: PLC0415
+    from whygpu.yamldoc.document import plain_data  # noqa: PLC0415
 
     found = plain_data(apply_settings(None, texts))
     return found if isinstance(found, dict) else {}
@@ -212,12 +212,12 @@ def settings(texts: Iterable[str]) -> dict[str, Any]:
 
 def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
     """One row of a batch; raises AnswerError."""
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
-    from whygpu.render.plain import advice_dict, life_dict  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
+    from whygpu.render.plain import advice_dict, lifecycle_dict  # noqa: PLC0415
 
     advice = _of_phase(knowledge.advise(node, engine=engine), detail.only)
-    if isinstance(advice, LifeAdvice):
-        return life_dict(advice, every=detail.every, trace=detail.trace)
+    if isinstance(advice, LifecycleAdvice):
+        return lifecycle_dict(advice, every=detail.every, trace=detail.trace)
     return advice_dict(advice, every=detail.every, trace=detail.trace)
 
 
@@ -227,18 +227,18 @@ def _refuse_idle(options: argparse.Namespace) -> None:
         raise _idle("it is about a batch; one answer has everything in '--format json'", "--trace", "leave it out")
 
 
-def _idle(message: str, option: str, mend: str) -> AnswerError:
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+def _idle(message: str, option: str, hint: str) -> AnswerError:
+    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
 
-    return AnswerError([Problem("idle-option", message, Place(option), mend)])
+    return AnswerError([Problem("idle-option", message, Location(option), hint)])
 
 
-def _of_phase(advice: Advice | LifeAdvice, only: str | None) -> Advice | LifeAdvice:
+def _of_phase(advice: Advice | LifecycleAdvice, only: str | None) -> Advice | LifecycleAdvice:
     """The whole advice, or that on one phase of a life; raises AnswerError where the answers are about no life."""
-    from whygpu.life import LifeAdvice  # noqa: PLC0415
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
 
     if only is None:
         return advice
-    if isinstance(advice, LifeAdvice):
+    if isinstance(advice, LifecycleAdvice):
         return advice.train if only == "train" else advice.serve
-    raise _idle("the answers are about one phase, and --only picks one of a whole life", "--only", "leave it out")
+    raise _idle("the answers are about one phase, and --only picks one of a lifecycle", "--only", "leave it out")

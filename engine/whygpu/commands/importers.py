@@ -53,7 +53,9 @@ def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source", required=True, action="append", metavar="REF", help="the id of a reference; may be repeated"
     )
-    parser.add_argument("--out", metavar="FILE", help="put it into this file, whole or not at all (default: print it)")
+    parser.add_argument(
+        "--out", metavar="FILE", help="put it into this file, completely or not at all (default: print it)"
+    )
     parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one of whygpu)")
 
 
@@ -109,7 +111,7 @@ def run_prices(options: argparse.Namespace) -> int:
 
 
 def _deliver(entries: Entries, target: Target) -> None:
-    text = target.place(entries)
+    text = target.location(entries)
     if target.out is None:
         sys.stdout.write(text)
         return

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
     from whygpu.api import KnowledgeBase
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 MAX_ANSWERS_BYTES = 1024 * 1024
 
@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("te
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="an answer, laid over the file's; may be repeated",
+        help="an answer, it replaces the file's; may be repeated",
     )
     parser.add_argument(
         "--model",
@@ -57,8 +57,8 @@ def read_answers(options: argparse.Namespace, knowledge: KnowledgeBase) -> Node 
 
 def _file(name: str | None) -> Node | None:
     from whygpu.answers import read_text  # noqa: PLC0415
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
-    from whygpu.regular import read_bounded, unreadable  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
+    from whygpu.files import read_bounded, unreadable  # noqa: PLC0415
 
     if name is None:
         return None
@@ -67,11 +67,11 @@ def _file(name: str | None) -> Node | None:
         data = _standard_input() if name == "-" else read_bounded(Path(name), MAX_ANSWERS_BYTES)
         text = None if data is None else data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise AnswerError([Problem("unreadable", f"is not UTF-8 text: {error.reason}", Place(shown))]) from error
+        raise AnswerError([Problem("unreadable", f"is not UTF-8 text: {error.reason}", Location(shown))]) from error
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         raise AnswerError([unreadable(shown, error, "'-' reads standard input")]) from error
     if text is None:
-        raise AnswerError([Problem("too-large", f"more than {MAX_ANSWERS_BYTES:,} bytes of answers", Place(shown))])
+        raise AnswerError([Problem("too-large", f"more than {MAX_ANSWERS_BYTES:,} bytes of answers", Location(shown))])
     return read_text(text, shown)
 
 
@@ -84,21 +84,21 @@ def _standard_input() -> bytes | None:
 def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
     """The answers with the model that ``--model`` names; raises AnswerError where it is not found."""
     from whygpu.answers import node_of  # noqa: PLC0415
-    from whygpu.catalogue import fold  # noqa: PLC0415
-    from whygpu.errors import AnswerError, Place, Problem, did_you_mean  # noqa: PLC0415
-    from whygpu.intake.hub import locate  # noqa: PLC0415
-    from whygpu.intake.tensors import WeightsError  # noqa: PLC0415
-    from whygpu.load.document import Mapping  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Location, Problem, did_you_mean  # noqa: PLC0415
+    from whygpu.intake.files.tensors import WeightsError  # noqa: PLC0415
+    from whygpu.intake.huggingface.hub import locate  # noqa: PLC0415
+    from whygpu.knowledge.catalogue import fold  # noqa: PLC0415
+    from whygpu.yamldoc.document import Mapping  # noqa: PLC0415
 
     catalogue = knowledge.knowledge.catalogue
-    place = Place("--model")
+    location = Location("--model")
     try:
         known = fold(text) in catalogue.model_names
         model = text if known else locate(text, catalogue.models)
     except WeightsError as error:
         names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name)]
-        mend = did_you_mean(text, names) or error.mend
-        raise AnswerError([Problem("unknown-model", error.message, place, mend)]) from error
+        hint = did_you_mean(text, names) or error.hint
+        raise AnswerError([Problem("unknown-model", error.message, location, hint)]) from error
     given = node_of({"model": model}, "--model")
     if not isinstance(given, Mapping):
         return given

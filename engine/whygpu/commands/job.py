@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from whygpu.errors import AnswerError, EngineError, InputError, Place, Problem
-from whygpu.load.document import Mapping
+from whygpu.errors import AnswerError, EngineError, InputError, Location, Problem
 from whygpu.render.output import json_text
 from whygpu.render.problems import problems_data
+from whygpu.yamldoc.document import Mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whygpu.api import KnowledgeBase
     from whygpu.chain.engines import EngineName
     from whygpu.commands.rows import Row
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Job:
         knowledge = whygpu.load(self.kb)
         if knowledge.knowledge.hash != self.knowledge_hash:
             message = "the knowledge base has changed since the batch began"
-            raise AnswerError([Problem("changed", message, Place(self.kb or "--batch"), "run it again")])
+            raise AnswerError([Problem("changed", message, Location(self.kb or "--batch"), "run it again")])
         return knowledge
 
     def line(self, row: Row, knowledge: KnowledgeBase) -> str:
@@ -64,7 +64,7 @@ class Detail:
     """How much of an advice a row gets."""
 
     only: str | None = None
-    """Of a whole life, this phase."""
+    """Of a lifecycle, this phase."""
     every: bool = False
     trace: bool = False
 

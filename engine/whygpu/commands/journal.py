@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from whygpu.errors import AnswerError, Place, Problem
-from whygpu.regular import check_target, reason
+from whygpu.errors import AnswerError, Location, Problem
+from whygpu.files import check_target, reason
 from whygpu.render.output import in_ascii, is_utf8
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def _lock(handle: int, path: Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         message = "another process is answering the same batch into it"
-        raise AnswerError([Problem("unwritable", message, Place(str(path)), "wait until it ends")]) from error
+        raise AnswerError([Problem("unwritable", message, Location(str(path)), "wait until it ends")]) from error
 
 
-def _unwritable(path: Path, error: OSError, mend: str | None = None) -> AnswerError:
-    return AnswerError([Problem("unwritable", f"cannot be written: {reason(error)}", Place(str(path)), mend)])
+def _unwritable(path: Path, error: OSError, hint: str | None = None) -> AnswerError:
+    return AnswerError([Problem("unwritable", f"cannot be written: {reason(error)}", Location(str(path)), hint)])

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from whygpu.commands.rows import MAX_COLUMNS, MAX_LINE_BYTES, MAX_ROWS, Row, too_many, with_id
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Location, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ def parquet_rows(path: Path) -> Iterator[Row]:
         from pyarrow import ArrowException, parquet  # noqa: PLC0415  slow to import
     except ImportError as error:
         raise AnswerError(
-            [Problem("unreadable", "reading Parquet needs pyarrow", Place(str(path)), "pip install pyarrow")]
+            [Problem("unreadable", "reading Parquet needs pyarrow", Location(str(path)), "pip install pyarrow")]
         ) from error
     try:
         with parquet.ParquetFile(path) as plain:
@@ -42,7 +42,9 @@ def parquet_rows(path: Path) -> Iterator[Row]:
                     number += 1
                     yield _row(data, number, f"{path}:{number}")
     except (ArrowException, OSError, ValueError) as error:  # ValueError: a day beyond those of Python
-        raise AnswerError([Problem("unreadable", f"is not Parquet: {str(error)[:200]}", Place(str(path)))]) from error
+        raise AnswerError(
+            [Problem("unreadable", f"is not Parquet: {str(error)[:200]}", Location(str(path)))]
+        ) from error
 
 
 def _check(metadata: Any, name: str) -> None:
@@ -50,14 +52,14 @@ def _check(metadata: Any, name: str) -> None:
     if metadata.num_rows > MAX_ROWS:
         raise too_many(name)
     if metadata.num_columns > MAX_COLUMNS:
-        raise AnswerError([Problem("too-large", f"has more than {MAX_COLUMNS} columns", Place(name))])
+        raise AnswerError([Problem("too-large", f"has more than {MAX_COLUMNS} columns", Location(name))])
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     columns = [[group.column(number) for number in range(group.num_columns)] for group in groups]
     if sum(column.num_values for group in columns for column in group) > MAX_CELLS:
-        raise AnswerError([Problem("too-large", f"has more than {MAX_CELLS:,} cells", Place(name))])
+        raise AnswerError([Problem("too-large", f"has more than {MAX_CELLS:,} cells", Location(name))])
     if any(sum(column.total_uncompressed_size for column in group) > MAX_GROUP_BYTES for group in columns):
         message = f"has a group of rows of more than {MAX_GROUP_BYTES:,} bytes"
-        raise AnswerError([Problem("too-large", message, Place(name), "write it in smaller row groups")])
+        raise AnswerError([Problem("too-large", message, Location(name), "write it in smaller row groups")])
 
 
 def _short(batch: Any) -> Iterator[dict[str, Any] | None]:

@@ -62,29 +62,29 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(name: str) -> object:
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
-    from whygpu.regular import read_bounded, unreadable  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
+    from whygpu.files import read_bounded, unreadable  # noqa: PLC0415
 
     try:
         data = read_bounded(Path(name), MAX_ANSWERS_BYTES)
     except (OSError, ValueError) as error:
         raise AnswerError([unreadable(name, error, "name a file that 'kb-explain --record' wrote")]) from error
     if data is None:
-        raise AnswerError([Problem("too-large", f"more than {MAX_ANSWERS_BYTES:,} bytes", Place(name))])
+        raise AnswerError([Problem("too-large", f"more than {MAX_ANSWERS_BYTES:,} bytes", Location(name))])
     try:
         found: object = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise AnswerError([Problem("no-record", f"is not JSON: {str(error)[:80]}", Place(name))]) from error
+        raise AnswerError([Problem("no-record", f"is not JSON: {str(error)[:80]}", Location(name))]) from error
     return found
 
 
 def write(name: str, data: Mapping[str, Any]) -> None:
     """Write a record; raises AnswerError where it cannot be written."""
-    from whygpu.errors import AnswerError, Place, Problem  # noqa: PLC0415
+    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
     from whygpu.render.output import json_text  # noqa: PLC0415
 
     try:
         Path(name).write_text(json_text(data, indent=1) + "\n", encoding="utf-8")
     except (OSError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) else error
-        raise AnswerError([Problem("unwritable", f"cannot be written: {what}", Place(name))]) from error
+        raise AnswerError([Problem("unwritable", f"cannot be written: {what}", Location(name))]) from error

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from whygpu.answers import apply_settings, is_text, node_of
-from whygpu.errors import AnswerError, Place, Problem
-from whygpu.regular import open_regular, unreadable
+from whygpu.errors import AnswerError, Location, Problem
+from whygpu.files import open_regular, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.load.document import Node
+    from whygpu.yamldoc.document import Node
 
 FORMATS = (".jsonl", ".csv", ".parquet")
 STANDARD_INPUT = "-"
@@ -49,7 +49,7 @@ class Row:
     def node(self) -> Node:
         """The answers; raises AnswerError."""
         if self.problem is not None:
-            raise AnswerError([Problem("bad-row", self.problem, Place(self.name))])
+            raise AnswerError([Problem("bad-row", self.problem, Location(self.name))])
         return node_of({}, self.name) if self.data is None and not self.settings else self._given()
 
     def _given(self) -> Node:
@@ -79,12 +79,12 @@ class Source:
         path = Path(name)
         if path.suffix.lower() not in FORMATS:
             wanted = f"{', '.join(FORMATS)}, or '-' for JSON lines from standard input"
-            raise AnswerError([Problem("bad-option", f"'{name}' is none of {wanted}", Place("--batch"))])
+            raise AnswerError([Problem("bad-option", f"'{name}' is none of {wanted}", Location("--batch"))])
         try:
             with open_regular(path) as file:
                 return cls(path, None, *_digest(file, name, counted=path.suffix.lower() != ".parquet"))
         except FileNotFoundError as error:
-            raise AnswerError([Problem("unreadable", "there is no such file", Place(name))]) from error
+            raise AnswerError([Problem("unreadable", "there is no such file", Location(name))]) from error
         except (OSError, ValueError) as error:
             raise AnswerError([unreadable(name, error)]) from error
 
@@ -96,7 +96,7 @@ class Source:
             file.write(block)
             if file.tell() > MAX_SPOOLED_BYTES:
                 message = f"has more than {MAX_SPOOLED_BYTES:,} bytes"
-                raise AnswerError([Problem("too-large", message, Place(_STREAM), _SPLIT)])
+                raise AnswerError([Problem("too-large", message, Location(_STREAM), _SPLIT)])
         file.seek(0)
         lines, digest = _digest(file, _STREAM, counted=True)
         file.seek(0)
@@ -117,7 +117,7 @@ class Source:
 
 def too_many(name: str) -> AnswerError:
     """The error of a file with too many rows."""
-    return AnswerError([Problem("too-large", f"has more than {MAX_ROWS:,} rows", Place(name), _SPLIT)])
+    return AnswerError([Problem("too-large", f"has more than {MAX_ROWS:,} rows", Location(name), _SPLIT)])
 
 
 def _digest(file: BinaryIO, name: str, *, counted: bool) -> tuple[int | None, str]:
@@ -219,11 +219,11 @@ def _csv(path: Path) -> Iterator[Row]:
             header = [cell.strip() for cell in next(reader, [])]
         except csv.Error as error:
             raise AnswerError(
-                [Problem("unreadable", f"its header cannot be read: {error}", Place(str(path)))]
+                [Problem("unreadable", f"its header cannot be read: {error}", Location(str(path)))]
             ) from error
         if not any(header) or len(header) > MAX_COLUMNS or len(set(header)) != len(header):
             message = f"its header must name up to {MAX_COLUMNS} different columns"
-            raise AnswerError([Problem("unreadable", message, Place(str(path), 1))])
+            raise AnswerError([Problem("unreadable", message, Location(str(path), 1))])
         number = 1
         while True:
             number += 1

@@ -13,8 +13,8 @@ from whygpu.explain.conditions import Judge, conditions_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.advice import Advice, Plan
-    from whygpu.knowledge import Rule
+    from whygpu.explain.advice import Advice, Plan
+    from whygpu.knowledge.rules import Rule
     from whygpu.trace import Outcome
 
 _SAME = 0.005

@@ -1,18 +1,18 @@
-"""Two plans by money and time: when does the dearer hour make the cheaper job, and when does renting pay?"""
+"""Two plans by money and time: when does the more expensive hour make the cheaper job, and when does renting pay?"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from whygpu.advice import Comparison
-from whygpu.checks import money
+from whygpu.checks.cost import money
+from whygpu.explain.advice import Comparison
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whygpu.advice import Plan
+    from whygpu.explain.advice import Plan
 
 _TOLD = 9
 """The recommendation, and the alternatives that texts tell of."""
@@ -54,31 +54,31 @@ def owned_or_rented(plans: Sequence[Plan]) -> Comparison | None:
 
 def _compared(kind: str, one: Plan, other: Plan, claims: tuple[str, ...]) -> Comparison | None:
     """None where an hour of one of them is free: electricity may cost nothing."""
-    dear, cheap = (one, other) if _hour(one) >= _hour(other) else (other, one)
+    expensive, cheap = (one, other) if _hour(one) >= _hour(other) else (other, one)
     if _hour(cheap) <= 0:
         return None
-    price = float(money.price_ratio(_hour(dear), _hour(cheap)))
-    fast, slow = _rate(dear), _rate(cheap)
+    price = float(money.price_ratio(_hour(expensive), _hour(cheap)))
+    fast, slow = _rate(expensive), _rate(cheap)
     speed = None if fast is None or slow is None else fast / slow
-    dear_hours, cheap_hours = _hours(dear), _hours(cheap)
-    dear_usd, cheap_usd = (None if plan.cost is None else plan.cost.objective for plan in (dear, cheap))
+    expensive_hours, cheap_hours = _hours(expensive), _hours(cheap)
+    expensive_usd, cheap_usd = (None if plan.cost is None else plan.cost.objective for plan in (expensive, cheap))
     unit = "" if one.cost is None else one.cost.objective_unit
     if unit in ("USD/hour", "W"):  # a service: by the tokens it gives
-        unit = next((f"USD/million {work}" for name, work in _RATES.items() if dear.speed.get(name)), "")
-        dear_usd, cheap_usd = (
+        unit = next((f"USD/million {work}" for name, work in _RATES.items() if expensive.speed.get(name)), "")
+        expensive_usd, cheap_usd = (
             None if rate is None else float(money.per_million_usd(hour, rate))
-            for hour, rate in ((_hour(dear), fast), (_hour(cheap), slow))
+            for hour, rate in ((_hour(expensive), fast), (_hour(cheap), slow))
         )
-    saved = cheap_hours - dear_hours if math.isfinite(cheap_hours - dear_hours) else None
+    saved = cheap_hours - expensive_hours if math.isfinite(cheap_hours - expensive_hours) else None
     per_hour = None
-    if saved is not None and saved > 0 and dear_usd is not None and cheap_usd is not None:
-        per_hour = float(money.usd_per_hour_saved(dear_usd, cheap_usd, cheap_hours, dear_hours))
+    if saved is not None and saved > 0 and expensive_usd is not None and cheap_usd is not None:
+        per_hour = float(money.usd_per_hour_saved(expensive_usd, cheap_usd, cheap_hours, expensive_hours))
     cheaper = None
-    if speed is not None and math.isfinite(price) and not _same(dear_usd, cheap_usd):
-        cheaper = dear.id if bool(money.dearer_is_cheaper(price, speed)) else cheap.id
-    text = _text(dear, cheap, price, speed, (dear_usd, cheap_usd, unit))
-    if per_hour is not None and per_hour > 0 and not _same(dear_usd, cheap_usd):
-        text += f" Each hour sooner costs {show(per_hour, 'USD')}: take {dear.label} if it is worth that."
+    if speed is not None and math.isfinite(price) and not _same(expensive_usd, cheap_usd):
+        cheaper = expensive.id if bool(money.faster_is_cheaper(price, speed)) else cheap.id
+    text = _text(expensive, cheap, price, speed, (expensive_usd, cheap_usd, unit))
+    if per_hour is not None and per_hour > 0 and not _same(expensive_usd, cheap_usd):
+        text += f" Each hour sooner costs {show(per_hour, 'USD')}: take {expensive.label} if it is worth that."
     month = None
     if kind == "owned-or-rented" and one.method is None:
         drawn = float(money.per_month_usd(_hour(one)))
@@ -89,11 +89,11 @@ def _compared(kind: str, one: Plan, other: Plan, claims: tuple[str, ...]) -> Com
         )
     return Comparison(
         kind=kind,
-        dear=dear.id,
+        expensive=expensive.id,
         cheap=cheap.id,
         price_ratio=price,
         speed_ratio=speed,
-        dear_usd=dear_usd,
+        expensive_usd=expensive_usd,
         cheap_usd=cheap_usd,
         unit=unit,
         hours_saved=saved,
@@ -106,23 +106,24 @@ def _compared(kind: str, one: Plan, other: Plan, claims: tuple[str, ...]) -> Com
 
 
 def _text(
-    dear: Plan, cheap: Plan, price: float, speed: float | None, spent: tuple[float | None, float | None, str]
+    expensive: Plan, cheap: Plan, price: float, speed: float | None, spent: tuple[float | None, float | None, str]
 ) -> str:
-    dear_usd, cheap_usd, unit = spent
-    text = f"{dear.label} at {show(_hour(dear), 'USD')} an hour against {cheap.label} at {show(_hour(cheap), 'USD')}: "
+    expensive_usd, cheap_usd, unit = spent
+    hours = show(_hour(expensive), "USD"), show(_hour(cheap), "USD")
+    text = f"{expensive.label} at {hours[0]} an hour against {cheap.label} at {hours[1]}: "
     text += "an hour costs the same" if show(price) == "1" else f"an hour costs {show(price)} times as much"
     if speed is None:
-        return f"{text}; how much faster it is, nobody knows."
+        return f"{text}; how much faster it is, is unknown."
     text += f" and does {show(speed)} times the work"
     job = unit == "USD"
-    if dear_usd is not None and cheap_usd is not None:
+    if expensive_usd is not None and cheap_usd is not None:
         per = "" if job else f" per {unit.removeprefix('USD/')}"
         what = "the job" if job else "the same work"
-        text += f", so {what} costs {show(dear_usd, 'USD')} against {show(cheap_usd, 'USD')}{per}"
-    if _same(dear_usd, cheap_usd):
+        text += f", so {what} costs {show(expensive_usd, 'USD')} against {show(cheap_usd, 'USD')}{per}"
+    if _same(expensive_usd, cheap_usd):
         return f"{text}: no less by either, so take the one that is done sooner."
-    if bool(money.dearer_is_cheaper(price, speed)):
-        return f"{text}. The dearer hour makes the cheaper {'job' if job else 'work'}."
+    if bool(money.faster_is_cheaper(price, speed)):
+        return f"{text}. The more expensive hour makes the cheaper {'job' if job else 'work'}."
     return f"{text}. It would pay from {show(price)} times the work on."
 
 

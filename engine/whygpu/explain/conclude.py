@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.advice import (
+from whygpu.chain.environment import plain
+from whygpu.chain.strata import used_names
+from whygpu.checks.model_shape import TOKEN_KINDS
+from whygpu.checks.speed.estimate import FIGURES
+from whygpu.consult.driver import fill_template
+from whygpu.explain.advice import (
     AcceleratorName,
     Advice,
     Assumed,
@@ -32,18 +37,13 @@ from whygpu.advice import (
     Relaxation,
     Status,
 )
-from whygpu.chain.environment import plain
-from whygpu.chain.strata import used_names
-from whygpu.checks.shape import TOKEN_KINDS
-from whygpu.checks.speed import FIGURES
-from whygpu.consult import fill_template
 from whygpu.explain.compare import fast_or_cheap, owned_or_rented
 from whygpu.explain.conditions import Judge
 from whygpu.explain.costs import CostSheet
 from whygpu.explain.record import Recorder
 from whygpu.explain.shortlist import gains, roles_of
-from whygpu.knowledge import STRENGTHS, Advise, Rule, Verdict, Warn
-from whygpu.phases import LIFE_KEYS
+from whygpu.knowledge.rules import STRENGTHS, Advise, Rule, Verdict, Warn
+from whygpu.lifecycle.answers import LIFE_KEYS
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
-    from whygpu.checks.reckoning import Range, Reckoning
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Profile
-    from whygpu.plans.field import Candidate
+    from whygpu.checks.calculation import Calculation, Range
+    from whygpu.consult.driver import Consultation
+    from whygpu.knowledge.questions import Profile
+    from whygpu.plans.plan_set import Candidate
     from whygpu.trace import Trace
 
 
@@ -79,18 +79,21 @@ class Conclusion:
     @cached_property
     def _ids(self) -> list[str]:
         """An id for every plan: accelerator, count, format, and what else tells it from the others."""
-        field_ = self._c.field_
+        plan_set = self._c.plan_set
         found: list[str] = []
         seen: dict[str, int] = {}
-        if field_ is None:
+        if plan_set is None:
             return found
-        cards = [card.id for card in field_.cards.accelerators]
-        ways = [
-            f"-x{way.split.cards}-{way.setup.format.id}" + (f"-{way.setup.method}" if way.setup.trains else "")
-            for way in field_.ways
+        cards = [card.id for card in plan_set.cards.accelerators]
+        configurations = [
+            f"-x{configuration.layout.cards}-{configuration.setup.format.id}"
+            + (f"-{configuration.setup.method}" if configuration.setup.trains else "")
+            for configuration in plan_set.configurations
         ]
-        for card, way, owned in zip(field_.card.tolist(), field_.way.tolist(), field_.owned.tolist(), strict=True):
-            name = cards[card] + ways[way] + ("-owned" if owned else "")
+        for card, configuration, owned in zip(
+            plan_set.card.tolist(), plan_set.configuration.tolist(), plan_set.owned.tolist(), strict=True
+        ):
+            name = cards[card] + configurations[configuration] + ("-owned" if owned else "")
             seen[name] = seen.get(name, 0) + 1
             found.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
         return found
@@ -113,13 +116,13 @@ class Conclusion:
     @cached_property
     def _kinds(self) -> NDArray[np.int64]:
         """A number for each plan: its accelerator's, another where that is owned."""
-        field_ = self._c.field_
-        return np.zeros(0, dtype=np.int64) if field_ is None else 2 * field_.card + field_.owned
+        plan_set = self._c.plan_set
+        return np.zeros(0, dtype=np.int64) if plan_set is None else 2 * plan_set.card + plan_set.owned
 
     @cached_property
     def _sheet(self) -> CostSheet | None:
-        costs, field_ = self._c.costs, self._c.field_
-        return None if costs is None or field_ is None else CostSheet(self._c, costs, field_)
+        costs, plan_set = self._c.costs, self._c.plan_set
+        return None if costs is None or plan_set is None else CostSheet(self._c, costs, plan_set)
 
     @property
     def heads(self) -> list[int]:
@@ -149,7 +152,7 @@ class Conclusion:
 
     def row_like(self, identity: tuple[str, int, str, str | None]) -> int | None:
         """The first plan that is this choice; None where there is none."""
-        rows = range(0 if self._c.field_ is None else len(self._c.field_))
+        rows = range(0 if self._c.plan_set is None else len(self._c.plan_set))
         return next((row for row in rows if self.identity(row) == identity), None)
 
     def distance(self, row: int) -> tuple[int, float]:
@@ -159,10 +162,10 @@ class Conclusion:
         place = self._places.get(row)
         if place is not None:
             return 0, float(place)
-        if self._c.field_ is None:
+        if self._c.plan_set is None:
             raise ValueError("there are no plans")
         against = sum(1 for mask in self._rejecting().values() if mask[row])
-        return against, self._c.field_.ways[int(self._c.field_.way[row])].memory.total
+        return against, self._c.plan_set.configurations[int(self._c.plan_set.configuration[row])].memory.total
 
     @cached_property
     def _places(self) -> dict[int, int]:
@@ -172,11 +175,11 @@ class Conclusion:
 
     def identity(self, row: int) -> tuple[str, int, str, str | None]:
         """What makes a plan the same choice: accelerator, count, format and method."""
-        if self._c.field_ is None:
+        if self._c.plan_set is None:
             raise ValueError("there are no plans")
-        item = self._c.field_.candidate(row)
+        item = self._c.plan_set.candidate(row)
         method = item.setup.method if item.setup.trains else None
-        return item.accelerator.id, item.split.cards, item.setup.format.id, method
+        return item.accelerator.id, item.layout.cards, item.setup.format.id, method
 
     def alike(self, one: int, other: int) -> bool:
         """Whether two plans are the same choice."""
@@ -230,10 +233,10 @@ class Conclusion:
         return ranking.behind(index, best)
 
     def _plan(self, index: int, rank: int | None, variants: tuple[Plan, ...]) -> Plan:
-        if self._c.field_ is None:
+        if self._c.plan_set is None:
             raise ValueError("there are no plans")
-        item = self._c.field_.candidate(index)
-        card, split, need = item.accelerator, item.split, item.memory
+        item = self._c.plan_set.candidate(index)
+        card, layout, need = item.accelerator, item.layout, item.memory
         usable = self._knowledge.catalogue.usable_bytes(card)
         cost = None if self._sheet is None else self._sheet.cost(index)
         return Plan(
@@ -241,14 +244,14 @@ class Conclusion:
             accelerator=AcceleratorName(
                 card.id, card.name, card.family, card.vendor, *map(card.number, ("marketing_gb", "usable_mib"))
             ),
-            count=split.cards,
-            nodes=split.nodes,
+            count=layout.cards,
+            nodes=layout.nodes,
             format=item.setup.format.id,
             kv_format=item.setup.kv_format.id if item.setup.kv_format else None,
             method=item.setup.method if item.setup.trains else None,
             batch_size=self._batch_size(item),
             techniques=tuple(effect.id for _, effect in self._advised(index)),
-            parallelism=Parallelism(split.tensor, split.pipeline, split.data, split.sharding),
+            parallelism=Parallelism(layout.tensor, layout.pipeline, layout.data, layout.sharding),
             memory=Memory(
                 weights_gib=need.weights / GIB,
                 kv_cache_gib=need.kv_cache / GIB,
@@ -272,7 +275,7 @@ class Conclusion:
             unverified=bool(self._c.unverified[index]),
             counted=self._counted(index),
             index=index,
-            owned=bool(self._c.field_.owned[index]),
+            owned=bool(self._c.plan_set.owned[index]),
             variants=variants,
         )
 
@@ -280,16 +283,16 @@ class Conclusion:
         """Samples at once: of an accelerator in training, of a replica in batch work; None in serving."""
         setup = item.setup
         if setup.phase == "batch-inference" and item.memory.shape.kind in TOKEN_KINDS:
-            return setup.requests_per_replica(item.split.data)
+            return setup.requests_per_replica(item.layout.data)
         return setup.batch_size if setup.trains or setup.phase == "batch-inference" else None
 
-    def cost_reckonings(self, index: int) -> tuple[Reckoning, ...]:
+    def cost_calculations(self, index: int) -> tuple[Calculation, ...]:
         """How one plan's costs come about."""
-        return () if self._sheet is None else tuple(self._sheet.reckonings(index))
+        return () if self._sheet is None else tuple(self._sheet.calculations(index))
 
     def _speed(self, index: int) -> dict[str, Range | None]:
-        field_ = self._c.field_
-        return field_.speeds.ranges(index) if field_ else dict.fromkeys(FIGURES)
+        plan_set = self._c.plan_set
+        return plan_set.speeds.ranges(index) if plan_set else dict.fromkeys(FIGURES)
 
     def _counted(self, index: int) -> Counted | None:
         """What one plan counts as; None where it is out, or no price is known."""
@@ -334,11 +337,13 @@ class Conclusion:
     @cached_property
     def _nearest_rejected(self) -> list[int]:
         """Of each accelerator without a plan left the one that the fewest rules reject, then that needs least."""
-        field_ = self._c.field_
-        if self._c.plans is None or field_ is None:
+        plan_set = self._c.plan_set
+        if self._c.plans is None or plan_set is None:
             return []
-        against = np.sum([np.zeros(len(field_)), *self._rejecting().values()], axis=0)
-        need = np.array([way.memory.total for way in field_.ways])[field_.way]
+        against = np.sum([np.zeros(len(plan_set)), *self._rejecting().values()], axis=0)
+        need = np.array([configuration.memory.total for configuration in plan_set.configurations])[
+            plan_set.configuration
+        ]
         kinds = self._kinds
         left = set(kinds[self._c.alive].tolist())
         nearest: dict[int, int] = {}
@@ -368,8 +373,8 @@ class Conclusion:
 
     def infeasible(self) -> Infeasible | None:
         """The fewest rules that between them reject every plan, and each that alone keeps one out."""
-        field_ = self._c.field_
-        if self.groups or field_ is None or not len(field_):
+        plan_set = self._c.plan_set
+        if self.groups or plan_set is None or not len(plan_set):
             return None if self.groups else Infeasible((), ())
         masks = self._rejecting()
         if self._c.objections:
@@ -488,12 +493,12 @@ class Conclusion:
 
     def _owned_out(self, name: str) -> Iterator[Item]:
         """Why what is owned is out, where something else is recommended instead."""
-        field_ = self._c.field_
-        if field_ is None or not self.heads:
+        plan_set = self._c.plan_set
+        if plan_set is None or not self.heads:
             return
         for index in self._nearest_rejected:
-            card = field_.cards.accelerators[int(field_.card[index])]
-            if field_.owned[index] and card.id == name:
+            card = plan_set.cards.accelerators[int(plan_set.card[index])]
+            if plan_set.owned[index] and card.id == name:
                 why = next(self.reasons(index), None)
                 text = f"The {card.name} that is owned is out: {why.text if why else 'no plan is left on it.'}"
                 yield Item(f"owned-out-{name}", "answers", text, (), ())
@@ -549,7 +554,7 @@ class Conclusion:
         return tuple(self._open())
 
     def _open(self) -> Iterator[OpenQuestion]:
-        answered = self._c.answers.places
+        answered = self._c.answers.locations
         assumed = {item.question.id for item in self._c.assumed}
         for question in self._c.applicable:
             if question.id in answered or not question.name:
@@ -560,7 +565,7 @@ class Conclusion:
             verb = "a value was assumed; it is read by" if known else "it is waited for by"
             why = f"{verb} {listed}" if readers else "the plans are sized by it" if known else "no rule reads it"
             if question.id in LIFE_KEYS and not readers:
-                known, why = False, "the cost of the whole life rests on it"
+                known, why = False, "the cost of the lifecycle rests on it"
             yield OpenQuestion(question.id, why, bool(readers) or known)
 
     @cached_property

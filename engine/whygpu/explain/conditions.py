@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from whygpu.chain.environment import one, plain
-from whygpu.knowledge import AllOf, AnyOf, Condition, ConditionTree, Require, Rule
+from whygpu.knowledge.rules import AllOf, AnyOf, Condition, ConditionTree, Require, Rule
 from whygpu.language import tree as t
 from whygpu.language import values as v
 from whygpu.trace import Outcome
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
-    from whygpu.knowledge import NameSpec
+    from whygpu.language.names import NameSpec
 
 Result = Literal["true", "false", "unknown"]
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.advice import Buying, Cost, Spot
-from whygpu.checks import money
-from whygpu.checks.reckoning import Reckoning, Term
+from whygpu.checks.calculation import Calculation, Term
+from whygpu.checks.cost import money
+from whygpu.explain.advice import Buying, Cost, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.catalogue import Purchase
     from whygpu.checks.coefficients import Coefficient
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
+    from whygpu.knowledge.catalogue import Purchase
     from whygpu.plans.columns import Costs
-    from whygpu.plans.field import Candidate, Field
-    from whygpu.plans.owning import Owning, Terms
+    from whygpu.plans.plan_set import Candidate, PlanSet
+    from whygpu.plans.purchase import PurchaseTerms, Terms
 
 _RATES = ("tokens_per_s", "train_tokens_per_s")
 ESTIMATE = "estimate"
@@ -29,13 +29,13 @@ ESTIMATE = "estimate"
 class CostSheet:
     """The costs of the plans of one consultation."""
 
-    def __init__(self, consultation: Consultation, costs: Costs, field: Field) -> None:
+    def __init__(self, consultation: Consultation, costs: Costs, plan_set: PlanSet) -> None:
         """Nothing is worked out yet."""
-        self._c, self._costs, self._field = consultation, costs, field
+        self._c, self._costs, self._field = consultation, costs, plan_set
         self._catalogue = consultation.knowledge.catalogue
 
     def cost(self, index: int) -> Cost | None:
-        """What one plan costs; None where nobody knows."""
+        """What one plan costs; None where it is unknown."""
         hourly = _known(self._costs.usd_per_hour[index])
         buying, objective = self._buying(index), _known(self._costs.objective[index])
         if hourly is None and buying is not None and self._costs.basis[index] == "buying":
@@ -59,7 +59,9 @@ class CostSheet:
             objective=objective,
             objective_unit=self._costs.unit,
             basis=str(self._costs.basis[index]),
-            usd_power_per_hour=None if self._owning is None else _known(self._owning.usd_power_per_hour[index]),
+            usd_power_per_hour=None
+            if self._purchase_terms is None
+            else _known(self._purchase_terms.usd_power_per_hour[index]),
             spot=self._spot(index),
             buying=buying,
             machines=None if price is None else price.machines,
@@ -73,7 +75,7 @@ class CostSheet:
         """Why a plan has no cost."""
         card = self._field.candidate(index).accelerator
         if self._costs.basis[index] == "buying":
-            known = self._owning is not None and math.isfinite(self._owning.usd_purchase[index])
+            known = self._purchase_terms is not None and math.isfinite(self._purchase_terms.usd_purchase[index])
             if known:
                 return "what owning it costs takes its power and the months of use, and one of them is not known"
             return card.unpriced or (
@@ -85,11 +87,11 @@ class CostSheet:
     @property
     def _month(self) -> float:
         """Hours of use in a month."""
-        return money.HOURS_PER_MONTH if self._owning is None else self._owning.terms.hours_a_month
+        return money.HOURS_PER_MONTH if self._purchase_terms is None else self._purchase_terms.terms.hours_a_month
 
     @property
-    def _owning(self) -> Owning | None:
-        return self._costs.owning
+    def _purchase_terms(self) -> PurchaseTerms | None:
+        return self._costs.purchase_terms
 
     def _where(self, index: int, buying: Buying | None) -> tuple[str, str, str, str | None, str, str | None]:
         """Offering, provider, its class, region, kind of price and its day."""
@@ -105,9 +107,9 @@ class CostSheet:
 
     def _power_as_of(self) -> str | None:
         """The day of the price of electricity; None where it is the user's own."""
-        if self._owning is None or "electricity_usd_per_kwh" in self._c.answers.values:
+        if self._purchase_terms is None or "electricity_usd_per_kwh" in self._c.answers.values:
             return None
-        sources = self._owning.terms.site["electricity-usd-per-kwh"].source
+        sources = self._purchase_terms.terms.site["electricity-usd-per-kwh"].source
         days = [self._catalogue.references[name].as_of for name in sources if name in self._catalogue.references]
         return max((day for day in days if day is not None), default=None)
 
@@ -124,13 +126,17 @@ class CostSheet:
 
     def _buying(self, index: int) -> Buying | None:
         """None where it is owned already, where no price to buy is known, or not for how long it would be used."""
-        owning = self._owning
-        if owning is None or bool(self._field.owned[index]) or not math.isfinite(owning.usd_per_hour[index]):
+        purchase_terms = self._purchase_terms
+        if (
+            purchase_terms is None
+            or bool(self._field.owned[index])
+            or not math.isfinite(purchase_terms.usd_per_hour[index])
+        ):
             return None
-        purchase = owning.terms.purchases[int(self._field.card[index])]
-        usd, power = float(owning.usd_purchase[index]), float(owning.usd_power_per_hour[index])
-        hourly, rent = float(owning.usd_per_hour[index]), float(self._costs.usd_per_hour[index])
-        months = owning.terms.months
+        purchase = purchase_terms.terms.purchases[int(self._field.card[index])]
+        usd, power = float(purchase_terms.usd_purchase[index]), float(purchase_terms.usd_power_per_hour[index])
+        hourly, rent = float(purchase_terms.usd_per_hour[index]), float(self._costs.usd_per_hour[index])
+        months = purchase_terms.terms.months
         return Buying(
             usd_purchase=usd,
             usd_per_hour=hourly,
@@ -149,24 +155,28 @@ class CostSheet:
 
     def _ends(self, index: int) -> tuple[float, float] | None:
         """USD an hour at the low and at the high end of an estimated price; None where it is not estimated."""
-        owning = self._owning
-        if owning is None or not self._costs.estimated(self._field)[index]:
+        purchase_terms = self._purchase_terms
+        if purchase_terms is None or not self._costs.estimated(self._field)[index]:
             return None
-        card, terms, power = int(self._field.card[index]), owning.terms, float(owning.usd_power_per_hour[index])
+        card, terms, power = (
+            int(self._field.card[index]),
+            purchase_terms.terms,
+            float(purchase_terms.usd_power_per_hour[index]),
+        )
         ends = np.array([terms.estimates.low[card], terms.estimates.high[card]])
-        count, nodes = float(owning.bought[index]), float(self._field.candidate(index).split.nodes)
+        count, nodes = float(purchase_terms.bought[index]), float(self._field.candidate(index).layout.nodes)
         usd = money.purchase_usd(ends, count, terms.host_share[card], terms.host_floor[card], nodes)
-        low, high = money.owning_usd_per_hour(usd, terms.months, power).tolist()
+        low, high = money.purchase_usd_per_hour(usd, terms.months, power).tolist()
         return low, high
 
     # how each figure comes about
 
-    def reckonings(self, index: int) -> list[Reckoning]:
+    def calculations(self, index: int) -> list[Calculation]:
         """How the plan's costs come about, each figure after those it rests on."""
-        return [item for item in self._reckonings(index) if math.isfinite(item.value)]
+        return [item for item in self._calculations(index) if math.isfinite(item.value)]
 
-    def _reckonings(self, index: int) -> Iterator[Reckoning]:
-        candidate, price, owning = self._field.candidate(index), self._costs.prices[index], self._owning
+    def _calculations(self, index: int) -> Iterator[Calculation]:
+        candidate, price, purchase_terms = self._field.candidate(index), self._costs.prices[index], self._purchase_terms
         if price is not None:
             offer = price.offering
             terms = (
@@ -174,58 +184,60 @@ class CostSheet:
                 Term("usd_each", offer.usd_per_hour, "USD/hour", offer.source, offer.id),
             )
             note = f"the median over {price.providers} providers" if price.providers > 1 else ""
-            yield Reckoning("usd_per_hour", "machines * usd_each", terms, price.usd_per_hour, "USD/hour", note=note)
-        if owning is not None:
-            yield from self._of_owning(index, candidate, owning)
+            yield Calculation("usd_per_hour", "machines * usd_each", terms, price.usd_per_hour, "USD/hour", note=note)
+        if purchase_terms is not None:
+            yield from self._of_purchase_terms(index, candidate, purchase_terms)
         rates = [name for name in _RATES if math.isfinite(self._field.speeds.likely(name, index))]
         hours = self._field.speeds.likely("train_hours", index)
         name, hourly = _BASES[str(self._costs.basis[index])], float(self._costs.hourly[index])
         rate = Term(name, hourly, "USD/hour")
         month = Term("hours_a_month", self._month, "hours")
         value = float(money.per_month_usd(hourly, self._month))
-        yield Reckoning("usd_per_month", f"{name} * hours_a_month", (rate, month), value, "USD/month")
+        yield Calculation("usd_per_month", f"{name} * hours_a_month", (rate, month), value, "USD/month")
         if rates:
             speed = Term(rates[0], self._field.speeds.likely(rates[0], index), "tokens/s")
             formula = f"{name} * 1e6 / ({rates[0]} * 3600)"
             value = float(money.per_million_usd(hourly, speed.value))
-            yield Reckoning("usd_per_million_tokens", formula, (rate, speed), value, "USD/million tokens")
+            yield Calculation("usd_per_million_tokens", formula, (rate, speed), value, "USD/million tokens")
         if math.isfinite(hours):
             terms = (rate, Term("train_hours", hours, "hours"))
             value = float(money.run_usd(hourly, hours))
-            yield Reckoning("usd_total", f"{name} * train_hours", terms, value, "USD")
+            yield Calculation("usd_total", f"{name} * train_hours", terms, value, "USD")
 
-    def _of_owning(self, index: int, candidate: Candidate, owning: Owning) -> Iterator[Reckoning]:
-        card, terms = int(self._field.card[index]), owning.terms
-        count, power = float(owning.bought[index]), float(owning.usd_power_per_hour[index])
+    def _of_purchase_terms(
+        self, index: int, candidate: Candidate, purchase_terms: PurchaseTerms
+    ) -> Iterator[Calculation]:
+        card, terms = int(self._field.card[index]), purchase_terms.terms
+        count, power = float(purchase_terms.bought[index]), float(purchase_terms.usd_power_per_hour[index])
         boards = f"boards of {terms.sold_by[card]:g}" if terms.sold_by[card] > 1 else ""
         yield _power(terms, card, candidate, power)
         purchase = terms.purchases[card]
         if bool(self._field.owned[index]):
             return
-        usd = float(owning.usd_purchase[index])
+        usd = float(purchase_terms.usd_purchase[index])
         parts = (
             _each(terms, card, purchase),
             Term("count", count, "", (), boards),
             _host("host_price_ratio", terms.cards["host-price-ratio"][card], float(terms.host_share[card]), purchase),
             _host("host_price_floor", terms.cards["host-price-floor"][card], float(terms.host_floor[card]), purchase),
-            Term("machines", float(candidate.split.nodes), ""),
+            Term("machines", float(candidate.layout.nodes), ""),
         )
         formula = "usd_each * count + max(host_price_ratio * usd_each * count, host_price_floor * machines)"
-        yield Reckoning("usd_purchase", formula, parts, usd, "USD")
+        yield Calculation("usd_purchase", formula, parts, usd, "USD")
         bought, drawn = Term("usd_purchase", usd, "USD"), Term("usd_power_per_hour", power, "USD/hour")
         month = Term("hours_a_month", self._month, "hours")
         life = terms.site["hardware-life-months"]
         spread = Term("months", terms.months, "months", life.source, f"of the service, at most {life.likely:g}")
-        yield Reckoning(
+        yield Calculation(
             "usd_owning_per_hour",
             "usd_purchase / (months * hours_a_month) + usd_power_per_hour",
             (bought, spread, month, drawn),
-            float(owning.usd_per_hour[index]),
+            float(purchase_terms.usd_per_hour[index]),
             "USD/hour",
         )
         rent = float(self._costs.usd_per_hour[index])
         pays = float(money.break_even_months(usd, rent, power, self._month))
-        yield Reckoning(
+        yield Calculation(
             "break_even_months",
             "usd_purchase / (usd_per_hour - usd_power_per_hour) / hours_a_month",
             (bought, Term("usd_per_hour", rent, "USD/hour"), drawn, month),
@@ -237,19 +249,19 @@ class CostSheet:
 _BASES = {"renting": "usd_per_hour", "owned": "usd_power_per_hour", "buying": "usd_owning_per_hour"}
 
 
-def _power(terms: Terms, card: int, candidate: Candidate, power: float) -> Reckoning:
+def _power(terms: Terms, card: int, candidate: Candidate, power: float) -> Calculation:
     tdp = candidate.accelerator.figures.get("tdp_w")
     electricity = terms.site["electricity-usd-per-kwh"]
     own_price = terms.usd_per_kwh != electricity.likely
     parts = (
-        Term("count", float(candidate.split.cards), ""),
+        Term("count", float(candidate.layout.cards), ""),
         Term("tdp_w", candidate.accelerator.number("tdp_w") or math.nan, "W", tdp.sources if tdp else ()),
         _term("wall_power_ratio", terms.cards["wall-power-ratio"][card]),
         _term("pue", terms.site["pue"]),
         Term("usd_per_kwh", terms.usd_per_kwh, "USD/kWh", () if own_price else electricity.source, "of electricity"),
     )
     formula = "count * tdp_w * wall_power_ratio * pue / 1000 * usd_per_kwh"
-    return Reckoning("usd_power_per_hour", formula, parts, power, "USD/hour")
+    return Calculation("usd_power_per_hour", formula, parts, power, "USD/hour")
 
 
 def _each(terms: Terms, card: int, purchase: Purchase | None) -> Term:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.consult import grown
+from whygpu.consult.driver import grown
 from whygpu.explain.conclude import Conclusion
-from whygpu.knowledge import Verdict
+from whygpu.knowledge.rules import Verdict
 from whygpu.plans.rank import rank
 from whygpu.plans.tally import tally, worth_of
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Grade, Rule
+    from whygpu.consult.driver import Consultation
+    from whygpu.knowledge.rules import Grade, Rule
 
 _SAYS_NOTHING = 0.005
 """A worth this near to 1 says nothing."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Location, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.advice import Advice
+    from whygpu.explain.advice import Advice
     from whygpu.render.view.model import View
 
 SCHEMA = 1
@@ -62,17 +62,17 @@ def record(advice: Advice, view: View) -> dict[str, Any]:
     }
 
 
-def checked(data: object, place: str) -> Mapping[str, Any]:
+def checked(data: object, location: str) -> Mapping[str, Any]:
     """A record that this version reads; raises AnswerError."""
     if not isinstance(data, dict) or data.get("kind") != KIND:
         message = "is no decision record: '--record FILE' writes one"
-        raise AnswerError([Problem("no-record", message, Place(place))])
+        raise AnswerError([Problem("no-record", message, Location(location))])
     if data.get("schema") != SCHEMA:
         message = f"is a record of schema {str(data.get('schema'))[:20]}, and this version reads schema {SCHEMA}"
-        raise AnswerError([Problem("other-schema", message, Place(place), "record the decision again")])
+        raise AnswerError([Problem("other-schema", message, Location(location), "record the decision again")])
     if not isinstance(data.get("answers"), dict) or not isinstance(data.get("decision"), dict):
         message = "is a decision record without its answers or its decision"
-        raise AnswerError([Problem("no-record", message, Place(place))])
+        raise AnswerError([Problem("no-record", message, Location(location))])
     return data
 
 

@@ -19,9 +19,10 @@ from whygpu.language import tree as t
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.advice import Plan
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import NameSpec, Rule
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Plan
+    from whygpu.knowledge.rules import Rule
+    from whygpu.language.names import NameSpec
 
 MOST_REPAIRS = 3
 _FIXED = ("phase", "task", "model", "owned")

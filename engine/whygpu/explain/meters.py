@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from whygpu.chain.environment import plain
-from whygpu.checks.reckoning import Range
-from whygpu.checks.speed import FIGURES
+from whygpu.checks.calculation import Range
+from whygpu.checks.speed.estimate import FIGURES
 from whygpu.explain.conditions import Judge
-from whygpu.knowledge import Condition
+from whygpu.knowledge.rules import Condition
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.advice import Plan
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Rule
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Plan
+    from whygpu.knowledge.rules import Rule
 
 MeterStatus = Literal["met", "at risk", "missed"]
 

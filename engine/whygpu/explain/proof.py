@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.quantity import GIB, MIB, show
 from whygpu.trace import Fact, Step, Term
 
 if TYPE_CHECKING:
-    from whygpu.advice import Advice
+    from whygpu.explain.advice import Advice
     from whygpu.trace import Trace
 
 
@@ -53,7 +53,7 @@ class _Prover:
         }
         near = did_you_mean(name, known) or "'--format json' has the whole trace"
         message = f"nothing in the trace is called '{name[:80]}'"
-        raise AnswerError([Problem("unknown-fact", message, Place("how"), near)])
+        raise AnswerError([Problem("unknown-fact", message, Location("how"), near)])
 
     def _step(self, name: str) -> Step | None:
         """The step of a rule, a figure of the recommendation or a plan's place."""
@@ -85,7 +85,7 @@ class _Prover:
         return Proof(fact, step, tuple(below), self._engine)
 
     def _check(self, name: str, of: Step) -> Step | None:
-        """The check that reckoned a term, for the same plan."""
+        """The check that computed a term, for the same plan."""
         for step in self._trace.steps:
             if step.kind == "check" and step.title == name and step.plan == of.plan and step.id != of.id:
                 if step.id in self._told:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.chain.environment import PlanEnvironment, plain
-from whygpu.consult import fill_template
+from whygpu.consult.driver import fill_template
 from whygpu.explain.conditions import Judge
-from whygpu.knowledge import Conclude, Effect, Rule, Verdict
+from whygpu.knowledge.rules import Conclude, Effect, Rule, Verdict
 from whygpu.language import tree as t
 from whygpu.quantity import GIB
 from whygpu.trace import Fact, Origin, Step, Term, Trace, content_id
@@ -17,9 +17,9 @@ from whygpu.trace import Fact, Origin, Step, Term, Trace, content_id
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from whygpu.advice import Comparison
-    from whygpu.checks.reckoning import Reckoning
-    from whygpu.consult import Consultation
+    from whygpu.checks.calculation import Calculation
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Comparison
     from whygpu.explain.costs import CostSheet
     from whygpu.trace import StepKind
 
@@ -53,14 +53,14 @@ class Recorder:
         shown: Iterable[int],
         rejected: Iterable[int],
         comparisons: Iterable[Comparison] = (),
-        figures: Mapping[str, Reckoning] | None = None,
+        figures: Mapping[str, Calculation] | None = None,
     ) -> Trace:
         """The trace: all of the consultation, all about the plans shown, and what rejected the others.
 
         ``figures``: how names of the consultation came about that neither rules nor values.yaml give.
         """
-        for name, reckoning in (figures or {}).items():
-            self._reckoning(reckoning, None, self.fact(name))
+        for name, calculation in (figures or {}).items():
+            self._calculation(calculation, None, self.fact(name))
         for name in (*self._answered, *self._assumed):
             self.fact(name)
         for rule in self._c.fired:
@@ -118,21 +118,21 @@ class Recorder:
     def _origin(self, name: str, index: int | None) -> tuple[Origin, str, tuple[str, ...]]:
         if name in self._answered:
             key = self._answered[name]
-            return "answer", str(self._c.answers.places.get(key, key)), ()
+            return "answer", str(self._c.answers.locations.get(key, key)), ()
         if name in self._assumed:
             return "assumed", f"question {self._assumed[name].question.id}", ()
         if name in self._c.origins:
             return "concluded", self._c.origins[name], ()
         if name in self._knowledge.concluded:
             return "concluded", "rules", ()
-        if name.startswith("gpu.") and index is not None and self._c.field_ is not None:
-            card = self._c.field_.candidate(index).accelerator
+        if name.startswith("gpu.") and index is not None and self._c.plan_set is not None:
+            card = self._c.plan_set.candidate(index).accelerator
             key = name.removeprefix("gpu.")
             figure = card.figures.get("usable_mib" if key == "usable_gib" else key)
             sources = figure.sources if figure else ()
             if key == "usable_gib":
                 sources = self._knowledge.catalogue.usable_sources(card)
-            return "catalogue", str(figure.place if figure else card.place), sources
+            return "catalogue", str(figure.location if figure else card.location), sources
         if name.startswith("model.") and self._c.work is not None:
             return "catalogue", self._c.work.shape.id or "the model as described", self._c.work.shape.source
         where = "values.yaml" if name in self._knowledge.values else "life" if name.startswith("life.") else "plan"
@@ -158,7 +158,7 @@ class Recorder:
                 plan=plan,
                 uses=uses,
                 gives=(identifier,),
-                place=str(value.place),
+                place=str(value.location),
                 formula=f"{aggregate}{value.text}",
                 terms=terms,
             )
@@ -179,7 +179,7 @@ class Recorder:
                 "GiB" if item.unit == "bytes" else item.unit,
                 item.sources,
             )
-            for item in work.reckon_in(argument)
+            for item in work.calculations_in(argument)
         )
 
     # rules
@@ -209,7 +209,7 @@ class Recorder:
                 uses,
                 tuple(gives),
                 rule.sources,
-                str(rule.place),
+                str(rule.location),
                 by=by,
             )
         )
@@ -217,22 +217,22 @@ class Recorder:
     # plans
 
     def _plan(self, index: int) -> None:
-        field_ = self._c.field_
-        if field_ is None:
+        plan_set = self._c.plan_set
+        if plan_set is None:
             return
-        candidate = field_.candidate(index)
+        candidate = plan_set.candidate(index)
         plan = self._ids[index]
         gives = {"total": "plan.total_gib"} | {name: f"plan.{name}" for name in _MONEY}
-        estimate, local = field_.speeds.estimate(index)
-        reckonings = (
-            *candidate.memory.reckonings(),
-            *estimate.reckonings(local),
-            *(self._sheet.reckonings(index) if self._sheet is not None else ()),
+        estimate, local = plan_set.speeds.estimate(index)
+        calculations = (
+            *candidate.memory.calculations(),
+            *estimate.calculations(local),
+            *(self._sheet.calculations(index) if self._sheet is not None else ()),
         )
-        for reckoning in self._knowledge.sourced(reckonings, trains=candidate.setup.trains):
-            name = gives.get(reckoning.name)
+        for calculation in self._knowledge.sourced(calculations, trains=candidate.setup.trains):
+            name = gives.get(calculation.name)
             known = name is not None and name in self._knowledge.vocabulary
-            self._reckoning(reckoning, plan, self.fact(name, index) if name is not None and known else None)
+            self._calculation(calculation, plan, self.fact(name, index) if name is not None and known else None)
         for rule_id, mask in self._c.fired_plans.items():
             if mask[index]:
                 self._rule(self._knowledge.rule_by_id[rule_id], index)
@@ -264,7 +264,7 @@ class Recorder:
         figures = (
             ("price_ratio", item.price_ratio, "times"),
             ("speed_ratio", item.speed_ratio, "times"),
-            ("dear_usd", item.dear_usd, item.unit),
+            ("dear_usd", item.expensive_usd, item.unit),
             ("cheap_usd", item.cheap_usd, item.unit),
             ("hours_saved", item.hours_saved, "hours"),
             ("usd_per_hour_saved", item.usd_per_hour_saved, "USD/hour"),
@@ -275,29 +275,29 @@ class Recorder:
                 content_id("s", "compare", item.kind),
                 "plan",
                 "fired",
-                f"{item.dear} against {item.cheap}",
+                f"{item.expensive} against {item.cheap}",
                 item.text,
-                plan=item.dear,
+                plan=item.expensive,
                 claims=item.claims,
-                formula="the dearer hour pays where speed_ratio > price_ratio",
+                formula="the more expensive hour pays where speed_ratio > price_ratio",
                 terms=tuple(Term(name, value, unit) for name, value, unit in figures if value is not None),
             )
         )
 
-    def _reckoning(self, reckoning: Reckoning, plan: str | None, gives: str | None) -> None:
-        terms = tuple(Term(term.name, term.value, term.unit, term.source) for term in reckoning.terms)
-        result = Term(reckoning.name, reckoning.value, reckoning.unit, reckoning.sources)
+    def _calculation(self, calculation: Calculation, plan: str | None, gives: str | None) -> None:
+        terms = tuple(Term(term.name, term.value, term.unit, term.source) for term in calculation.terms)
+        result = Term(calculation.name, calculation.value, calculation.unit, calculation.sources)
         self._add(
             Step(
-                content_id("s", "check", plan, reckoning.name),
+                content_id("s", "check", plan, calculation.name),
                 "check",
                 "fired",
-                reckoning.name,
-                reckoning.note,
+                calculation.name,
+                calculation.note,
                 plan=plan,
                 gives=() if gives is None else (gives,),
-                claims=reckoning.sources,
-                formula=reckoning.formula,
+                claims=calculation.sources,
+                formula=calculation.formula,
                 terms=(*terms, result),
             )
         )

@@ -9,19 +9,19 @@ import numpy as np
 
 from whygpu.answers import check, node_of
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult import consult
+from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError
 from whygpu.explain.conclude import Conclusion
-from whygpu.plans.owned import plans_with_owned
+from whygpu.plans.existing import plans_with_owned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu.answers import Answers
     from whygpu.chain.engines import Mask
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
     from whygpu.plans.enumerate import Planner
-    from whygpu.plans.field import Field, Options, Targets
+    from whygpu.plans.plan_set import Options, PlanSet, Targets
     from whygpu.plans.work import Work
 
 ENGINE = "evaluator"
@@ -35,7 +35,7 @@ def rerun(
     planner: Planner | None = None,
     answers: Answers | None = None,
 ) -> Consultation:
-    """The consultation with these answers laid over the given ones (None takes one away), on the same day.
+    """The consultation with these answers merged over the given ones (None takes one away), on the same day.
 
     ``planner``: what finds the plans, where it is another one than usual; ``answers``: all of them, checked already.
     Raises AnswerError where an answer cannot be used.
@@ -73,7 +73,7 @@ class Among:
 
     cards: frozenset[str]
 
-    def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> Field:
+    def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:
         """The plans on those that are allowed, too."""
         names = work.knowledge.catalogue.accelerators
         left = allowed & np.array([name in self.cards for name in names])

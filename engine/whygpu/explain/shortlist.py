@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whygpu.preferences import POWER, SPEED
+from whygpu.knowledge.preferences import POWER, SPEED
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from whygpu.advice import Plan
     from whygpu.chain.engines import Mask
-    from whygpu.consult import Consultation
-    from whygpu.preferences import RoleId
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Plan
+    from whygpu.knowledge.preferences import RoleId
 
 MOST = 6
 """Rows of a shortlist."""
@@ -41,19 +41,19 @@ class _Candidates:
     """The plans that may be shown: verified, and without an objection stronger than the recommendation has."""
 
     def __init__(self, consultation: Consultation, best: int) -> None:
-        field, ranking, costs, plans = (
-            consultation.field_,
+        plan_set, ranking, costs, plans = (
+            consultation.plan_set,
             consultation.ranking,
             consultation.costs,
             consultation.plans,
         )
-        if field is None or ranking is None or costs is None or plans is None:
+        if plan_set is None or ranking is None or costs is None or plans is None:
             raise ValueError("there are no plans")
-        self._field, self._counted, self._costs, self._plans = field, ranking.counted, costs, plans
+        self._field, self._counted, self._costs, self._plans = plan_set, ranking.counted, costs, plans
         self._best = best
         self._roles = {role.id: role for role in consultation.knowledge.preferences.roles}
-        self._place = np.full(len(field), len(field))
-        self._place[list(ranking.order)] = np.arange(len(ranking.order))
+        self._location = np.full(len(plan_set), len(plan_set))
+        self._location[list(ranking.order)] = np.arange(len(ranking.order))
         self._open = consultation.alive & ~consultation.unverified & self._sensible(consultation)
 
     def _sensible(self, consultation: Consultation) -> Mask:
@@ -83,11 +83,11 @@ class _Candidates:
     def _first(self, mask: Mask | None) -> int | None:
         """Of the plans that qualify the one that counts as least."""
         rows = np.flatnonzero(self._open & mask) if mask is not None else np.zeros(0, dtype=np.int64)
-        return int(rows[np.argmin(self._place[rows])]) if rows.size else None
+        return int(rows[np.argmin(self._location[rows])]) if rows.size else None
 
     def _qualified(self, role: RoleId) -> Mask | None:
         within = self._roles[role].within
-        field, vendors = self._field, [card.vendor for card in self._field.cards.accelerators]
+        plan_set, vendors = self._field, [card.vendor for card in self._field.cards.accelerators]
         match role:
             case "cheapest":
                 return self._near(self._costs.objective, within)
@@ -95,32 +95,37 @@ class _Candidates:
                 name = next((name for name in (*_SPEEDS, *_RATES) if self._known(name)), None)
                 if name is None:
                     return None
-                values = field.speeds.figures[name]
+                values = plan_set.speeds.figures[name]
                 return self._near(1 / values if name in _RATES else values, within)
             case "room-to-grow":
-                need = np.array([way.memory.high for way in field.ways])[field.way]
-                room: Mask = need <= within * field.cards.usable_bytes[field.card]
+                need = np.array([configuration.memory.high for configuration in plan_set.configurations])[
+                    plan_set.configuration
+                ]
+                room: Mask = need <= within * plan_set.cards.usable_bytes[plan_set.card]
                 return room
             case "fewest":
                 return self._near(
-                    np.array([way.split.cards for way in field.ways], dtype=np.float64)[field.way], within
+                    np.array(
+                        [configuration.layout.cards for configuration in plan_set.configurations], dtype=np.float64
+                    )[plan_set.configuration],
+                    within,
                 )
             case "easiest-to-get":
                 providers = self._numbers("plan.providers")
                 with np.errstate(all="ignore"):
                     return None if providers is None else self._near(1 / providers, within)
             case "owned":
-                return field.owned
+                return plan_set.owned
             case "to-buy":
-                owning = self._costs.owning
-                if owning is None or str(self._costs.basis[self._best]) != "renting":
+                purchase_terms = self._costs.purchase_terms
+                if purchase_terms is None or str(self._costs.basis[self._best]) != "renting":
                     return None
                 with np.errstate(all="ignore"):
-                    cheaper: Mask = owning.usd_per_hour < self._costs.usd_per_hour
-                return cheaper & ~field.owned
+                    cheaper: Mask = purchase_terms.usd_per_hour < self._costs.usd_per_hour
+                return cheaper & ~plan_set.owned
             case "other-vendor":
-                mine = vendors[int(field.card[self._best])]
-                other: Mask = np.array([vendor != mine for vendor in vendors])[field.card]
+                mine = vendors[int(plan_set.card[self._best])]
+                other: Mask = np.array([vendor != mine for vendor in vendors])[plan_set.card]
                 return other
             case _:
                 return None

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whygpu.catalogue import fold
 from whygpu.chain.strata import used_names
-from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.explain.conclude import Conclusion
 from whygpu.explain.fixes import fixes, is_limit
 from whygpu.explain.rerun import rerun
+from whygpu.knowledge.catalogue import fold
 from whygpu.plans.asked import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.advice import Plan, Reason
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Plan, Reason
     from whygpu.plans.enumerate import Planner
 
 _COUNTED = re.compile(r"(\d{1,6})\s*[x×]\s*(.+)\Z", re.IGNORECASE)
@@ -92,8 +92,8 @@ def read(consultation: Consultation, text: str) -> Wanted:
     if not cards or count == 0:
         known = [word for card in catalogue.accelerators.values() for word in (card.id, card.name)]
         message = f"there is no plan or accelerator '{text[:80]}'"
-        mend = did_you_mean(name, known) or "'whygpu catalogue accelerators' lists them"
-        raise AnswerError([Problem("unknown-plan", message, Place("why-not"), mend)])
+        hint = did_you_mean(name, known) or "'whygpu catalogue accelerators' lists them"
+        raise AnswerError([Problem("unknown-plan", message, Location("why-not"), hint)])
     return Wanted(cards, count, form)
 
 
@@ -120,19 +120,19 @@ def why_not(consultation: Consultation, text: str) -> tuple[WhyNot, ...]:
                 found.append(_answer(other, row, asked))
     if not found:
         message = f"no plan could be made for '{text[:80]}': it lacks a figure that the work is sized by"
-        raise AnswerError([Problem("unknown-plan", message, Place("why-not"))])
+        raise AnswerError([Problem("unknown-plan", message, Location("why-not"))])
     return tuple(found)
 
 
 def _nearest(conclusion: Conclusion, card: str, wanted: Wanted) -> int | None:
     """The row of the best plan on a card: that of the best rank, else the one that the fewest rules reject."""
-    field = conclusion.consultation.field_
-    if field is None:
+    plan_set = conclusion.consultation.plan_set
+    if plan_set is None:
         return None
-    names = [item.id for item in field.cards.accelerators]
+    names = [item.id for item in plan_set.cards.accelerators]
     rows = [
         row
-        for row in np.flatnonzero(field.card == names.index(card)).tolist()
+        for row in np.flatnonzero(plan_set.card == names.index(card)).tolist()
         if (wanted.count is None or conclusion.identity(row)[1] == wanted.count)
         and (wanted.format is None or conclusion.identity(row)[2] == wanted.format)
     ]
@@ -214,10 +214,12 @@ def _fix(conclusion: Conclusion, row: int, rule_id: str, planner: Planner | None
 def _instead(conclusion: Conclusion, row: int, rule_id: str) -> Plan | None:
     """The smallest plan on the card that the rule does not reject, where there is one."""
     consultation = conclusion.consultation
-    field, mask = consultation.field_, consultation.fired_plans.get(rule_id)
-    if field is None or mask is None:
+    plan_set, mask = consultation.plan_set, consultation.fired_plans.get(rule_id)
+    if plan_set is None or mask is None:
         return None
-    rows = np.flatnonzero((field.card == field.card[row]) & ~mask & (field.owned == field.owned[row])).tolist()
+    rows = np.flatnonzero(
+        (plan_set.card == plan_set.card[row]) & ~mask & (plan_set.owned == plan_set.owned[row])
+    ).tolist()
     if not rows:
         return None
     found = min(rows, key=lambda item: (conclusion.identity(item)[1], conclusion.distance(item)))

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whygpu.load.document import plain_value
+from whygpu.yamldoc.document import plain_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

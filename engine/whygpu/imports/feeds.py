@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from whygpu.errors import Place, Problem
+from whygpu.errors import Location, Problem
 from whygpu.imports.offers import MOST_CARDS, MOST_USD_PER_HOUR
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _MIB = re.compile(r"'SizeInMiB': ([0-9.]+)")
 class Machine:
     """One machine at one price, as a list has it; ``count`` 0: the list does not say how many accelerators it has."""
 
-    place: Place
+    location: Location
     instance: str
     region: str
     usd_per_hour: float
@@ -71,17 +71,21 @@ def _csv(text: str, name: str, read: Callable[[Mapping[str, str], _Cells], Itera
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         for number, row in enumerate(reader, start=1):
-            place = Place(name, reader.line_num)
+            location = Location(name, reader.line_num)
             if number > MOST_ROWS:
-                feed.problems.append(Problem("too-many-rows", f"more than {MOST_ROWS:,} rows", place, "split the file"))
+                feed.problems.append(
+                    Problem("too-many-rows", f"more than {MOST_ROWS:,} rows", location, "split the file")
+                )
                 break
             if None in row or None in row.values():
                 message = f"the row has not the {len(reader.fieldnames or ())} cells of the first line"
-                feed.problems.append(Problem("bad-row", message, place, "take the file as it was published"))
+                feed.problems.append(Problem("bad-row", message, location, "take the file as it was published"))
                 continue
-            feed.machines.extend(read(row, _Cells(row, place, feed.problems)))
+            feed.machines.extend(read(row, _Cells(row, location, feed.problems)))
     except csv.Error as error:
-        problem = Problem("bad-csv", f"not a CSV file: {error}", Place(name, reader.line_num), "take it as published")
+        problem = Problem(
+            "bad-csv", f"not a CSV file: {error}", Location(name, reader.line_num), "take it as published"
+        )
         feed.problems.append(problem)
     return feed
 
@@ -91,7 +95,7 @@ class _Cells:
     """The cells of a row as numbers, with a problem for each that is none."""
 
     row: Mapping[str, str]
-    place: Place
+    location: Location
     problems: list[Problem]
 
     def number(self, key: str, most: float, code: str) -> float | None:
@@ -101,7 +105,7 @@ class _Cells:
             return None
         value = _number(text)
         if value is None or not 0 <= value <= most:
-            self.problems.append(Problem(code, f"{key} is '{text[:40]}'", self.place, "a number, such as 2.49"))
+            self.problems.append(Problem(code, f"{key} is '{text[:40]}'", self.location, "a number, such as 2.49"))
             return None
         return value or None
 
@@ -127,7 +131,14 @@ def _skypilot(row: Mapping[str, str], cells: _Cells) -> Iterator[Machine]:
         usd = cells.number(key, MOST_USD_PER_HOUR, "bad-price")
         if usd is not None and count == int(count):
             yield Machine(
-                cells.place, row["InstanceType"], row["Region"], usd, kind, row["AcceleratorName"], int(count), memory
+                cells.location,
+                row["InstanceType"],
+                row["Region"],
+                usd,
+                kind,
+                row["AcceleratorName"],
+                int(count),
+                memory,
             )
 
 
@@ -137,11 +148,11 @@ def _gpuhunt(row: Mapping[str, str], cells: _Cells) -> Iterator[Machine]:
     memory = cells.number("gpu_memory", 1e6, "bad-memory")
     spot = row["spot"].strip().lower()
     if spot not in ("true", "false"):
-        cells.problems.append(Problem("bad-choice", f"spot is '{spot[:40]}'", cells.place, "True or False"))
+        cells.problems.append(Problem("bad-choice", f"spot is '{spot[:40]}'", cells.location, "True or False"))
     elif count is not None and usd is not None and count == int(count):
         kind = "spot" if spot == "true" else "on-demand"
         name, region = row["gpu_name"].removeprefix("tpu-"), row["location"]
-        yield Machine(cells.place, row["instance_name"], region, usd, kind, name, int(count), memory or math.nan)
+        yield Machine(cells.location, row["instance_name"], region, usd, kind, name, int(count), memory or math.nan)
 
 
 # ---- what the clouds themselves publish ----
@@ -149,31 +160,31 @@ def _gpuhunt(row: Mapping[str, str], cells: _Cells) -> Iterator[Machine]:
 
 def _json(text: str, name: str) -> Feed:
     feed = Feed()
-    place = Place(name)
+    location = Location(name)
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        feed.problems.append(Problem("bad-json", f"not JSON: {str(error)[:120]}", place, "take it as published"))
+        feed.problems.append(Problem("bad-json", f"not JSON: {str(error)[:120]}", location, "take it as published"))
         return feed
     if "products" in data and "terms" in data:
         feed.as_of = str(data.get("publicationDate") or "")[:10] or None
         terms = _mapping(_mapping(data["terms"]).get("OnDemand"))
         for sku, product in _mapping(data["products"]).items():
-            _aws(feed, place, str(sku), _mapping(product), _mapping(terms.get(sku)))
+            _aws(feed, location, str(sku), _mapping(product), _mapping(terms.get(sku)))
     elif "PriceList" in data:
         for number, item in enumerate(_list(data["PriceList"]), start=1):
-            _aws_item(feed, place, number, item)
+            _aws_item(feed, location, number, item)
     elif "Items" in data:
         for number, item in enumerate(_list(data["Items"]), start=1):
-            _azure(feed, place, number, _mapping(item))
+            _azure(feed, location, number, _mapping(item))
     elif "skus" in data:
         message = "Google Cloud's list has the prices of parts (cores, memory, accelerators), not of machines"
-        mend = "import the catalogue of gpuhunt or SkyPilot for gcp, which add them up"
-        feed.problems.append(Problem("parts-list", message, place, mend))
+        hint = "import the catalogue of gpuhunt or SkyPilot for gcp, which add them up"
+        feed.problems.append(Problem("parts-list", message, location, hint))
     else:
         message = "the file is none of the price lists that are known"
-        mend = "an AWS offer file, the output of 'aws pricing get-products', or pages of Azure's Retail Prices API"
-        feed.problems.append(Problem("unknown-list", message, place, mend))
+        hint = "an AWS offer file, the output of 'aws pricing get-products', or pages of Azure's Retail Prices API"
+        feed.problems.append(Problem("unknown-list", message, location, hint))
     return feed
 
 
@@ -185,7 +196,7 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _aws_item(feed: Feed, place: Place, number: int, item: object) -> None:
+def _aws_item(feed: Feed, location: Location, number: int, item: object) -> None:
     """One product of a query, which is JSON in a text."""
     try:
         data = json.loads(item) if isinstance(item, str) else item
@@ -194,19 +205,19 @@ def _aws_item(feed: Feed, place: Place, number: int, item: object) -> None:
     product = _mapping(_mapping(data).get("product"))
     if not product:
         message = f"product {number} of PriceList is none"
-        feed.problems.append(Problem("bad-product", message, place, "take the output as the command gives it"))
+        feed.problems.append(Problem("bad-product", message, location, "take the output as the command gives it"))
         return
     dates = [feed.as_of or "", str(_mapping(data).get("publicationDate") or "")[:10]]
     feed.as_of = max(dates) or None
     terms = _mapping(_mapping(_mapping(data).get("terms")).get("OnDemand"))
-    _aws(feed, place, str(product.get("sku")), product, terms)
+    _aws(feed, location, str(product.get("sku")), product, terms)
 
 
 _AWS_PLAIN = {"operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA", "capacitystatus": "Used"}
 """Attributes of the plain price: the others add licences, hosts of one's own or reserved capacity."""
 
 
-def _aws(feed: Feed, place: Place, sku: str, product: Mapping[str, Any], terms: Mapping[str, Any]) -> None:
+def _aws(feed: Feed, location: Location, sku: str, product: Mapping[str, Any], terms: Mapping[str, Any]) -> None:
     said = _mapping(product.get("attributes"))
     instance, region = said.get("instanceType"), said.get("regionCode")
     plain = all(said.get(name, value) == value for name, value in _AWS_PLAIN.items())
@@ -218,13 +229,15 @@ def _aws(feed: Feed, place: Place, sku: str, product: Mapping[str, Any], terms: 
             if dimension.get("unit") != "Hrs" or usd == 0:
                 continue
             if usd is None or not 0 < usd <= MOST_USD_PER_HOUR:
-                feed.problems.append(Problem("bad-price", f"sku {sku}: no price in USD", place, "take it as published"))
+                feed.problems.append(
+                    Problem("bad-price", f"sku {sku}: no price in USD", location, "take it as published")
+                )
                 continue
             count = _number(said.get("gpu")) or 0
-            feed.machines.append(Machine(place, instance, region, usd, "on-demand", "", int(count)))
+            feed.machines.append(Machine(location, instance, region, usd, "on-demand", "", int(count)))
 
 
-def _azure(feed: Feed, place: Place, number: int, item: Mapping[str, Any]) -> None:
+def _azure(feed: Feed, location: Location, number: int, item: Mapping[str, Any]) -> None:
     instance, region, product = (str(item.get(key) or "") for key in ("armSkuName", "armRegionName", "productName"))
     sku = str(item.get("skuName") or "")
     plain = item.get("type") == "Consumption" and item.get("unitOfMeasure") == "1 Hour" and instance
@@ -233,9 +246,9 @@ def _azure(feed: Feed, place: Place, number: int, item: Mapping[str, Any]) -> No
     usd = _number(item.get("retailPrice"))
     if item.get("currencyCode") != "USD":
         message = f"item {number} is priced in '{str(item.get('currencyCode'))[:20]}'"
-        feed.problems.append(Problem("bad-currency", message, place, "ask the API for USD, its own currency"))
+        feed.problems.append(Problem("bad-currency", message, location, "ask the API for USD, its own currency"))
     elif usd is None or not 0 < usd <= MOST_USD_PER_HOUR:
         message = f"item {number}: retailPrice is '{str(item.get('retailPrice'))[:40]}'"
-        feed.problems.append(Problem("bad-price", message, place, "take it as published"))
+        feed.problems.append(Problem("bad-price", message, location, "take it as published"))
     else:
-        feed.machines.append(Machine(place, instance, region, usd, "spot" if "Spot" in sku else "on-demand"))
+        feed.machines.append(Machine(location, instance, region, usd, "spot" if "Spot" in sku else "on-demand"))

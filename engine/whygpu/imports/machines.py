@@ -6,14 +6,14 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from whygpu.errors import Place, Problem
+from whygpu.errors import Location, Problem
 from whygpu.imports.offers import MOST_ENTRIES, PriceRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu.catalogue import Catalogue
     from whygpu.imports.feeds import Machine
+    from whygpu.knowledge.catalogue import Catalogue
 
 _MEMORY_TOLERANCE = 0.1
 """A card's memory is printed in GB, GiB or what is left of it."""
@@ -27,17 +27,17 @@ def machine_rows(
     regions: tuple[str, ...],
     as_of: str,
     problems: list[Problem],
-) -> tuple[list[tuple[PriceRow, Place]], tuple[str, ...]]:
+) -> tuple[list[tuple[PriceRow, Location]], tuple[str, ...]]:
     """The machines whose accelerator is known as rows, the cheapest of those alike, and notes on those left out.
 
     ``regions``: regions or areas to keep, all where there is none.
     """
     known = _known_instances(catalogue, provider)
-    places = catalogue.places.get(provider, {})
-    rows: dict[tuple[str, str, str], tuple[PriceRow, Place]] = {}
+    locations = catalogue.locations.get(provider, {})
+    rows: dict[tuple[str, str, str], tuple[PriceRow, Location]] = {}
     unknown: dict[str, None] = {}
     for machine in machines:
-        if regions and machine.region not in regions and places.get(machine.region, frozenset()).isdisjoint(regions):
+        if regions and machine.region not in regions and locations.get(machine.region, frozenset()).isdisjoint(regions):
             continue
         what = known.get(machine.instance) or _by_name(machine, catalogue)
         if what is None:
@@ -49,11 +49,11 @@ def machine_rows(
         row = PriceRow(accelerator, count, machine.usd_per_hour, machine.price_kind, region, machine.instance, as_of)
         key = (machine.instance, machine.region, machine.price_kind)
         if key not in rows or machine.usd_per_hour < rows[key][0].usd_per_hour:
-            rows[key] = (row, machine.place)
+            rows[key] = (row, machine.location)
     if len(rows) > MOST_ENTRIES:
-        place = next(iter(rows.values()))[1]
+        location = next(iter(rows.values()))[1]
         message = f"{len(rows):,} prices, more than {MOST_ENTRIES:,}"
-        problems.append(Problem("too-many-rows", message, place, "name the regions you need with --region"))
+        problems.append(Problem("too-many-rows", message, location, "name the regions you need with --region"))
     return list(rows.values()), _notes(list(unknown))
 
 

@@ -6,8 +6,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from whygpu import intake
-from whygpu.checks.shape import KvGroup, ModelShape
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.checks.model_shape import KvGroup, ModelShape
+from whygpu.errors import AnswerError, Location, Problem
 from whygpu.imports.entries import Entries, Value, block
 from whygpu.intake.mapping import NUMBERS, WHOLE_NUMBERS
 from whygpu.intake.sizes import SizeTable
@@ -15,7 +15,7 @@ from whygpu.intake.sizes import SizeTable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whygpu.catalogue import Catalogue
+    from whygpu.knowledge.catalogue import Catalogue
 
 _FLAGS = ("gated_ffn", "tied_embeddings")
 _ASIDE = frozenset({"name", "id", "task", "source", "assumed"})
@@ -44,16 +44,16 @@ def model_entry(
     if parameters:
         request["parameters"] = parameters
     shape, found = intake.read(request, {}, catalogue.coefficients)
-    place = Place(str(path))
+    location = Location(str(path))
     if shape is None:
         problems = [
-            Problem("bad-model", f"{item.path} {item.message}".strip(), place, item.help or None)
+            Problem("bad-model", f"{item.path} {item.message}".strip(), location, item.help or None)
             for item in found
             if item.severity == "error"
         ]
-        raise AnswerError(problems or [Problem("bad-model", "the model cannot be understood", place)])
+        raise AnswerError(problems or [Problem("bad-model", "the model cannot be understood", location)])
     entry = _entry(shape, identifier, name or shape.name, task, aliases, sources)
-    _refuse_lossy(shape, entry, catalogue, place)
+    _refuse_lossy(shape, entry, catalogue, location)
     return Entries("models", (block(entry),)), tuple(str(item) for item in found)
 
 
@@ -82,12 +82,12 @@ def _task(shape: ModelShape) -> str:
     return "vision" if shape.kind in ("cnn", "vit", "detector", "segmenter") else "language"
 
 
-def _refuse_lossy(shape: ModelShape, entry: dict[str, Value], catalogue: Catalogue, place: Place) -> None:
+def _refuse_lossy(shape: ModelShape, entry: dict[str, Value], catalogue: Catalogue, location: Location) -> None:
     """Read the entry back: it has to give the shape that the configuration gave."""
     sizes = SizeTable.of(catalogue.coefficients.table(SIZES_TABLE))
     back, found = intake.from_preset(entry, sizes)
     if back is None:
-        raise AnswerError([Problem("bad-model", str(item), place) for item in found])
+        raise AnswerError([Problem("bad-model", str(item), location) for item in found])
     apart = [
         field.name
         for field in fields(ModelShape)
@@ -96,8 +96,8 @@ def _refuse_lossy(shape: ModelShape, entry: dict[str, Value], catalogue: Catalog
     if apart:
         shown = ", ".join(f"{name} ({_brief(shape, name)} against {_brief(back, name)})" for name in apart[:4])
         message = f"an entry cannot hold this model as its configuration says it is: {shown} would differ"
-        mend = f"give the file itself as the model: --set model.config={place.file}"
-        raise AnswerError([Problem("not-expressible", message, place, mend)])
+        hint = f"give the file itself as the model: --set model.config={location.file}"
+        raise AnswerError([Problem("not-expressible", message, location, hint)])
 
 
 def _comparable(shape: ModelShape, name: str) -> object:

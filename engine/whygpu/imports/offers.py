@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whygpu.errors import AnswerError, Place, Problem
+from whygpu.errors import AnswerError, Location, Problem
 from whygpu.imports.entries import Entries, Value, flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whygpu.catalogue import Catalogue
+    from whygpu.knowledge.catalogue import Catalogue
 
 MOST_ENTRIES = 5_000
 MOST_USD_PER_HOUR = 1e6
@@ -42,7 +42,7 @@ class PriceRow:
 
 
 def offering_entries(
-    rows: Iterable[tuple[PriceRow, Place]],
+    rows: Iterable[tuple[PriceRow, Location]],
     catalogue: Catalogue,
     provider: str,
     sources: tuple[str, ...],
@@ -52,12 +52,12 @@ def offering_entries(
     """The rows as offerings; raises AnswerError with ``problems`` and every price that stands twice."""
     seen = {item.id for item in catalogue.offerings}
     items: list[str] = []
-    for row, place in rows:
+    for row, location in rows:
         identifier = row.stem(provider)
         if identifier in seen:
             message = f"the same price stands twice, or is known already: '{identifier}'"
-            mend = "tell them apart by instance, region or as_of, or drop one"
-            problems.append(Problem("duplicate-price", message, place, mend))
+            hint = "tell them apart by instance, region or as_of, or drop one"
+            problems.append(Problem("duplicate-price", message, location, hint))
         seen.add(identifier)
         items.append(flow(_fields(row, identifier, provider, sources)))
     if problems:

@@ -7,23 +7,23 @@ import io
 from datetime import date
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import PRICE_KINDS
-from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.imports.feeds import MOST_BYTES, read_feed
 from whygpu.imports.machines import machine_rows
 from whygpu.imports.offers import MOST_CARDS, MOST_USD_PER_HOUR, PriceRow, offering_entries
-from whygpu.load.document import MAX_BYTES
-from whygpu.load.fields import DATE
-from whygpu.load.files import read_text
+from whygpu.knowledge.catalogue import PRICE_KINDS
+from whygpu.loader.files import read_text
 from whygpu.quantity import parse_number
 from whygpu.spreadsheet import is_formula
+from whygpu.yamldoc.document import MAX_BYTES
+from whygpu.yamldoc.fields import DATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from whygpu.catalogue import Catalogue
     from whygpu.imports.entries import Entries
+    from whygpu.knowledge.catalogue import Catalogue
 
 COLUMNS = ("accelerator", "count", "usd_per_hour", "price_kind", "region", "instance", "as_of", "note")
 REQUIRED = ("accelerator", "usd_per_hour")
@@ -51,13 +51,13 @@ def price_entries(
         raise AnswerError([text])
     reader = _Reader(str(path), catalogue, as_of, today)
     if as_of is not None:
-        reader.date(as_of, Place("--as-of"))
+        reader.date(as_of, Location("--as-of"))
     notes: tuple[str, ...] = ()
     feed = read_feed(text, str(path))
     if feed is None:
         if len(text) > MAX_BYTES:
             message = f"the file has more than {MAX_BYTES:,} characters, the limit of such a CSV"
-            raise AnswerError([Problem("too-large", message, Place(str(path), 1), "split the file")])
+            raise AnswerError([Problem("too-large", message, Location(str(path), 1), "split the file")])
         rows = list(reader.rows(text))
     else:
         reader.problems.extend(feed.problems)
@@ -65,14 +65,14 @@ def price_entries(
         if day is None:
             message = "the list does not say of which day it is"
             reader.problems.append(
-                Problem("no-date", message, Place(str(path), 1), "give --as-of, the day it was read")
+                Problem("no-date", message, Location(str(path), 1), "give --as-of, the day it was read")
             )
         elif as_of is None:
-            reader.date(day, Place(str(path), 1))
+            reader.date(day, Location(str(path), 1))
         rows, notes = machine_rows(feed.machines, catalogue, provider, regions, day or "", reader.problems)
     if not rows and not reader.problems:
         message = "there is no price in the file" + ("" if feed is None else " of a machine that the catalogue knows")
-        reader.problems.append(Problem("no-rows", message, Place(str(path), 1), notes[0] if notes else None))
+        reader.problems.append(Problem("no-rows", message, Location(str(path), 1), notes[0] if notes else None))
     return offering_entries(rows, catalogue, provider, sources, reader.problems, notes)
 
 
@@ -83,7 +83,7 @@ class _Reader:
         self._name, self._catalogue, self._as_of, self._today = name, catalogue, as_of, today
         self.problems: list[Problem] = []
 
-    def rows(self, text: str) -> Iterator[tuple[PriceRow, Place]]:
+    def rows(self, text: str) -> Iterator[tuple[PriceRow, Location]]:
         """The good rows, each with its place."""
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         try:
@@ -97,7 +97,7 @@ class _Reader:
                 if any(cell.strip() for cell in cells):
                     row = self._row(header, cells, reader.line_num)
                     if row is not None:
-                        yield row, Place(self._name, reader.line_num)
+                        yield row, Location(self._name, reader.line_num)
         except csv.Error as error:
             self._complain("bad-csv", f"not a CSV file: {error}", reader.line_num, "separate by commas, quote texts")
 
@@ -106,8 +106,8 @@ class _Reader:
         columns = ", ".join(COLUMNS)
         for name in header:
             if name not in COLUMNS:
-                mend = did_you_mean(name, COLUMNS) or f"columns: {columns}"
-                self._complain("unknown-column", f"there is no column '{name[:80]}'", 1, mend)
+                hint = did_you_mean(name, COLUMNS) or f"columns: {columns}"
+                self._complain("unknown-column", f"there is no column '{name[:80]}'", 1, hint)
         for name in REQUIRED:
             if name not in header:
                 self._complain("missing-column", f"the first line has no column '{name}'", 1, f"columns: {columns}")
@@ -118,8 +118,8 @@ class _Reader:
     def _row(self, header: list[str], cells: list[str], line: int) -> PriceRow | None:
         before = len(self.problems)
         if len(cells) != len(header):
-            mend = "put a text that has a comma in double quotes"
-            self._complain("bad-row", f"{len(cells)} cells under {len(header)} columns", line, mend)
+            hint = "put a text that has a comma in double quotes"
+            self._complain("bad-row", f"{len(cells)} cells under {len(header)} columns", line, hint)
             return None
         given = {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
         for name, cell in given.items():
@@ -140,8 +140,8 @@ class _Reader:
         )
         return row if len(self.problems) == before else None
 
-    def _complain(self, code: str, message: str, line: int, mend: str | None) -> None:
-        self.problems.append(Problem(code, message, Place(self._name, line), mend))
+    def _complain(self, code: str, message: str, line: int, hint: str | None) -> None:
+        self.problems.append(Problem(code, message, Location(self._name, line), hint))
 
     def _accelerator(self, text: str, line: int) -> str:
         ids = self._catalogue.find_accelerators(text) if text else ()
@@ -153,8 +153,8 @@ class _Reader:
             self._complain("several-accelerators", f"'{text[:80]}' is more than one", line, f"one of: {', '.join(ids)}")
             return ""
         cards: Mapping[str, object] = self._catalogue.accelerators
-        mend = did_you_mean(text, cards) or "'whygpu catalogue accelerators' lists them"
-        self._complain("unknown-accelerator", f"there is no accelerator '{text[:80]}'", line, mend)
+        hint = did_you_mean(text, cards) or "'whygpu catalogue accelerators' lists them"
+        self._complain("unknown-accelerator", f"there is no accelerator '{text[:80]}'", line, hint)
         return ""
 
     def _count(self, text: str, line: int) -> int:
@@ -168,35 +168,35 @@ class _Reader:
     def _usd(self, text: str, line: int) -> float:
         value = parse_number(text, "USD")
         if value is None or not 0 < value <= MOST_USD_PER_HOUR:
-            mend = "US dollars an hour for the whole row, such as 2.49"
-            self._complain("bad-price", f"usd_per_hour is '{text[:40]}'", line, mend)
+            hint = "US dollars an hour for the whole row, such as 2.49"
+            self._complain("bad-price", f"usd_per_hour is '{text[:40]}'", line, hint)
             return 0.0
         return value
 
     def _kind(self, text: str, line: int) -> str:
         word = text.lower().replace("_", "-").replace(" ", "-") or "on-demand"
         if word not in PRICE_KINDS:
-            mend = did_you_mean(word, PRICE_KINDS) or f"one of {', '.join(PRICE_KINDS)}"
-            self._complain("bad-choice", f"price_kind is '{text[:40]}'", line, mend)
+            hint = did_you_mean(word, PRICE_KINDS) or f"one of {', '.join(PRICE_KINDS)}"
+            self._complain("bad-choice", f"price_kind is '{text[:40]}'", line, hint)
         return word
 
     def _day(self, text: str, line: int) -> str:
         if text:
-            self.date(text, Place(self._name, line))
+            self.date(text, Location(self._name, line))
             return text
         if self._as_of is None:
             self._complain("no-date", "the row has no as_of", line, "fill the column, or give --as-of for all rows")
         return self._as_of or ""
 
-    def date(self, text: str, place: Place) -> None:
+    def date(self, text: str, location: Location) -> None:
         """Complain of what is not a day, or is one to come."""
         try:
             day = date.fromisoformat(text) if DATE.match(text) else None
         except ValueError:
             day = None
         if day is None:
-            self.problems.append(Problem("bad-date", f"as_of is '{text[:40]}'", place, "write it as 2026-11-21"))
+            self.problems.append(Problem("bad-date", f"as_of is '{text[:40]}'", location, "write it as 2026-11-21"))
         elif day > self._today:
             self.problems.append(
-                Problem("bad-date", f"as_of is {text}, which is still to come", place, "check the year")
+                Problem("bad-date", f"as_of is {text}, which is still to come", location, "check the year")
             )

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whygpu.api import REGISTRY
-from whygpu.errors import AnswerError, Place, Problem, did_you_mean
-from whygpu.load.document import Mapping, Node, Sequence, parse
-from whygpu.load.fields import ID
-from whygpu.load.files import SUFFIXES, default_root, read_text, read_texts
-from whygpu.load.knowledge import load_texts
-from whygpu.regular import check_target, write_whole
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
+from whygpu.files import check_target, write_whole
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import SUFFIXES, default_root, read_text, read_texts
+from whygpu.yamldoc.document import Mapping, Node, Sequence, parse
+from whygpu.yamldoc.fields import ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.imports.entries import Entries
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,32 +64,34 @@ class Target:
     ) -> None:
         """Raise AnswerError where a source or the provider does not exist, or the model's id cannot be taken.
 
-        ``wrong``: further options that cannot be used, and how to mend them.
+        ``wrong``: further options that cannot be used, and how to fix them.
         """
         knowledge = self.knowledge
         references = knowledge.catalogue.references
-        problems = [Problem("bad-option", "cannot be used", Place(name), mend) for name, mend in (wrong or {}).items()]
+        problems = [
+            Problem("bad-option", "cannot be used", Location(name), hint) for name, hint in (wrong or {}).items()
+        ]
         for source in sources:
             if not (source in references or source in knowledge.claims or source in knowledge.documents):
-                mend = did_you_mean(source, references) or "add it to a 'references:' section first, with its date"
+                hint = did_you_mean(source, references) or "add it to a 'references:' section first, with its date"
                 problems.append(
-                    Problem("unknown-source", f"there is no reference '{source[:80]}'", Place("--source"), mend)
+                    Problem("unknown-source", f"there is no reference '{source[:80]}'", Location("--source"), hint)
                 )
         providers = knowledge.catalogue.providers
         if provider is not None and provider not in providers:
-            mend = did_you_mean(provider, providers) or "add it to a 'providers:' section first"
+            hint = did_you_mean(provider, providers) or "add it to a 'providers:' section first"
             message = f"there is no provider '{provider[:80]}'"
-            problems.append(Problem("unknown-provider", message, Place("--provider"), mend))
+            problems.append(Problem("unknown-provider", message, Location("--provider"), hint))
         if new_model is not None and not ID.match(new_model):
-            mend = "use lower-case letters, digits, '.', '_' and '-'"
-            problems.append(Problem("bad-id", f"'{new_model[:80]}' is not an id", Place("--id"), mend))
+            hint = "use lower-case letters, digits, '.', '_' and '-'"
+            problems.append(Problem("bad-id", f"'{new_model[:80]}' is not an id", Location("--id"), hint))
         if new_model is not None and new_model in knowledge.catalogue.models:
-            mend = f"it is at {knowledge.catalogue.models[new_model].place}: choose another"
-            problems.append(Problem("duplicate-id", f"there is a model '{new_model}' already", Place("--id"), mend))
+            hint = f"it is at {knowledge.catalogue.models[new_model].location}: choose another"
+            problems.append(Problem("duplicate-id", f"there is a model '{new_model}' already", Location("--id"), hint))
         if problems:
             raise AnswerError(problems)
 
-    def place(self, entries: Entries) -> str:
+    def location(self, entries: Entries) -> str:
         """The text of the file once it holds the entries; raises InputError where that would not load."""
         held = self.texts.get(self.name)
         text = entries.text() if held is None else added(held, self.name, entries)
@@ -144,5 +146,5 @@ def _ended(text: str) -> str:
     return text if not text or text.endswith("\n") else text + "\n"
 
 
-def _refused(path: Path, message: str, mend: str) -> AnswerError:
-    return AnswerError([Problem("bad-target", message, Place(str(path)), mend)])
+def _refused(path: Path, message: str, hint: str) -> AnswerError:
+    return AnswerError([Problem("bad-target", message, Location(str(path)), hint)])

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from whygpu.checks.coefficients import Coefficients
-from whygpu.checks.shape import TOKEN_KINDS
+from whygpu.checks.model_shape import TOKEN_KINDS
 
 TABLE = "kind-by-task"
 OPERATIONS = "operations-per-parameter"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from whygpu.intake.families import Family
+from whygpu.intake.huggingface.families import Family
 
 
 @dataclass(frozen=True, slots=True)

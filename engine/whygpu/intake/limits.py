@@ -50,9 +50,9 @@ class Reader:
         """The dotted path of a key."""
         return f"{self.at}.{key}" if self.at else key
 
-    def complain(self, key: str, message: str, mend: str = "", severity: str = "error") -> None:
+    def complain(self, key: str, message: str, hint: str = "", severity: str = "error") -> None:
         """Keep a problem at a key."""
-        self.problems.append(IntakeProblem(self.path(key) if key else self.at, message, mend, severity))
+        self.problems.append(IntakeProblem(self.path(key) if key else self.at, message, hint, severity))
 
     def has(self, *keys: str) -> bool:
         """Whether one of the keys holds something other than null."""

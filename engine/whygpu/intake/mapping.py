@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from whygpu.checks.shape import GENERATIVE, KINDS, TOKEN_KINDS, Component, ModelShape
+from whygpu.checks.model_shape import GENERATIVE, KINDS, TOKEN_KINDS, Component, ModelShape
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
 from whygpu.intake.sizes import SizeTable

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from whygpu.checks.shape import ModelShape
+from whygpu.checks.model_shape import ModelShape
 
 
 @dataclass(frozen=True, slots=True)
 class IntakeProblem:
-    """One problem: `path` is the key it stands at (dotted, empty for the whole), `help` how to mend it.
+    """One problem: `path` is the key it stands at (dotted, empty for the whole), `help` how to fix it.
 
     A `severity` of warning leaves the shape usable.
     """

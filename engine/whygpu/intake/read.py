@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from whygpu.checks.coefficients import Coefficients
+from whygpu.files import read_bounded, reason
 from whygpu.intake.by_task import completed
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.mapping import from_mapping
 from whygpu.intake.preset import from_preset
 from whygpu.intake.problems import IntakeProblem, IntakeResult
 from whygpu.intake.sizes import SizeTable
-from whygpu.regular import read_bounded, reason
 
 SIZES_TABLE = "shape-by-parameters"
 BESIDE_CONFIG = ("config", "name", "parameters", "active_parameters")
@@ -79,8 +79,8 @@ def _from_file(model: Mapping[Any, Any], key: str, sizes: SizeTable) -> IntakeRe
     beside = Reader(model, "model")
     may = ("name", "steps") if key == PIPELINE else ("name",)
     for other in [other for other in model if other not in (key, *may)][:8]:
-        mend = f"only {' and '.join(may)} can; the file gives the rest"
-        beside.complain(shown(other).strip("'"), f"cannot stand beside {key}", mend)
+        hint = f"only {' and '.join(may)} can; the file gives the rest"
+        beside.complain(shown(other).strip("'"), f"cannot stand beside {key}", hint)
     path, name = model[key], beside.text("name")
     steps = beside.count("steps", "steps") if key == PIPELINE else 0
     if not isinstance(path, str) or not path or len(path) > MOST_PATH:
@@ -89,14 +89,14 @@ def _from_file(model: Mapping[Any, Any], key: str, sizes: SizeTable) -> IntakeRe
         return None, beside.problems
     # each reader is imported where it is asked for: most answers name a preset
     if key == PIPELINE:
-        from whygpu.intake.pipeline import from_pipeline  # noqa: PLC0415
+        from whygpu.intake.diffusers.pipeline import from_pipeline  # noqa: PLC0415
 
         return from_pipeline(path, name=name, steps=steps)
     if key == "gguf":
-        from whygpu.intake.gguf_shape import from_gguf  # noqa: PLC0415
+        from whygpu.intake.files.gguf_shape import from_gguf  # noqa: PLC0415
 
         return from_gguf(path, sizes, name=name)
-    from whygpu.intake.safetensors_shape import from_safetensors  # noqa: PLC0415
+    from whygpu.intake.files.safetensors_shape import from_safetensors  # noqa: PLC0415
 
     return from_safetensors(path, sizes, name=name)
 
@@ -105,8 +105,8 @@ def _from_config(model: Mapping[Any, Any]) -> IntakeResult:
     """A configuration, with a name and counts beside it where they are given."""
     beside = Reader(model, "model")
     for key in [key for key in model if key not in BESIDE_CONFIG][:8]:
-        mend = f"only {', '.join(BESIDE_CONFIG[1:])} can; the configuration gives the rest"
-        beside.complain(shown(key).strip("'"), "cannot stand beside config", mend)
+        hint = f"only {', '.join(BESIDE_CONFIG[1:])} can; the configuration gives the rest"
+        beside.complain(shown(key).strip("'"), "cannot stand beside config", hint)
     name = beside.text("name")
     parameters = beside.count("parameters", "parameters")
     active = beside.count("parameters", "active_parameters")
@@ -114,7 +114,7 @@ def _from_config(model: Mapping[Any, Any]) -> IntakeResult:
     problems = [*beside.problems, *found]
     if problems:
         return None, problems
-    from whygpu.intake.hf_config import from_hf_config  # noqa: PLC0415
+    from whygpu.intake.huggingface.config import from_hf_config  # noqa: PLC0415
 
     return from_hf_config(config, name=name, parameters=parameters, active_parameters=active)
 

@@ -27,7 +27,7 @@ from whygpu.language.tree import (
 
 if TYPE_CHECKING:
     from whygpu.errors import Problem
-    from whygpu.load.document import Scalar
+    from whygpu.yamldoc.document import Scalar
 
 MAX_LENGTH = 1_000
 MAX_NESTING = 20

@@ -25,8 +25,8 @@ from whygpu.language.tree import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.knowledge import NameSpec
-    from whygpu.load.document import Scalar
+    from whygpu.language.names import NameSpec
+    from whygpu.yamldoc.document import Scalar
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import fold
+from whygpu.knowledge.catalogue import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from whygpu.catalogue import Accelerator, Catalogue
     from whygpu.checks.coefficients import Coefficient
-    from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.errors import Location
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Accelerator, Catalogue
 
-    Finding = tuple[Place, str, str]
+    Finding = tuple[Location, str, str]
 
 TENSOR_RATES = ("tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "fp4_tflops", "int8_tops", "int4_tops")
 
@@ -64,20 +64,20 @@ _LINKS = (_Measure("link_gb_s", _one, "", _link_kind),)
 
 def high_rates(knowledge: Knowledge) -> Iterator[Finding]:
     """Rates that are too high beside those of neighbours: sparse ones printed as dense."""
-    mend = "enter the dense rate, with FP32 accumulation; where it is right, say why with 'because:'"
-    yield from _above(knowledge, "plausible-rate-ratio", _RATES, mend)
+    hint = "enter the dense rate, with FP32 accumulation; where it is right, say why with 'because:'"
+    yield from _above(knowledge, "plausible-rate-ratio", _RATES, hint)
 
 
 def high_bandwidths(knowledge: Knowledge) -> Iterator[Finding]:
     """Memory bandwidths too high beside those of neighbours: Gbit/s for GB/s."""
-    mend = "enter decimal GB/s, not Gbit/s; where it is right, say why with 'because:'"
-    yield from _above(knowledge, "plausible-bandwidth-ratio", _BANDWIDTHS, mend)
+    hint = "enter decimal GB/s, not Gbit/s; where it is right, say why with 'because:'"
+    yield from _above(knowledge, "plausible-bandwidth-ratio", _BANDWIDTHS, hint)
 
 
 def high_links(knowledge: Knowledge) -> Iterator[Finding]:
     """Link bandwidths too high beside those of neighbours."""
-    mend = "enter GB/s of one card, both ways together, not Gbit/s; where it is right, say why with 'because:'"
-    yield from _above(knowledge, "plausible-link-ratio", _LINKS, mend)
+    hint = "enter GB/s of one card, both ways together, not Gbit/s; where it is right, say why with 'because:'"
+    yield from _above(knowledge, "plausible-link-ratio", _LINKS, hint)
 
 
 def odd_memory(knowledge: Knowledge) -> Iterator[Finding]:
@@ -94,19 +94,19 @@ def odd_memory(knowledge: Knowledge) -> Iterator[Finding]:
         said = f"'usable_mib' of accelerator '{card.id}' is {usable:,.0f}, "
         if share > band.high:
             yield (
-                figure.place,
+                figure.location,
                 said + f"{share:.3g} times the marketed {marketed:g} GB",
                 "enter what the driver reports in MiB (2^20 bytes), and the marketed size in 'marketing_gb'",
             )
         elif share < band.low and figure.estimate is None:
             yield (
-                figure.place,
+                figure.location,
                 said + f"only {share:.3g} of the marketed {marketed:g} GB",
                 "enter what the driver reports in MiB; where it is right, say why with 'because:' or 'estimate:'",
             )
         elif abs(usable - marketed * 1e9 / 2**20) < 1.0:
             yield (
-                figure.place,
+                figure.location,
                 said + f"which is {marketed:g} decimal GB turned into MiB, not a reading",
                 "a card has about as many GiB as its marketed GB: enter what the driver reports",
             )
@@ -120,7 +120,7 @@ def shared_aliases(knowledge: Knowledge) -> Iterator[Finding]:
             other = claimed.setdefault(fold(text), card)
             if other.family != card.family:
                 yield (
-                    card.place,
+                    card.location,
                     f"'{text}' names accelerator '{card.id}' ({card.family}) and '{other.id}' ({other.family})",
                     "an alias may lead to several cards of one family only: drop it from one of them",
                 )
@@ -130,7 +130,7 @@ def _coefficient(catalogue: Catalogue, name: str) -> Coefficient | None:
     return catalogue.coefficients.pick(name, {}) if name in catalogue.coefficients else None
 
 
-def _above(knowledge: Knowledge, limit: str, measures: tuple[_Measure, ...], mend: str) -> Iterator[Finding]:
+def _above(knowledge: Knowledge, limit: str, measures: tuple[_Measure, ...], hint: str) -> Iterator[Finding]:
     band = _coefficient(knowledge.catalogue, limit)
     if band is None:
         return
@@ -143,10 +143,10 @@ def _above(knowledge: Knowledge, limit: str, measures: tuple[_Measure, ...], men
             seen.add(key)
             by = f" times {measure.base_name}" if measure.base_name else ""
             yield (
-                card.figures[measure.figure].place,
+                card.figures[measure.figure].location,
                 f"'{measure.figure}' of accelerator '{card.id}' is {value:.3g}{by}; "
                 f"of its neighbours ({_named(others)}) it is {usual:.3g}",
-                mend,
+                hint,
             )
 
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu import cases as c
 from whygpu.chain.environment import plain
 from whygpu.errors import AnswerError, Problem
-from whygpu.life import LifeAdvice
+from whygpu.knowledge import cases as c
+from whygpu.lifecycle.advice import LifecycleAdvice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.advice import Advice, Plan
     from whygpu.api import KnowledgeBase
     from whygpu.chain.engines import EngineName, Mask
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Knowledge
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Advice, Plan
+    from whygpu.knowledge.base import Knowledge
 
 _SHOWN = 3
 
@@ -47,7 +47,7 @@ def asked_on(case: c.Case) -> date | None:
     return date.fromisoformat(case.on) if case.on is not None else None
 
 
-def contradictions(case: c.Case, advice: Advice | LifeAdvice) -> Iterator[Problem]:
+def contradictions(case: c.Case, advice: Advice | LifecycleAdvice) -> Iterator[Problem]:
     """A problem for each expectation of a case that an advice does not meet."""
     judges = _judges(advice)
     knowledge = next(iter(judges.values())).knowledge
@@ -57,14 +57,14 @@ def contradictions(case: c.Case, advice: Advice | LifeAdvice) -> Iterator[Proble
             yield Problem(
                 "case-failed",
                 f"case '{case.id}' expects {expected.text}; {found}",
-                expected.place,
+                expected.location,
                 _says(knowledge, case),
             )
 
 
-def _judges(advice: Advice | LifeAdvice) -> dict[c.Part, _Judge]:
+def _judges(advice: Advice | LifecycleAdvice) -> dict[c.Part, _Judge]:
     """Who judges what is expected of each part."""
-    if not isinstance(advice, LifeAdvice):
+    if not isinstance(advice, LifecycleAdvice):
         return {"": _Judge(advice.sections.consultation, advice)}
     parts: dict[c.Part, Advice] = {"train": advice.train, "serve": advice.serve, "life": advice.said}
     return {part: _Judge(found.sections.consultation, found) for part, found in parts.items()}

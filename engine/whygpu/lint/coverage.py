@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whygpu.api import KnowledgeBase
-from whygpu.chain.strata import Strata, Stratum
 from whygpu.errors import AnswerError, Problem
 from whygpu.explain.conclude import Conclusion
-from whygpu.knowledge import Advise, Warn
-from whygpu.life import LifeAdvice
+from whygpu.knowledge.rules import Advise, Warn
+from whygpu.knowledge.strata import Strata, Stratum
+from whygpu.lifecycle.advice import LifecycleAdvice
 from whygpu.lint.cases import asked_on
 from whygpu.lint.outcome import Outcome
 from whygpu.lint.use import WHO_CITES
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from whygpu.answers import Answers
-    from whygpu.cases import Case
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Citation, Claim, Knowledge, Rule, Tension
+    from whygpu.consult.driver import Consultation
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.cases import Case
+    from whygpu.knowledge.rules import Rule
+    from whygpu.knowledge.sources import Citation, Claim, Tension
     from whygpu.lint.outcome import Moved
 
 
@@ -70,7 +72,7 @@ class ClaimCover:
                 )
 
     def _fault(self, code: str, message: str, help_text: str) -> Problem:
-        return Problem(code, f"'{self.claim.id}': {message}: {self.claim.says}", self.claim.place, help_text)
+        return Problem(code, f"'{self.claim.id}': {message}: {self.claim.says}", self.claim.location, help_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,10 @@ class TensionCover:
         if not tension.settled_by and not self.shown:
             message = f"'{tension.id}' is neither settled nor shown: {tension.about}"
             help_text = "add 'settled_by' and 'how', or a case that names it and expects the conflict"
-            yield Problem("open-tension", message, tension.place, help_text)
+            yield Problem("open-tension", message, tension.location, help_text)
         elif not self.cases:
             message = f"no case shows how '{tension.id}' is settled: {tension.about}"
-            yield Problem("open-tension", message, tension.place, "name it in a case's 'tension'")
+            yield Problem("open-tension", message, tension.location, "name it in a case's 'tension'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def cover(kb: KnowledgeBase) -> Coverage:
         )
         for claim in knowledge.claims.values()
     )
-    doubts = dict.fromkeys(_doubts(knowledge, runs))  # of a whole life once, though it has two runs
+    doubts = dict.fromkeys(_doubts(knowledge, runs))  # of a lifecycle once, though it has two runs
     return Coverage(tuple(claims), tuple(_tensions(knowledge, runs)), tuple(doubts))
 
 
@@ -158,7 +160,7 @@ class _Run:
 
 
 def _runs(kb: KnowledgeBase, case: Case) -> Iterator[_Run]:
-    """The case's run, of a whole life one for each phase; none where it does not run, as the case's own check reports.
+    """The case's run, of a lifecycle one for each phase; none where it does not run, as the case's own check reports.
 
     What fires in one phase of a life, or about its cost, is shown by the case, so it counts for both runs.
     """
@@ -166,8 +168,8 @@ def _runs(kb: KnowledgeBase, case: Case) -> Iterator[_Run]:
         advice = kb.advise(case.answers, engine="evaluator", today=asked_on(case))
     except AnswerError:
         return
-    phases = advice.phases if isinstance(advice, LifeAdvice) else (advice,)
-    spoken = (*phases, advice.said) if isinstance(advice, LifeAdvice) else phases
+    phases = advice.phases if isinstance(advice, LifecycleAdvice) else (advice,)
+    spoken = (*phases, advice.said) if isinstance(advice, LifecycleAdvice) else phases
     held = [item.sections.consultation for item in spoken]
     standing = frozenset(name for found in held for name in (*(rule.id for rule in found.fired), *found.fired_plans))
     fired = standing | {rule.id for found in held for rule, _, _ in found.defeated}
@@ -204,10 +206,10 @@ def _doubts(knowledge: Knowledge, runs: Iterable[_Run]) -> Iterator[Problem]:
             spares, names = claim in run.case.spares, ", ".join(sorted(rules))
             if not spares and run.standing.isdisjoint(rules):
                 message = f"case '{run.case.id}' shows '{claim}', and no rule that cites it fires: {names}"
-                yield Problem("silent-claim", message, run.case.place, "does it apply here?", severity="warning")
+                yield Problem("silent-claim", message, run.case.location, "does it apply here?", severity="warning")
             elif spares and run.standing >= rules:
                 message = f"case '{run.case.id}' spares '{claim}', and every rule that cites it fires: {names}"
-                yield Problem("unspared-claim", message, run.case.place, "does it apply here?", severity="warning")
+                yield Problem("unspared-claim", message, run.case.location, "does it apply here?", severity="warning")
 
 
 class _Movers:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.chain.normal import MAX_ALTERNATIVES, Literal, alternatives, constant_test
+from whygpu.language.domains import Domain, everything, of_any, of_test
 from whygpu.language.tree import Constant, Expression, Name, OneOf
-from whygpu.load.domains import Domain, everything, of_any, of_test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu.knowledge import NameSpec
+    from whygpu.language.names import NameSpec
 
 
 def allowed(tree: Expression, vocabulary: Mapping[str, NameSpec]) -> tuple[str, Domain] | None:

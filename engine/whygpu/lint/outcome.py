@@ -12,7 +12,7 @@ from whygpu.explain.conclude import Conclusion
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
 
 Moved = Literal["status", "recommendation", "order", "plans", "verdicts"]
 """What changed, the weightiest first: how it ends, what is recommended, the order of accelerators, which plans there
@@ -63,22 +63,24 @@ class Outcome:
 
 
 def _keys(consultation: Consultation) -> Iterator[PlanKey]:
-    field = consultation.field_
-    for card, way in zip(field.card.tolist(), field.way.tolist(), strict=True) if field is not None else ():
+    field = consultation.plan_set
+    for card, configuration in (
+        zip(field.card.tolist(), field.configuration.tolist(), strict=True) if field is not None else ()
+    ):
         if field is not None:
-            item = field.ways[way]
-            setup, split = item.setup, item.split
+            item = field.configurations[configuration]
+            setup, layout = item.setup, item.layout
             method = f"{setup.method} {setup.gradient_checkpointing}" if setup.trains else ""
             name = field.cards.accelerators[card].id
             yield (
                 name,
-                split.cards,
+                layout.cards,
                 setup.format.id,
                 setup.kv_format.id if setup.kv_format else "",
                 method,
-                split.sharding,
-                split.tensor,
-                split.pipeline,
+                layout.sharding,
+                layout.tensor,
+                layout.pipeline,
             )
 
 

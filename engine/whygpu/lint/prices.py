@@ -11,11 +11,11 @@ from whygpu.plans.price import fresh_days, usual_prices
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whygpu.catalogue import Catalogue, Offering
-    from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.errors import Location
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Catalogue, Offering
 
-    Finding = tuple[Place, str, str]
+    Finding = tuple[Location, str, str]
 
 _SHOWN = 8
 
@@ -23,7 +23,7 @@ _SHOWN = 8
 def far_prices(knowledge: Knowledge) -> Iterator[Finding]:
     """Prices of one accelerator far from what other providers of the class ask for the card, by the same kind of price.
 
-    What is ``suspect`` is never used; nor is a dear one whose provider has the same count of the card for less.
+    What is ``suspect`` is never used; nor is an expensive one whose provider has the same count of the card for less.
     """
     catalogue = knowledge.catalogue
     if "plausible-price-ratio" not in catalogue.coefficients:
@@ -43,7 +43,7 @@ def far_prices(knowledge: Knowledge) -> Iterator[Finding]:
             usual = median(others)
             if not band.low * usual <= _each(offering) <= band.high * usual:
                 yield (
-                    offering.place,
+                    offering.location,
                     f"offering '{offering.id}' is ${_each(offering):.3g} an hour for one '{card}'; the median of what "
                     f"others ask ({kind}, {of_class}) is ${usual:.3g}",
                     "'usd_per_hour' is for the whole row of 'count' cards; where it cannot be trusted, say why with "
@@ -79,11 +79,11 @@ def stale_prices(knowledge: Knowledge, today: date | None = None) -> Iterator[Fi
     for card in catalogue.accelerators:
         price = prices.price(card, 1, 1)
         if price is not None and _is_stale(catalogue, price.offering, now):
-            files.setdefault(price.offering.place.file, []).append(price.offering)
+            files.setdefault(price.offering.location.file, []).append(price.offering)
     for offerings in files.values():
-        first = min(offerings, key=lambda offering: offering.place.line)
+        first = min(offerings, key=lambda offering: offering.location.line)
         yield (
-            first.place,
+            first.location,
             f"{_cards(len(offerings))} priced by an undated price or one older than passes for today's: "
             f"{_listed(sorted(offering.accelerator for offering in offerings))}",
             "read the prices again and set 'as_of'; users are told that they are old",
@@ -101,10 +101,10 @@ def unpriced(knowledge: Knowledge) -> Iterator[Finding]:
     catalogue = knowledge.catalogue
     priced = {item.accelerator for item in catalogue.offerings if item.suspect is None}
     priced |= {item.accelerator for item in catalogue.purchases}
-    files: dict[str, list[tuple[str, Place]]] = {}
+    files: dict[str, list[tuple[str, Location]]] = {}
     for card in catalogue.accelerators.values():
         if card.id not in priced and card.unpriced is None:
-            files.setdefault(card.place.file, []).append((card.id, card.place))
+            files.setdefault(card.location.file, []).append((card.id, card.location))
     for found in files.values():
         yield (
             found[0][1],

@@ -14,10 +14,10 @@ from whygpu.lint import accelerators, facts, prices, rules, tables, use
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from whygpu.errors import Place, Severity
-    from whygpu.knowledge import Knowledge
+    from whygpu.errors import Location, Severity
+    from whygpu.knowledge.base import Knowledge
 
-Finding = tuple["Place", str, str]
+Finding = tuple["Location", str, str]
 """Where, what is suspect, and what may be done about it."""
 
 
@@ -49,7 +49,7 @@ CHECKS = (
     Check("unused-name", "a name that nothing uses", use.unused_names),
     Check("unused-source", "a reference that nothing cites", use.unused_sources),
     Check("uncited-claim", "a claim that no rule, fact, formula, question or table cites", use.uncited_claims),
-    Check("no-formula", "a figure that is reckoned and that no formula explains", use.unexplained_checks, "error"),
+    Check("no-formula", "a figure that is computed and that no formula explains", use.unexplained_checks, "error"),
     Check("no-profile", "a phase that no profile describes", use.missing_profiles),
     Check("no-such-model", "a model assumed for an open question that no preset is", facts.missing_models),
     Check("bad-model", "a model whose figures do not go together", facts.bad_models),
@@ -67,5 +67,5 @@ CHECKS = (
 def lint(knowledge: Knowledge) -> Iterator[Problem]:
     """Every finding about a knowledge base that loads."""
     for item in CHECKS:
-        for place, message, help_text in item.find(knowledge):
-            yield Problem(item.code, message, place, help_text, severity=item.severity)
+        for location, message, help_text in item.find(knowledge):
+            yield Problem(item.code, message, location, help_text, severity=item.severity)

@@ -11,14 +11,14 @@ from whygpu.errors import EngineUnavailableError, KnowledgeBaseError, Problem
 from whygpu.lint.cases import check_cases
 from whygpu.lint.registry import lint
 from whygpu.lint.tests import check_tests
-from whygpu.load.files import SUFFIXES, default_root, read_text, read_texts, yaml_files
-from whygpu.load.knowledge import load_texts
+from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import SUFFIXES, default_root, read_text, read_texts, yaml_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.chain.engines import EngineName
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
 
 class NotThereError(Exception):
@@ -74,12 +74,12 @@ class Target:
 
     def shown(self, problem: Problem) -> Problem:
         """The problem with its file as a path that can be opened from here."""
-        place = problem.place
-        if self.file is not None and place.file == self.file[1]:
-            return replace(problem, place=replace(place, file=str(self.file[0])))
-        if Path(place.file).is_absolute() or not (self.root / place.file).exists():
+        location = problem.location
+        if self.file is not None and location.file == self.file[1]:
+            return replace(problem, location=replace(location, file=str(self.file[0])))
+        if Path(location.file).is_absolute() or not (self.root / location.file).exists():
             return problem
-        return replace(problem, place=replace(place, file=str(_short(self.root / place.file))))
+        return replace(problem, location=replace(location, file=str(_short(self.root / location.file))))
 
 
 def _name_in(root: Path, path: Path) -> str:
@@ -132,22 +132,22 @@ def review(target: Target) -> Review:
     else:
         problems += _findings(knowledge, target)
         summary = _summary(knowledge, target)
-    problems.sort(key=lambda item: (item.place.file, item.place.line, item.place.column))
+    problems.sort(key=lambda item: (item.location.file, item.location.line, item.location.column))
     name = target.file[1] if target.file is not None else None
-    own = [problem for problem in problems if name is None or problem.place.file == name]
-    others = [problem for problem in problems if name is not None and problem.place.file != name]
+    own = [problem for problem in problems if name is None or problem.location.file == name]
+    others = [problem for problem in problems if name is not None and problem.location.file != name]
     return Review(tuple(map(target.shown, own)), tuple(map(target.shown, others)), summary)
 
 
 def _findings(knowledge: Knowledge, target: Target) -> Iterator[Problem]:
     """Tests, cases and lint; of a single file, only its own tests and cases."""
     name = target.file[1] if target.file is not None else None
-    rules = [rule for rule in knowledge.rules if name is None or rule.place.file == name]
-    cases = tuple(case for case in knowledge.cases if name is None or case.place.file == name)
+    rules = [rule for rule in knowledge.rules if name is None or rule.location.file == name]
+    cases = tuple(case for case in knowledge.cases if name is None or case.location.file == name)
     yield from (_with_snippet(item, target) for item in check_tests(knowledge, rules))
     kb = KnowledgeBase(knowledge)
     yield from (_with_snippet(item, target) for item in check_cases(kb, _engine(kb), cases))
-    yield from (_with_snippet(item, target) for item in lint(knowledge) if name is None or item.place.file == name)
+    yield from (_with_snippet(item, target) for item in lint(knowledge) if name is None or item.location.file == name)
 
 
 def _engine(kb: KnowledgeBase) -> EngineName:
@@ -160,12 +160,12 @@ def _engine(kb: KnowledgeBase) -> EngineName:
 
 def _with_snippet(problem: Problem, target: Target) -> Problem:
     """The problem with the line it stands on, which what is found after loading no longer has."""
-    if problem.snippet is not None or not problem.place.line:
+    if problem.snippet is not None or not problem.location.line:
         return problem
     file = target.file
-    path = file[0] if file is not None and problem.place.file == file[1] else target.root / problem.place.file
+    path = file[0] if file is not None and problem.location.file == file[1] else target.root / problem.location.file
     lines = _lines(path)
-    number = problem.place.line
+    number = problem.location.line
     return replace(problem, snippet=lines[number - 1] if number <= len(lines) else None)
 
 
@@ -179,9 +179,9 @@ def _lines(path: Path) -> list[str]:
 def _summary(knowledge: Knowledge, target: Target) -> str:
     if target.file is not None:
         name = target.file[1]
-        rules = [rule for rule in knowledge.rules if rule.place.file == name]
+        rules = [rule for rule in knowledge.rules if rule.location.file == name]
         tests = sum(len(rule.tests) for rule in rules)
-        cases = sum(case.place.file == name for case in knowledge.cases)
+        cases = sum(case.location.file == name for case in knowledge.cases)
         return f"{_count(len(rules), 'rule')}, {_count(tests, 'test')}, {_count(cases, 'case')}"
     tests = sum(len(rule.tests) for rule in knowledge.rules)
     catalogue = knowledge.catalogue

@@ -12,24 +12,24 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult import consult
+from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError, Problem
 from whygpu.explain.conclude import conclude
-from whygpu.explain.life import conclude_life
-from whygpu.life import LifeAdvice
+from whygpu.lifecycle.advice import LifecycleAdvice
+from whygpu.lifecycle.answers import LifecycleAnswers, check_lifecycle, is_lifecycle
+from whygpu.lifecycle.conclude import conclude_lifecycle
 from whygpu.lint.cases import asked_on, contradictions
-from whygpu.phases import LifeAnswers, check_life, is_life
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
-    from whygpu.advice import Advice
     from whygpu.answers import Answers
     from whygpu.api import KnowledgeBase
-    from whygpu.cases import Case
-    from whygpu.checks.shape import ModelShape
-    from whygpu.consult import Consultation
-    from whygpu.knowledge import Knowledge
+    from whygpu.checks.model_shape import ModelShape
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Advice
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.cases import Case
 
 SIZES = (0.8, 1.2)
 PRICES = (0.85, 1.15)
@@ -86,15 +86,19 @@ class _Trial:
                     yield replace(problem, code="fragile-case", message=f"{variation.text}: {problem.message}")
         for about in sorted(case.sensitive.keys() - broken):
             message = f"case '{case.id}' is said to be sensitive to {about}, and holds: {case.sensitive[about]}"
-            yield Problem("needless-sensitive", message, case.place, "remove it", severity="warning")
+            yield Problem("needless-sensitive", message, case.location, "remove it", severity="warning")
 
-    def _answers(self, case: Case) -> Answers | LifeAnswers:
-        return check_life(case.answers, self._knowledge) if is_life(case.answers) else self._kb.check(case.answers)
+    def _answers(self, case: Case) -> Answers | LifecycleAnswers:
+        return (
+            check_lifecycle(case.answers, self._knowledge)
+            if is_lifecycle(case.answers)
+            else self._kb.check(case.answers)
+        )
 
-    def _variations(self, plain: Advice | LifeAdvice) -> Iterator[Variation]:
+    def _variations(self, plain: Advice | LifecycleAdvice) -> Iterator[Variation]:
         for factor in SIZES:
             yield Variation("size", f"with a model x{factor:g}", self._knowledge, partial(resized, factor=factor))
-        phases = plain.phases if isinstance(plain, LifeAdvice) else (plain,)
+        phases = plain.phases if isinstance(plain, LifecycleAdvice) else (plain,)
         chosen = {plan.accelerator.id for phase in phases for plan in phase.plans if plan.rank == 1}
         for factor, knowledge in self._all_prices.items():
             yield Variation("prices", f"at all prices x{factor:g}", knowledge)
@@ -103,13 +107,13 @@ class _Trial:
                 yield Variation("prices", f"at prices of {', '.join(sorted(chosen))} x{factor:g}", alone)
 
     @staticmethod
-    def _advise(case: Case, answers: Answers | LifeAnswers, variation: Variation) -> Advice | LifeAdvice:
+    def _advise(case: Case, answers: Answers | LifecycleAnswers, variation: Variation) -> Advice | LifecycleAdvice:
         def held(part: Answers) -> Consultation:
             knowledge, reshape = variation.knowledge, variation.reshape
             return consult(knowledge, part, EvaluatorChain(), "evaluator", asked_on(case), reshape=reshape)
 
-        if isinstance(answers, LifeAnswers):
-            return conclude_life(answers.given, held(answers.train), held(answers.serve), held, EvaluatorChain())
+        if isinstance(answers, LifecycleAnswers):
+            return conclude_lifecycle(answers.given, held(answers.train), held(answers.serve), held, EvaluatorChain())
         return conclude(held(answers))
 
 

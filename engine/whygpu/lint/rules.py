@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
 from whygpu.explain.conditions import conditions_of
-from whygpu.knowledge import Condition, Verdict, in_words
+from whygpu.knowledge.rules import Condition, Verdict, in_words
+from whygpu.language.domains import Interval, Numbers
 from whygpu.language.tree import All, Compare, Constant, Expression, Name, OneOf, atoms, names
 from whygpu.lint.logic import allowed, satisfiable
-from whygpu.load.domains import Interval, Numbers
-from whygpu.load.words import catalogue_words
+from whygpu.loader.words import catalogue_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge, NameSpec, Rule
+    from whygpu.errors import Location
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Rule
+    from whygpu.language.names import NameSpec
 
-    Finding = tuple[Place, str, str]
+    Finding = tuple[Location, str, str]
 
 _COUNTS = ("plan.count", "plan.tensor", "plan.nodes")
 _CARDS = ("gpu.id", "gpu.name", "gpu.family")
@@ -30,12 +32,12 @@ def untested(knowledge: Knowledge) -> Iterator[Finding]:
     for rule in knowledge.rules:
         if not rule.tests:
             yield (
-                rule.place,
+                rule.location,
                 f"rule '{rule.id}' has no test",
                 "add 'tests:' with values that make it fire and values that do not",
             )
         elif not any(test.expect == "fires" for test in rule.tests):
-            yield rule.place, f"no test makes rule '{rule.id}' fire", "add one that expects 'fires'"
+            yield rule.location, f"no test makes rule '{rule.id}' fire", "add one that expects 'fires'"
 
 
 def unnamed_verdicts(knowledge: Knowledge) -> Iterator[Finding]:
@@ -46,7 +48,7 @@ def unnamed_verdicts(knowledge: Knowledge) -> Iterator[Finding]:
         if verdicts and not any(test.effects for test in rule.tests):
             expect = f"{{{rows.get(rule.id, 'fires')}: [{', '.join(verdicts)}]}}"
             yield (
-                rule.place,
+                rule.location,
                 f"no test names the verdicts of rule '{rule.id}'",
                 f"write 'expect: {expect}' in a test that makes it fire",
             )
@@ -57,7 +59,7 @@ def unsatisfiable(knowledge: Knowledge) -> Iterator[Finding]:
     for rule in knowledge.rules:
         if not satisfiable(rule.condition, knowledge.vocabulary):
             yield (
-                rule.place,
+                rule.location,
                 f"rule '{rule.id}' can never fire: its conditions contradict each other",
                 "two of them leave no value for one name; where either may hold, write {any: [...]}",
             )
@@ -70,7 +72,11 @@ def repeated(knowledge: Knowledge) -> Iterator[Finding]:
         for part in (rule.when, rule.unless):
             for condition in conditions_of(part):
                 if condition.tree in seen:
-                    yield condition.place, f"rule '{rule.id}' has the condition '{condition.text}' twice", "remove one"
+                    yield (
+                        condition.location,
+                        f"rule '{rule.id}' has the condition '{condition.text}' twice",
+                        "remove one",
+                    )
                 seen.add(condition.tree)
 
 
@@ -95,7 +101,7 @@ def implied(knowledge: Knowledge) -> Iterator[Finding]:
 
 
 def _implied(rule: Rule, weak: Condition, strong: Condition) -> Finding:
-    return weak.place, f"rule '{rule.id}': '{weak.text}' holds wherever '{strong.text}' does", "remove it"
+    return weak.location, f"rule '{rule.id}': '{weak.text}' holds wherever '{strong.text}' does", "remove it"
 
 
 def idle_overrides(knowledge: Knowledge) -> Iterator[Finding]:
@@ -105,7 +111,7 @@ def idle_overrides(knowledge: Knowledge) -> Iterator[Finding]:
             both = All((rule.condition, knowledge.rule_by_id[other].condition))
             if not satisfiable(both, knowledge.vocabulary):
                 yield (
-                    rule.place,
+                    rule.location,
                     f"rule '{rule.id}' overrides '{other}', but the two never fire together",
                     "remove the override, or widen a condition",
                 )
@@ -122,7 +128,7 @@ def rewards_more_cards(knowledge: Knowledge) -> Iterator[Finding]:
             one = Numbers((Interval(1.0, 1.0),))
             if found is not None and found[0] in _COUNTS and found[1].meet(one).empty:
                 yield (
-                    condition.place,
+                    condition.location,
                     f"rule '{rule.id}' prefers plans because they take several cards",
                     "add a condition such as 'field.smallest_count > 1', or avoid what is worse instead",
                 )
@@ -135,7 +141,7 @@ def unbounded_count(knowledge: Knowledge) -> Iterator[Finding]:
         named = any(_names_a_card(tree) for tree in trees)
         if named and not any(_bounds_count(tree, knowledge) for tree in trees):
             yield (
-                rule.place,
+                rule.location,
                 f"rule '{rule.id}' prefers a card, however many of it a plan takes",
                 "add 'plan.count == 1', or 'plan.count <= 8'",
             )
@@ -176,7 +182,7 @@ def no_such_value(knowledge: Knowledge) -> Iterator[Finding]:
                     words = known[name]
                     if words is not None and word not in words:
                         message = f"rule '{rule.id}': nothing has {name} '{word}'"
-                        yield condition.place, message, did_you_mean(word, words) or "check the spelling"
+                        yield condition.location, message, did_you_mean(word, words) or "check the spelling"
 
 
 def _words(tree: Expression, specs: Mapping[str, NameSpec]) -> Iterator[tuple[str, str]]:

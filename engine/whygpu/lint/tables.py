@@ -6,15 +6,16 @@ from itertools import combinations, islice, product
 from math import inf, prod
 from typing import TYPE_CHECKING
 
-from whygpu.load.domains import Numbers, Words
+from whygpu.language.domains import Numbers, Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge, Table, TableRow
+    from whygpu.errors import Location
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Table, TableRow
 
-    Finding = tuple[Place, str, str]
+    Finding = tuple[Location, str, str]
 
 _MAX_COMBINATIONS = 5_000
 _SHOWN = 3
@@ -29,7 +30,7 @@ def gaps(knowledge: Knowledge) -> Iterator[Finding]:
         if missing:
             shown = "; ".join(missing[:_SHOWN]) + ("; and more" if len(missing) > _SHOWN else "")
             help_text = "add rows; one with '-' in every cell, and no outcome, says that the rest is meant to be empty"
-            yield table.place, f"table '{table.id}' has no row for {shown}", help_text
+            yield table.location, f"table '{table.id}' has no row for {shown}", help_text
 
 
 def _uncovered(table: Table, knowledge: Knowledge) -> Iterator[str]:
@@ -79,7 +80,7 @@ def redundant(knowledge: Knowledge) -> Iterator[Finding]:
             if _within(two, one) or _within(one, two):
                 inner, outer = (two, one) if _within(two, one) else (one, two)
                 message = f"row '{inner.id}' of table '{table.id}' says nothing that '{outer.id}' does not"
-                yield inner.place, message, "remove it"
+                yield inner.location, message, "remove it"
 
 
 def shadowed(knowledge: Knowledge) -> Iterator[Finding]:
@@ -90,7 +91,7 @@ def shadowed(knowledge: Knowledge) -> Iterator[Finding]:
         for above, below in combinations(table.rows, 2):
             if _within(below, above):
                 message = f"row '{below.id}' of table '{table.id}' is never reached: '{above.id}' matches first"
-                yield below.place, message, "move it up, or remove it"
+                yield below.location, message, "move it up, or remove it"
 
 
 def _within(inner: TableRow, outer: TableRow) -> bool:

@@ -12,15 +12,16 @@ import numpy as np
 
 from whygpu.chain.durable import SET_GROUPS, DurableEngine
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
-from whygpu.chain.strata import Strata, Stratum
 from whygpu.errors import EngineUnavailableError, Problem
-from whygpu.knowledge import ABSENT, Verdict, in_words
+from whygpu.knowledge.rules import ABSENT, Verdict, in_words
+from whygpu.knowledge.strata import Strata, Stratum
 from whygpu.language import values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from whygpu.knowledge import Knowledge, Rule, RuleTest
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Rule, RuleTest
 
 _ONE = np.ones(1, dtype=np.bool_)
 
@@ -34,16 +35,16 @@ def check_tests(knowledge: Knowledge, rules: Sequence[Rule] | None = None) -> It
             found = outcome(knowledge, rule, test)
             if found != test.expect:
                 message = f"rule '{rule.id}' is expected {_word(test.expect)}, and {_found(found)}"
-                yield Problem("test-failed", message, test.place, "; ".join(_judged(knowledge, rule, test)) or None)
+                yield Problem("test-failed", message, test.location, "; ".join(_judged(knowledge, rule, test)) or None)
             elif test.effects and (differences := "; ".join(_differences(rule, test))):
                 message = f"rule '{rule.id}' fires as expected, but not to the effect expected"
-                yield Problem("test-failed", message, test.place, differences)
+                yield Problem("test-failed", message, test.location, differences)
             elif durable is not None and durable.fires(rule, test) != (found == "fires"):
                 verb = "does not fire" if found == "fires" else "fires"
                 yield Problem(
                     "engines-disagree",
                     f"rule '{rule.id}' {verb} on durable-rules, and the evaluator has it {_word(found)}",
-                    test.place,
+                    test.location,
                     "this is an error of whygpu, not of the rule: please report it",
                 )
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.checks.reckoning import CHECKS
-from whygpu.consult import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
-from whygpu.errors import Place
-from whygpu.knowledge import Advise, Require, Warn
+from whygpu.checks.calculation import CHECKS
+from whygpu.consult.driver import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
+from whygpu.errors import Location
+from whygpu.knowledge.rules import Advise, Require, Warn
 from whygpu.language.tree import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
 
-    Finding = tuple[Place, str, str]
+    Finding = tuple[Location, str, str]
 
 _ENGINE_READS = frozenset({"workload.native_format", LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS})
 """Concluded names that plans are enumerated by."""
@@ -52,15 +52,19 @@ def _read_names(knowledge: Knowledge) -> set[str]:
 def unread_conclusions(knowledge: Knowledge) -> Iterator[Finding]:
     """Names that rules conclude and nothing reads."""
     for name in sorted(knowledge.concluded - _read_names(knowledge) - _ENGINE_READS):
-        place = knowledge.vocabulary[name].place
-        yield place, f"'{name}' is concluded and never read", "use it in a condition, or advise instead of concluding"
+        location = knowledge.vocabulary[name].location
+        yield (
+            location,
+            f"'{name}' is concluded and never read",
+            "use it in a condition, or advise instead of concluding",
+        )
 
 
 def unread_values(knowledge: Knowledge) -> Iterator[Finding]:
     """Derived values that nothing reads."""
     for name in sorted(set(knowledge.values) - _read_names(knowledge)):
         yield (
-            knowledge.values[name].place,
+            knowledge.values[name].location,
             f"'{name}' is computed and never read",
             "use it in a condition, or remove it",
         )
@@ -71,16 +75,16 @@ def unused_names(knowledge: Knowledge) -> Iterator[Finding]:
     read = _read_names(knowledge)
     for spec in knowledge.vocabulary.values():
         if spec.entity == "measured" and spec.answer is None and spec.name not in read:
-            yield spec.place, f"nothing uses '{spec.name}'", "use it in a condition, or remove it"
+            yield spec.location, f"nothing uses '{spec.name}'", "use it in a condition, or remove it"
 
 
 def unexplained_checks(knowledge: Knowledge) -> Iterator[Finding]:
-    """Figures that are reckoned and that no formula explains."""
-    place = knowledge.formulas[0].place if knowledge.formulas else Place("formulas.yaml")
+    """Figures that are computed and that no formula explains."""
+    location = knowledge.formulas[0].location if knowledge.formulas else Location("formulas.yaml")
     for phase, checks in CHECKS.items():
         explained = {check for item in knowledge.formulas if phase in item.phases for check in item.checks}
         for check in sorted(checks - explained):
-            yield place, f"no formula says what '{check}' is in {phase}", "add it to formulas.yaml, with a source"
+            yield location, f"no formula says what '{check}' is in {phase}", "add it to formulas.yaml, with a source"
 
 
 def missing_profiles(knowledge: Knowledge) -> Iterator[Finding]:
@@ -88,7 +92,7 @@ def missing_profiles(knowledge: Knowledge) -> Iterator[Finding]:
     spec = knowledge.name_by_answer.get("phase")
     for phase in spec.values if spec is not None else ():
         if phase not in knowledge.profiles and spec is not None:
-            yield spec.place, f"no profile describes {phase}", "add one to profiles.yaml"
+            yield spec.location, f"no profile describes {phase}", "add one to profiles.yaml"
 
 
 def unused_sources(knowledge: Knowledge) -> Iterator[Finding]:
@@ -98,7 +102,7 @@ def unused_sources(knowledge: Knowledge) -> Iterator[Finding]:
         cited |= set(case.sources)
     for reference in knowledge.catalogue.references.values():
         if reference.id not in cited:
-            yield reference.place, f"nothing cites the reference '{reference.id}'", "cite it, or remove it"
+            yield reference.location, f"nothing cites the reference '{reference.id}'", "cite it, or remove it"
 
 
 def uncited_claims(knowledge: Knowledge) -> Iterator[Finding]:
@@ -106,4 +110,4 @@ def uncited_claims(knowledge: Knowledge) -> Iterator[Finding]:
     cited = {item.source for item in knowledge.citations}
     for claim in knowledge.claims.values():
         if claim.id not in cited:
-            yield claim.place, f"nothing cites the claim '{claim.id}': {claim.says}", WHO_CITES[claim.kind]
+            yield claim.location, f"nothing cites the claim '{claim.id}': {claim.says}", WHO_CITES[claim.kind]

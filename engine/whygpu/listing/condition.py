@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whygpu.errors import AnswerError, Place, Problem
-from whygpu.knowledge import NameSpec
+from whygpu.errors import AnswerError, Location, Problem
 from whygpu.language import values as v
 from whygpu.language.evaluate import Evaluator
+from whygpu.language.names import NameSpec
 from whygpu.listing.rows import ENTITY
-from whygpu.load.conditions import Reading
-from whygpu.load.document import Document, Scalar
+from whygpu.loader.conditions import Reading
 from whygpu.plans.columns import accelerator_columns
+from whygpu.yamldoc.document import Document, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
     from whygpu.listing.rows import Listing
 
 
@@ -48,7 +48,7 @@ def where(knowledge: Knowledge, found: Listing, condition: str) -> Listing:
     reading = Reading(specs, {}, frozenset(), problems)
     tree = reading.condition(Scalar(condition, condition, Document("--where", condition), 1, 1, len(condition) + 1))
     if problems or tree is None:
-        raise AnswerError(problems or [Problem("bad-condition", "cannot be read", Place("--where"))])
+        raise AnswerError(problems or [Problem("bad-condition", "cannot be read", Location("--where"))])
     truth = Evaluator(_Columns(columns)).truth(tree.tree)
     size = len(found.rows)
     true = np.broadcast_to(np.asarray(truth.true, dtype=np.bool_), (size,))
@@ -69,7 +69,7 @@ def _condition_names(knowledge: Knowledge, found: Listing) -> tuple[dict[str, Na
     prices = np.array(
         [np.nan if row.values["usd_per_hour"] is None else row.values["usd_per_hour"] for row in found.rows]
     )
-    specs["gpu.usd_per_hour"] = NameSpec("gpu.usd_per_hour", "number", "its price", Place("catalogue"), "USD/hour")
+    specs["gpu.usd_per_hour"] = NameSpec("gpu.usd_per_hour", "number", "its price", Location("catalogue"), "USD/hour")
     columns["gpu.usd_per_hour"] = v.column(prices.astype(np.float64))
     return specs, columns
 
@@ -82,15 +82,15 @@ def _plain_names(found: Listing) -> tuple[dict[str, NameSpec], dict[str, v.Value
         name, cells = f"{entity}.{column}", [row.values[column] for row in found.rows]
         given = [cell for cell in cells if cell is not None]
         if any(isinstance(cell, str) for cell in given) or not given:
-            specs[name] = NameSpec(name, "text", column, Place("catalogue"))
+            specs[name] = NameSpec(name, "text", column, Location("catalogue"))
             columns[name] = v.Word(np.array(["" if cell is None else str(cell) for cell in cells], dtype=np.str_))
         elif all(isinstance(cell, bool) for cell in given):
-            specs[name] = NameSpec(name, "flag", column, Place("catalogue"))
+            specs[name] = NameSpec(name, "flag", column, Location("catalogue"))
             columns[name] = v.Truth(
                 np.array([cell is True for cell in cells]), np.array([cell is False for cell in cells])
             )
         else:
-            specs[name] = NameSpec(name, "number", column, Place("catalogue"), found.units.get(column))
+            specs[name] = NameSpec(name, "number", column, Location("catalogue"), found.units.get(column))
             columns[name] = v.column(np.array([np.nan if cell is None else float(cell) for cell in cells]))
     return specs, columns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from whygpu.catalogue import Catalogue, Offering
+    from whygpu.knowledge.catalogue import Catalogue, Offering
 
 
 def listed_beside(catalogue: Catalogue, stated: Offering) -> Offering | None:

@@ -8,7 +8,7 @@ from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
-from whygpu.catalogue import fold
+from whygpu.knowledge.catalogue import fold
 from whygpu.listing.documents import listed_beside
 from whygpu.plans.price import usual_prices
 from whygpu.quantity import GIB
@@ -16,9 +16,9 @@ from whygpu.quantity import GIB
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.catalogue import Accelerator, Catalogue, Plain
-    from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.errors import Location
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Accelerator, Catalogue, Plain
 
 Section = Literal["accelerators", "offerings", "models"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
@@ -33,7 +33,7 @@ class Row:
     id: str
     values: Mapping[str, Plain | None]
     sources: tuple[str, ...]
-    place: Place
+    location: Location
     words: str
     """What a search looks in, folded."""
     absent: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ def _accelerators(knowledge: Knowledge) -> Listing:
                 card.id,
                 values,
                 tuple(dict.fromkeys(source for figure in figures.values() for source in figure.sources)),
-                card.place,
+                card.location,
                 fold(" ".join((card.id, card.name, card.family, card.vendor, *card.aliases))),
                 frozenset(key for key, figure in figures.items() if figure.absent),
                 frozenset(_as_gib(key) for key, figure in figures.items() if figure.estimate is not None),
@@ -132,7 +132,7 @@ def _offerings(knowledge: Knowledge) -> Listing:
         }
         card = catalogue.accelerators[item.accelerator]
         words = (item.id, item.provider, card.id, card.name, item.instance or "", item.region or "")
-        rows.append(Row(item.id, values, item.source, item.place, fold(" ".join(words))))
+        rows.append(Row(item.id, values, item.source, item.location, fold(" ".join(words))))
     units = dict.fromkeys(("usd_per_hour", "usd_per_card", "listed_usd_per_hour"), "USD/hour") | {"ram_gib": "GiB"}
     return Listing("offerings", tuple(rows[0].values) if rows else (), tuple(rows), units)
 
@@ -146,7 +146,7 @@ def _models(knowledge: Knowledge) -> Listing:
             entry.id,
             {key: _model_value(entry.data.get(key)) for key in columns} | {"id": entry.id, "name": entry.name},
             entry.sources,
-            entry.place,
+            entry.location,
             fold(" ".join((entry.id, entry.name, str(entry.data.get("task", "")), *entry.aliases))),
         )
         for entry in entries

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import fold
-from whygpu.errors import AnswerError, Place, Problem, did_you_mean
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
+from whygpu.knowledge.catalogue import fold
 from whygpu.listing.rows import ENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
     from whygpu.listing.rows import Listing, Row
 
 
@@ -31,7 +31,7 @@ def find(knowledge: Knowledge, found: Listing, words: Sequence[str]) -> Listing:
         message = f"nothing in the catalogue of {found.section} is called '{text[:80]}'"
         everything = f"'whygpu catalogue {found.section}' lists everything"
         raise AnswerError(
-            [Problem("not-found", message, Place("command line"), did_you_mean(text, known) or everything)]
+            [Problem("not-found", message, Location("command line"), did_you_mean(text, known) or everything)]
         )
     return found.of(rows)
 
@@ -90,7 +90,7 @@ def keep_offerings(
 
 def _unknown(what: str, text: str, known: Iterable[str]) -> Problem:
     message = f"there is no {what} '{text[:80]}' in the catalogue"
-    return Problem(f"unknown-{what}", message, Place(f"--{what}"), did_you_mean(text, known))
+    return Problem(f"unknown-{what}", message, Location(f"--{what}"), did_you_mean(text, known))
 
 
 def ordered(found: Listing, column: str, *, descending: bool = False) -> Listing:
@@ -112,5 +112,5 @@ def column_of(found: Listing, text: str) -> str:
     if name in found.columns:
         return name
     message = f"there is no column '{text[:80]}' in the catalogue of {found.section}"
-    mend = did_you_mean(name, found.columns) or f"columns: {', '.join(found.columns)}"
-    raise AnswerError([Problem("unknown-column", message, Place("command line"), mend)])
+    hint = did_you_mean(name, found.columns) or f"columns: {', '.join(found.columns)}"
+    raise AnswerError([Problem("unknown-column", message, Location("command line"), hint)])

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import Accelerator, Entry, Figure, Offering
+from whygpu.knowledge.catalogue import Accelerator, Entry, Figure, Offering
 from whygpu.listing.documents import listed_beside
 from whygpu.plans.price import usual_prices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whygpu.catalogue import Plain, Purchase
-    from whygpu.errors import Place
-    from whygpu.knowledge import Knowledge
+    from whygpu.errors import Location
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Plain, Purchase
     from whygpu.listing.rows import Section
     from whygpu.plans.price import Price
 
@@ -48,7 +48,7 @@ class Whole:
     id: str
     name: str
     aliases: tuple[str, ...]
-    place: Place
+    location: Location
     facts: tuple[Fact, ...]
     sources: tuple[Source, ...]
     offerings: tuple[Offering, ...] = ()
@@ -90,7 +90,7 @@ def _source(knowledge: Knowledge, identifier: str) -> Source:
 def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
     catalogue = knowledge.catalogue
     said = {"family": card.family, "vendor": card.vendor, "note": card.note}
-    facts = [_plain_fact(name, text, (), card.place) for name, text in said.items() if text is not None]
+    facts = [_plain_fact(name, text, (), card.location) for name, text in said.items() if text is not None]
     for name, figure in card.figures.items():
         facts.append(Fact(name, knowledge.vocabulary[f"gpu.{name}"].unit, figure))
     offerings = sorted(
@@ -108,7 +108,7 @@ def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
         card.id,
         card.name,
         card.aliases,
-        card.place,
+        card.location,
         tuple(facts),
         sources_of(knowledge, cited),
         tuple(offerings),
@@ -124,12 +124,12 @@ def _model(knowledge: Knowledge, entry: Entry) -> Whole:
     facts = tuple(
         Fact(name, None, entry.figures[name])
         if name in entry.figures
-        else _plain_fact(name, _shown(value), entry.own_sources, entry.place)
+        else _plain_fact(name, _shown(value), entry.own_sources, entry.location)
         for name, value in entry.data.items()
         if name not in hidden and value is not None
     )
     sources = sources_of(knowledge, entry.sources)
-    return Whole("models", entry.id, entry.name, entry.aliases, entry.place, facts, sources)
+    return Whole("models", entry.id, entry.name, entry.aliases, entry.location, facts, sources)
 
 
 def _shown(value: object) -> Plain:
@@ -165,18 +165,20 @@ def _offering(knowledge: Knowledge, item: Offering) -> Whole:
         "document": ", ".join(item.claims) or None,
         "note": item.note,
     }
-    facts = [_plain_fact(name, value, item.source, item.place) for name, value in values.items() if value is not None]
+    facts = [
+        _plain_fact(name, value, item.source, item.location) for name, value in values.items() if value is not None
+    ]
     cited = list(item.source)
     listed = listed_beside(knowledge.catalogue, item)
     if listed is not None:
-        facts.append(_plain_fact("listed_usd_per_hour", listed.usd_per_hour, listed.source, listed.place))
-        facts.append(_plain_fact("listed_as_of", listed.as_of or "no date", listed.source, listed.place))
+        facts.append(_plain_fact("listed_usd_per_hour", listed.usd_per_hour, listed.source, listed.location))
+        facts.append(_plain_fact("listed_as_of", listed.as_of or "no date", listed.source, listed.location))
         cited += listed.source
-    return Whole("offerings", item.id, item.id, (), item.place, tuple(facts), sources_of(knowledge, cited))
+    return Whole("offerings", item.id, item.id, (), item.location, tuple(facts), sources_of(knowledge, cited))
 
 
-def _plain_fact(name: str, value: Plain, sources: tuple[str, ...], place: Place) -> Fact:
-    return Fact(name, None, Figure(value, sources, place))
+def _plain_fact(name: str, value: Plain, sources: tuple[str, ...], location: Location) -> Fact:
+    return Fact(name, None, Figure(value, sources, location))
 
 
 def _cited(figure: Figure) -> Iterable[str]:

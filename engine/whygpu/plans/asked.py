@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.plans.enumerate import enumerate_plans
+from whygpu.plans.existing import plans_with_owned
 from whygpu.plans.explicit import explicit_plans
-from whygpu.plans.field import Field, Speeds
-from whygpu.plans.owned import plans_with_owned
+from whygpu.plans.plan_set import PlanSet, Speeds
 
 if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
-    from whygpu.plans.field import Options, Targets
+    from whygpu.plans.plan_set import Options, Targets
     from whygpu.plans.work import Work
 
 
@@ -30,7 +30,7 @@ class Asked:
     count: int | None = None
     format: str | None = None
 
-    def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> Field:
+    def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:
         """The usual plans, and those that are asked for."""
         base = plans_with_owned(work, allowed, options, targets)
         only = np.zeros(len(allowed), dtype=np.bool_)
@@ -50,19 +50,19 @@ class Asked:
         return joined(base, extra)
 
 
-def joined(one: Field, other: Field) -> Field:
+def joined(one: PlanSet, other: PlanSet) -> PlanSet:
     """The plans of both fields; those of the second come after."""
     size = len(one)
     figures: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
     for name in dict.fromkeys((*one.speeds.figures, *other.speeds.figures)):
-        parts = [field.speeds.figures.get(name, np.full(len(field), np.nan)) for field in (one, other)]
+        parts = [plan_set.speeds.figures.get(name, np.full(len(plan_set), np.nan)) for plan_set in (one, other)]
         figures[name] = np.concatenate(parts)
     origin = (*one.speeds.origin, *((estimate, rows + size) for estimate, rows in other.speeds.origin))
-    return Field(
+    return PlanSet(
         one.cards,
-        (*one.ways, *other.ways),
+        (*one.configurations, *other.configurations),
         np.concatenate([one.card, other.card]),
-        np.concatenate([one.way, other.way + len(one.ways)]),
+        np.concatenate([one.configuration, other.configuration + len(one.configurations)]),
         np.concatenate([one.fits, other.fits]),
         np.concatenate([one.owned, other.owned]),
         Speeds(figures, origin),

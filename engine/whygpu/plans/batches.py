@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.checks.shape import TOKEN_KINDS
+from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.plans.search import SHARDS
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
-    from whygpu.checks.setup import Setup, Split
-    from whygpu.checks.shape import ModelShape
-    from whygpu.plans.field import Field, Options, Way
+    from whygpu.checks.model_shape import ModelShape
+    from whygpu.checks.setup import ParallelLayout, Setup
+    from whygpu.plans.plan_set import Options, PlanSet, RunConfiguration
     from whygpu.plans.search import Search
 
 
@@ -35,76 +35,81 @@ _EQUAL = 0.95
 def filled(
     search: Search,
     card: NDArray[np.int64],
-    way: NDArray[np.int64],
+    configuration: NDArray[np.int64],
     fits: Mask,
     options: Options,
     which: Mask,
     shardings: tuple[str, ...] = (),
-) -> Field:
+) -> PlanSet:
     """The plans on as many cards, those of the mask ``which`` each with the micro-batch they hold, at most as many
     samples as the options allow over all replicas, and with the fastest of the ``shardings``, or else as it is sharded.
 
     A plan that holds a single sample only tightly, or not at all, stays as it is.
     """
     usable = search.cards.usable_bytes[card]
-    plans, ways = [], []
+    plans, configurations = [], []
     left = np.ones(len(card), dtype=np.bool_)
-    for number in np.unique(way[which]):
-        rows = np.flatnonzero(which & (way == number))
-        for setup, split in _roomier(search.ways[number], options.checkpointing, shardings):
-            setups = [replace(setup, batch_size=size) for size in _sizes((options.samples or 1) / split.data)]
-            numbers, needs = _needs(search, setups, split, usable[rows].max())
+    for number in np.unique(configuration[which]):
+        rows = np.flatnonzero(which & (configuration == number))
+        for setup, layout in _roomier(search.configurations[number], options.checkpointing, shardings):
+            setups = [replace(setup, batch_size=size) for size in _sizes((options.samples or 1) / layout.data)]
+            numbers, needs = _needs(search, setups, layout, usable[rows].max())
             place = np.searchsorted(needs, usable[rows], side="right") - 1
             fullest = np.where(place >= 0, numbers[place], -1)
             found = fullest >= 0
             plans.append(rows[found])
-            ways.append(fullest[found])
+            configurations.append(fullest[found])
             left[rows[found]] = False
     plan = np.concatenate([*plans, np.flatnonzero(left)])
-    timed = search.timed(card[plan], np.concatenate([*ways, way[left]]), fits[plan])
+    timed = search.timed(card[plan], np.concatenate([*configurations, configuration[left]]), fits[plan])
     speed = np.nan_to_num(timed.speeds.figures["samples_per_s"])
     order = np.lexsort((-speed, plan))  # stable: of equally fast ones the first, which recomputes least
     return timed.take(order[np.unique(plan[order], return_index=True)[1]])
 
 
-def _roomier(way: Way, checkpointing: tuple[str, ...], shardings: tuple[str, ...]) -> Iterator[tuple[Setup, Split]]:
+def _roomier(
+    configuration: RunConfiguration, checkpointing: tuple[str, ...], shardings: tuple[str, ...]
+) -> Iterator[tuple[Setup, ParallelLayout]]:
     """The ways to make room on as many cards, the one that recomputes and exchanges least first."""
     for kind in checkpointing:
-        for sharding in shardings if way.split.data > 1 and shardings else (way.split.sharding,):
-            yield replace(way.setup, gradient_checkpointing=kind), replace(way.split, sharding=sharding)
+        for sharding in shardings if configuration.layout.data > 1 and shardings else (configuration.layout.sharding,):
+            yield (
+                replace(configuration.setup, gradient_checkpointing=kind),
+                replace(configuration.layout, sharding=sharding),
+            )
 
 
-def packed_widely(search: Search, field: Field, shape: ModelShape, options: Options) -> Field:
+def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
     """The plans of a batch job, each replica with as many samples at once as its cards hold, up to what the options
     allow or to where more make it no faster; and beside them those on wider shards that do more work by the card.
     """
-    found = wider = packed(search, field, shape, options)
+    found = wider = packed(search, plan_set, shape, options)
     while len(wider := _wider(search, wider, shape, options)):
         found = search.timed(*(np.concatenate([getattr(each, name) for each in (found, wider)]) for name in _COLUMNS))
-    first = np.unique(np.stack([found.card, found.way]), axis=1, return_index=True)[1]
+    first = np.unique(np.stack([found.card, found.configuration]), axis=1, return_index=True)[1]
     return found if len(first) == len(found) else found.take(np.sort(first))
 
 
-_COLUMNS = ("card", "way", "fits")
+_COLUMNS = ("card", "configuration", "fits")
 
 
-def packed(search: Search, field: Field, shape: ModelShape, options: Options) -> Field:
+def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
     """The plans, each with the batch that suits it; one that holds a single sample only tightly stays as it is."""
-    usable = search.cards.usable_bytes[field.card]
-    plans, ways = [np.arange(len(field))], [field.way]
-    for number in np.unique(field.way[field.fits]):
-        rows = np.flatnonzero(field.fits & (field.way == number))
-        setup, split = search.ways[number].setup, search.ways[number].split
-        setups = [_at_once(setup, shape, size, split.data) for size in _sizes(options.at_once or 1)]
-        for held, need in zip(*_needs(search, setups, split, usable[rows].max()), strict=True):
+    usable = search.cards.usable_bytes[plan_set.card]
+    plans, configurations = [np.arange(len(plan_set))], [plan_set.configuration]
+    for number in np.unique(plan_set.configuration[plan_set.fits]):
+        rows = np.flatnonzero(plan_set.fits & (plan_set.configuration == number))
+        setup, layout = search.configurations[number].setup, search.configurations[number].layout
+        setups = [_at_once(setup, shape, size, layout.data) for size in _sizes(options.at_once or 1)]
+        for held, need in zip(*_needs(search, setups, layout, usable[rows].max()), strict=True):
             holding = rows[need <= usable[rows]]
             plans.append(holding)
-            ways.append(np.full(len(holding), held))
+            configurations.append(np.full(len(holding), held))
     plan = np.concatenate(plans)
-    timed = search.timed(field.card[plan], np.concatenate(ways), field.fits[plan])
+    timed = search.timed(plan_set.card[plan], np.concatenate(configurations), plan_set.fits[plan])
     speed = np.nan_to_num(timed.speeds.figures["requests_per_s"])
-    own = np.arange(len(plan)) < len(field)
-    best = np.zeros(len(field))
+    own = np.arange(len(plan)) < len(plan_set)
+    best = np.zeros(len(plan_set))
     np.maximum.at(best, plan[~own], speed[~own])
     enough = ~own & (speed >= _EQUAL * best[plan])
     order = np.lexsort((np.arange(len(plan)), ~enough, plan))  # the smallest that is enough, or else as it was
@@ -118,24 +123,26 @@ def _at_once(setup: Setup, shape: ModelShape, size: int, replicas: int) -> Setup
     return replace(setup, batch_size=size)
 
 
-def _wider(search: Search, field: Field, shape: ModelShape, options: Options) -> Field:
+def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
     """The plans on twice the shards, packed: those of them that do more work by the card."""
-    per_node, most = search.cards.per_node[field.card], options.count or options.max_count
-    rows, ways, growth = [], [], []
-    for index in np.flatnonzero(field.fits).tolist() if shape.kind in TOKEN_KINDS else ():
-        way = field.ways[int(field.way[index])]
-        replicas = way.split.data if options.count is None else way.split.data // 2
-        split = replace(way.split, tensor=2 * way.split.tensor, data=replicas)
-        if split.tensor > min(SHARDS[-1], per_node[index]) or shape.heads % split.tensor or split.cards > most:
+    per_node, most = search.cards.per_node[plan_set.card], options.count or options.max_count
+    rows, configurations, growth = [], [], []
+    for index in np.flatnonzero(plan_set.fits).tolist() if shape.kind in TOKEN_KINDS else ():
+        configuration = plan_set.configurations[int(plan_set.configuration[index])]
+        replicas = configuration.layout.data if options.count is None else configuration.layout.data // 2
+        layout = replace(configuration.layout, tensor=2 * configuration.layout.tensor, data=replicas)
+        if layout.tensor > min(SHARDS[-1], per_node[index]) or shape.heads % layout.tensor or layout.cards > most:
             continue
-        if options.count in (None, split.cards):
+        if options.count in (None, layout.cards):
             rows.append(index)
-            ways.append(search.way(way.setup, split))
-            growth.append(split.cards / way.split.cards)
+            configurations.append(search.configure(configuration.setup, layout))
+            growth.append(layout.cards / configuration.layout.cards)
     if not rows:
-        return field.take(np.zeros(0, dtype=np.int64))
-    wide = packed(search, search.timed(field.card[rows], np.array(ways), field.fits[rows]), shape, options)
-    before, after = (each.speeds.figures["requests_per_s"] for each in (field.take(np.array(rows)), wide))
+        return plan_set.take(np.zeros(0, dtype=np.int64))
+    wide = packed(
+        search, search.timed(plan_set.card[rows], np.array(configurations), plan_set.fits[rows]), shape, options
+    )
+    before, after = (each.speeds.figures["requests_per_s"] for each in (plan_set.take(np.array(rows)), wide))
     return wide.take(np.flatnonzero(_EQUAL * after > np.array(growth) * before))
 
 
@@ -148,14 +155,14 @@ def _sizes(most: float) -> list[int]:
 
 
 def _needs(
-    search: Search, setups: Iterable[Setup], split: Split, usable: float
+    search: Search, setups: Iterable[Setup], layout: ParallelLayout, usable: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The numbers of ways of growing need, to the first beyond ``usable``, and the high end of each need (bytes)."""
     numbers: list[int] = []
     needs: list[float] = []
     for setup in setups:
-        numbers.append(search.way(setup, split))
-        needs.append(search.ways[numbers[-1]].memory.high)
+        numbers.append(search.configure(setup, layout))
+        needs.append(search.configurations[numbers[-1]].memory.high)
         if needs[-1] > usable:
             break
     return np.array(numbers), np.array(needs)

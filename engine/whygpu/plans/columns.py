@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whygpu.chain.environment import plain
-from whygpu.checks import money
-from whygpu.checks.speed import FIGURES
+from whygpu.checks.cost import money
+from whygpu.checks.speed.estimate import FIGURES
 from whygpu.language import values as v
 from whygpu.plans.counting import Money
-from whygpu.plans.field import cards_of
-from whygpu.plans.owning import owning_of
+from whygpu.plans.plan_set import cards_of
 from whygpu.plans.price import fresh_days
+from whygpu.plans.purchase import purchase_terms_of
 from whygpu.plans.sharing import SHARING_NAMES, fill_sharing
 from whygpu.quantity import GIB
 
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from whygpu.catalogue import Accelerator
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment
     from whygpu.checks.setup import Setup
-    from whygpu.knowledge import Knowledge, NameSpec
-    from whygpu.plans.field import Field, Way
-    from whygpu.plans.owning import Owning, Terms
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Accelerator
+    from whygpu.knowledge.preferences import Handling
+    from whygpu.language.names import NameSpec
+    from whygpu.plans.plan_set import PlanSet, RunConfiguration
     from whygpu.plans.price import Price, PriceList
+    from whygpu.plans.purchase import PurchaseTerms, Terms
     from whygpu.plans.work import Work
-    from whygpu.preferences import Handling
 
 PLAN_NAMES = (
     "plan.count",
@@ -115,7 +116,7 @@ class Costs:
     usd_total: NDArray[np.float64]
     objective: NDArray[np.float64]
     unit: str
-    owning: Owning | None
+    purchase_terms: PurchaseTerms | None
     basis: NDArray[np.str_]
     hourly: NDArray[np.float64]
     """What an hour costs by that basis."""
@@ -124,19 +125,21 @@ class Costs:
     listed: PriceList
     """The prices that the answers allow."""
 
-    def spot_price(self, field: Field, index: int) -> Price | None:
+    def spot_price(self, plan_set: PlanSet, index: int) -> Price | None:
         """What one plan costs on spot capacity; None where nobody allowed offers it, or it is priced so already."""
         if self.spot is None or self.prices[index] is None:
             return None
-        card, way = int(field.card[index]), field.ways[int(field.way[index])]
-        shard, replicas = _group(way)
-        return self.spot.price(field.cards.accelerators[card].id, shard, replicas, int(field.cards.per_node[card]))
+        card, configuration = int(plan_set.card[index]), plan_set.configurations[int(plan_set.configuration[index])]
+        shard, replicas = _group(configuration)
+        return self.spot.price(
+            plan_set.cards.accelerators[card].id, shard, replicas, int(plan_set.cards.per_node[card])
+        )
 
-    def estimated(self, field: Field) -> NDArray[np.bool_]:
+    def estimated(self, plan_set: PlanSet) -> NDArray[np.bool_]:
         """The plans that compare by an estimated price: bought ones that nobody says the price of."""
-        if self.owning is None:
-            return np.zeros(len(field), dtype=np.bool_)
-        found: NDArray[np.bool_] = (self.basis == "buying") & self.owning.terms.estimated[field.card]
+        if self.purchase_terms is None:
+            return np.zeros(len(plan_set), dtype=np.bool_)
+        found: NDArray[np.bool_] = (self.basis == "buying") & self.purchase_terms.terms.estimated[plan_set.card]
         return found
 
 
@@ -179,47 +182,51 @@ def _take(value: v.Value, rows: NDArray[np.int64]) -> v.Value:
             return v.Truth(true[rows], false[rows])
 
 
-def _group(way: Way) -> tuple[int, int]:
+def _group(configuration: RunConfiguration) -> tuple[int, int]:
     """Accelerators that must share a machine where they can, and how many such groups there are."""
-    split = way.split
-    return (split.cards, 1) if way.setup.trains else (split.tensor * split.pipeline, split.data)
+    layout = configuration.layout
+    return (layout.cards, 1) if configuration.setup.trains else (layout.tensor * layout.pipeline, layout.data)
 
 
 def costs_of(
-    field: Field, prices: PriceList, work: Work, terms: Terms | None, *, bought: bool, spot: PriceList | None
+    plan_set: PlanSet, prices: PriceList, work: Work, terms: Terms | None, *, bought: bool, spot: PriceList | None
 ) -> Costs:
     """Prices and objectives: a job's cost for training and batch work where it is sized, a unit's where it is not.
 
     ``terms``: what owning costs. Where hardware is ``bought``, a plan compares by owning it: what others rent it out
-    for is no price there, and a plan that nobody knows the price to buy of has none.
+    for is no price there, and a plan that unknown the price to buy of has none.
     """
     setup = work.setup
-    groups = [_group(way) for way in field.ways]
-    names = [card.id for card in field.cards.accelerators]
-    together = field.cards.per_node.tolist()
+    groups = [_group(configuration) for configuration in plan_set.configurations]
+    names = [card.id for card in plan_set.cards.accelerators]
+    together = plan_set.cards.per_node.tolist()
     found = tuple(
-        None if owned else prices.price(names[card], groups[way][0], groups[way][1], together[card])
-        for card, way, owned in zip(field.card.tolist(), field.way.tolist(), field.owned.tolist(), strict=True)
+        None if owned else prices.price(names[card], groups[configuration][0], groups[configuration][1], together[card])
+        for card, configuration, owned in zip(
+            plan_set.card.tolist(), plan_set.configuration.tolist(), plan_set.owned.tolist(), strict=True
+        )
     )
-    owning = None if terms is None else owning_of(terms, field, watts_of(field), counts_of(field))
-    new = np.full(len(field), math.nan) if owning is None else owning.usd_per_hour
+    purchase_terms = (
+        None if terms is None else purchase_terms_of(terms, plan_set, watts_of(plan_set), counts_of(plan_set))
+    )
+    new = np.full(len(plan_set), math.nan) if purchase_terms is None else purchase_terms.usd_per_hour
     if bought:
         found = tuple(price if known else None for price, known in zip(found, np.isfinite(new).tolist(), strict=True))
     rent = np.array([math.nan if price is None else price.usd_per_hour for price in found])
-    if owning is not None:
-        rent = np.where(field.owned, owning.usd_power_per_hour, rent)
-    hourly = np.where(field.owned, rent, new) if bought else rent
-    basis = np.where(field.owned, "owned", "buying" if bought else "renting")
-    total, objective, unit = _objective(field, setup, hourly)
-    return Costs(found, rent, total, objective, unit, owning, basis, hourly, spot, prices)
+    if purchase_terms is not None:
+        rent = np.where(plan_set.owned, purchase_terms.usd_power_per_hour, rent)
+    hourly = np.where(plan_set.owned, rent, new) if bought else rent
+    basis = np.where(plan_set.owned, "owned", "buying" if bought else "renting")
+    total, objective, unit = _objective(plan_set, setup, hourly)
+    return Costs(found, rent, total, objective, unit, purchase_terms, basis, hourly, spot, prices)
 
 
 def _objective(
-    field: Field, setup: Setup, hourly: NDArray[np.float64]
+    plan_set: PlanSet, setup: Setup, hourly: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     """What the job costs (NaN where it is not sized), what plans compare by, and its unit."""
-    figures = field.speeds.figures
-    total = np.full(len(field), np.nan)
+    figures = plan_set.speeds.figures
+    total = np.full(len(plan_set), np.nan)
     if not (setup.trains or setup.phase == "batch-inference"):
         return total, hourly, "USD/hour"
     hours = figures.get("train_hours", total)
@@ -232,91 +239,102 @@ def _objective(
     return total, hourly, "USD/hour"
 
 
-def money_of(costs: Costs, field: Field, setup: Setup, handling: Handling, own: bool) -> Money:
+def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, own: bool) -> Money:
     """What the plans count from: their objective, with what handling the machines and the job costs added; ``own``: the
-    machines stand under a desk or in the field.
+    machines stand under a desk or in the plan_set.
     """
     each = handling.own_usd_per_hour if own else handling.usd_per_hour
     rented = np.array([0.0 if price is None else float(price.machines) for price in costs.prices])
     bought = np.array(costs.basis != "renting")
-    machines = np.where(bought, field.nodes, np.maximum(rented, field.nodes)).astype(np.float64) * each
+    machines = np.where(bought, plan_set.nodes, np.maximum(rented, plan_set.nodes)).astype(np.float64) * each
     if costs.unit == "W":
-        return Money(costs.objective, costs.unit, np.full(len(field), np.nan), machines)
+        return Money(costs.objective, costs.unit, np.full(len(plan_set), np.nan), machines)
     hourly = costs.hourly + machines
-    _, values, unit = _objective(field, setup, hourly)
+    _, values, unit = _objective(plan_set, setup, hourly)
     if unit == "USD":
         values = values + hourly * handling.hours_per_job
     with np.errstate(all="ignore"):
         return Money(values, unit, values / hourly, machines)
 
 
-def comparable(costs: Costs, field: Field, alive: Mask) -> Costs:
+def comparable(costs: Costs, plan_set: PlanSet, alive: Mask) -> Costs:
     """The same costs, compared by power where no plan that is left has a price."""
     if np.isfinite(costs.objective[alive]).any():
         return costs
-    watts = watts_of(field)
+    watts = watts_of(plan_set)
     return replace(costs, objective=watts, unit="W") if np.isfinite(watts[alive]).any() else costs
 
 
-def watts_of(field: Field) -> NDArray[np.float64]:
+def watts_of(plan_set: PlanSet) -> NDArray[np.float64]:
     """Power that each plan's accelerators may draw; NaN where it is not known."""
-    drawn: NDArray[np.float64] = field.cards.power_w[field.card] * counts_of(field)
+    drawn: NDArray[np.float64] = plan_set.cards.power_w[plan_set.card] * counts_of(plan_set)
     return drawn
 
 
-def counts_of(field: Field) -> NDArray[np.float64]:
+def counts_of(plan_set: PlanSet) -> NDArray[np.float64]:
     """Accelerators of each plan."""
-    counts = np.array([way.split.cards for way in field.ways], dtype=np.float64)
-    return counts[field.way]
+    counts = np.array([configuration.layout.cards for configuration in plan_set.configurations], dtype=np.float64)
+    return counts[plan_set.configuration]
 
 
 def fill(
     environment: PlanEnvironment,
     knowledge: Knowledge,
-    field: Field,
+    plan_set: PlanSet,
     costs: Costs,
     today: np.datetime64,
     accelerators_chosen: bool,
 ) -> None:
     """Give every ``gpu.`` and ``plan.`` name its column; ``accelerators_chosen``: the answers name those allowed."""
     for name, value in accelerator_columns(knowledge).items():
-        environment.supply(name, lambda value=value: _take(value, field.card))  # type: ignore[misc]  # bound early
+        environment.supply(name, lambda value=value: _take(value, plan_set.card))  # type: ignore[misc]  # bound early
 
     def numbers(name: str, values: NDArray[Any]) -> None:
         environment.set(f"plan.{name}", v.column(values.astype(np.float64)))
 
-    def of_ways(values: Iterable[float | str]) -> NDArray[Any]:
+    def of_configurations(values: Iterable[float | str]) -> NDArray[Any]:
         """Something of each way of running, plan by plan."""
-        return np.array(list(values))[field.way]
+        return np.array(list(values))[plan_set.configuration]
 
-    ways = field.ways
-    numbers("count", of_ways(way.split.cards for way in ways))
-    numbers("nodes", field.nodes)
+    configurations = plan_set.configurations
+    numbers("count", of_configurations(configuration.layout.cards for configuration in configurations))
+    numbers("nodes", plan_set.nodes)
     for part in ("tensor", "pipeline", "data"):
-        numbers(part, of_ways(getattr(way.split, part) for way in ways))
+        numbers(part, of_configurations(getattr(configuration.layout, part) for configuration in configurations))
     for word, values in (
-        ("sharding", (way.split.sharding for way in ways)),
-        ("format", (way.setup.format.id for way in ways)),
-        ("method", (way.setup.method for way in ways)),
-        ("checkpointing", (way.setup.gradient_checkpointing for way in ways)),
+        ("sharding", (configuration.layout.sharding for configuration in configurations)),
+        ("format", (configuration.setup.format.id for configuration in configurations)),
+        ("method", (configuration.setup.method for configuration in configurations)),
+        ("checkpointing", (configuration.setup.gradient_checkpointing for configuration in configurations)),
     ):
-        environment.set(f"plan.{word}", v.Word(of_ways(values)))
-    quantized = of_ways(way.setup.format.quantized for way in ways)
+        environment.set(f"plan.{word}", v.Word(of_configurations(values)))
+    quantized = of_configurations(configuration.setup.format.quantized for configuration in configurations)
     environment.set("plan.quantized", v.Truth(quantized, ~quantized))
-    if field.ways and ways[0].setup.trains:
-        numbers("batch_size", of_ways(float(way.setup.batch_size) for way in ways))
-    numbers("weight_bits", of_ways(way.setup.format.bits_per_weight for way in ways))
+    if plan_set.configurations and configurations[0].setup.trains:
+        numbers(
+            "batch_size", of_configurations(float(configuration.setup.batch_size) for configuration in configurations)
+        )
+    numbers(
+        "weight_bits", of_configurations(configuration.setup.format.bits_per_weight for configuration in configurations)
+    )
     runtime = plain(environment.value(spec.name)) if (spec := knowledge.name_by_answer.get("runtime")) else None
     named = isinstance(runtime, str)  # where no stack is named, each format has one that runs it
-    runs = of_ways(not named or way.setup.format.runs_on(str(runtime)) for way in ways)
+    runs = of_configurations(
+        not named or configuration.setup.format.runs_on(str(runtime)) for configuration in configurations
+    )
     environment.set("plan.format_runs", v.Truth(runs, ~runs))
     environment.set(
-        "plan.format_stacks", v.Word(of_ways(", ".join(way.setup.format.runtimes) or "all" for way in ways))
+        "plan.format_stacks",
+        v.Word(
+            of_configurations(
+                ", ".join(configuration.setup.format.runtimes) or "all" for configuration in configurations
+            )
+        ),
     )
-    usable = field.cards.usable_bytes[field.card] / GIB
+    usable = plan_set.cards.usable_bytes[plan_set.card] / GIB
     numbers("usable_gib", usable)
     need = {
-        part: of_ways(getattr(way.memory, part) / GIB for way in ways)
+        part: of_configurations(getattr(configuration.memory, part) / GIB for configuration in configurations)
         for part in ("weights", "kv_cache", "total", "high")
     }
     for part, values_gib in need.items():
@@ -324,17 +342,17 @@ def fill(
     verdict = np.where(need["total"] > usable, "no", np.where(need["high"] > usable, "tight", "fits"))
     environment.set("plan.verdict", v.Word(np.where(np.isnan(usable), "", verdict)))
     for name in FIGURES:
-        if name in field.speeds.figures:
-            numbers(name, field.speeds.figures[name])
-    numbers("watts", watts_of(field))
-    named_cards = np.full(len(field), accelerators_chosen)
+        if name in plan_set.speeds.figures:
+            numbers(name, plan_set.speeds.figures[name])
+    numbers("watts", watts_of(plan_set))
+    named_cards = np.full(len(plan_set), accelerators_chosen)
     environment.set("plan.accelerators_chosen", v.Truth(named_cards, ~named_cards))
-    _fill_money(environment, knowledge, field, costs, today)
-    fill_sharing(environment, knowledge, field, costs.hourly)
+    _fill_money(environment, knowledge, plan_set, costs, today)
+    fill_sharing(environment, knowledge, plan_set, costs.hourly)
 
 
 def _fill_money(
-    environment: PlanEnvironment, knowledge: Knowledge, field: Field, costs: Costs, today: np.datetime64
+    environment: PlanEnvironment, knowledge: Knowledge, plan_set: PlanSet, costs: Costs, today: np.datetime64
 ) -> None:
     """The names about prices and owning."""
 
@@ -344,28 +362,28 @@ def _fill_money(
     numbers("usd_per_hour", costs.usd_per_hour)
     numbers("usd_compared_per_hour", costs.hourly)
     numbers("usd_total", costs.usd_total)
-    environment.set("plan.owned", v.Truth(field.owned, ~field.owned))
-    owning = costs.owning
-    if owning is not None:
-        power = owning.usd_power_per_hour
-        numbers("bought", owning.bought)
-        numbers("usd_purchase", owning.usd_purchase)
+    environment.set("plan.owned", v.Truth(plan_set.owned, ~plan_set.owned))
+    purchase_terms = costs.purchase_terms
+    if purchase_terms is not None:
+        power = purchase_terms.usd_power_per_hour
+        numbers("bought", purchase_terms.bought)
+        numbers("usd_purchase", purchase_terms.usd_purchase)
         numbers("usd_power_per_hour", power)
-        numbers("usd_owning_per_hour", owning.usd_per_hour)
-        rent = np.where(field.owned, np.nan, costs.usd_per_hour)
-        hours = owning.terms.hours_a_month
-        numbers("break_even_months", money.break_even_months(owning.usd_purchase, rent, power, hours))
+        numbers("usd_owning_per_hour", purchase_terms.usd_per_hour)
+        rent = np.where(plan_set.owned, np.nan, costs.usd_per_hour)
+        hours = purchase_terms.terms.hours_a_month
+        numbers("break_even_months", money.break_even_months(purchase_terms.usd_purchase, rent, power, hours))
 
     def spot() -> v.Value:
-        found = [costs.spot_price(field, index) for index in range(len(field))]
+        found = [costs.spot_price(plan_set, index) for index in range(len(plan_set))]
         return v.column(np.array([math.nan if price is None else price.usd_per_hour for price in found]))
 
     environment.supply("plan.spot_usd_per_hour", spot)
     catalogue = knowledge.catalogue
     classes = ["" if price is None else catalogue.provider_class(price.offering) for price in costs.prices]
     kinds = ["" if price is None else price.offering.price_kind for price in costs.prices]
-    environment.set("plan.provider_class", v.Word(np.where(field.owned, "own", classes)))
-    environment.set("plan.price_kind", v.Word(np.where(field.owned, "owned", kinds)))
+    environment.set("plan.provider_class", v.Word(np.where(plan_set.owned, "own", classes)))
+    environment.set("plan.price_kind", v.Word(np.where(plan_set.owned, "owned", kinds)))
     numbers("providers", np.array([0.0 if price is None else price.providers for price in costs.prices]))
     numbers("large_providers", np.array([0.0 if price is None else price.large_providers for price in costs.prices]))
     numbers("rented", np.array([math.nan if price is None else price.rented for price in costs.prices]))
@@ -377,13 +395,13 @@ def _fill_money(
     fresh = {name: fresh_days(catalogue, name) for name in dict.fromkeys(classes)}
     numbers("price_fresh_days", np.array([fresh[name] for name in classes]))
     for name, chosen in (("providers", costs.listed.chosen_providers), ("places", costs.listed.restricted)):
-        every = np.full(len(field), chosen)
+        every = np.full(len(plan_set), chosen)
         environment.set(f"plan.{name}_chosen", v.Truth(every, ~every))
-    estimated = costs.estimated(field)
+    estimated = costs.estimated(plan_set)
     environment.set("plan.price_estimated", v.Truth(estimated, ~estimated))
 
     def offered_by() -> v.Value:
-        names = np.array([costs.listed.offered_by(card.id) or "nobody" for card in field.cards.accelerators])
-        return v.Word(names[field.card])
+        names = np.array([costs.listed.offered_by(card.id) or "nobody" for card in plan_set.cards.accelerators])
+        return v.Word(names[plan_set.card])
 
     environment.supply("plan.offered_by", offered_by)

@@ -1,4 +1,4 @@
-"""What a plan counts as: its money times a factor for each criterion (docs/ranking.md)."""
+"""What a plan counts as: its money times a factor for each criterion (docs/explanation/ranking.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.preferences import POWER, SPEED
+from whygpu.knowledge.preferences import POWER, SPEED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
+    from whygpu.knowledge.preferences import Preferences, PriorityWorth, SpeedWorth
     from whygpu.plans.tally import VerdictTally
-    from whygpu.preferences import Preferences, PriorityWorth, SpeedWorth
 
 
 @dataclass(frozen=True, slots=True)

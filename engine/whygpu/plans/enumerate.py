@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from whygpu.plans.batches import filled, packed_widely
-from whygpu.plans.field import cards_of
 from whygpu.plans.growth import Growth
+from whygpu.plans.plan_set import cards_of
 from whygpu.plans.search import Search, on_cards
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.checks.setup import Setup
-    from whygpu.plans.field import Field, Options, Targets
+    from whygpu.plans.plan_set import Options, PlanSet, Targets
     from whygpu.plans.work import Work
 
-Planner: TypeAlias = "Callable[[Work, Mask, Options, Targets], Field]"
+Planner: TypeAlias = "Callable[[Work, Mask, Options, Targets], PlanSet]"
 """Finds the plans on the accelerators that the mask leaves."""
 
 
-def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Targets) -> Field:
+def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:
     """Every plan on the ``allowed`` cards, spread until it meets the work, or as far as it may be.
 
     The plans of the last few works are kept: answers about money, operation or priorities do not change them.
@@ -34,24 +34,24 @@ def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Target
 
 
 @lru_cache(maxsize=32)
-def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> Field:
+def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> PlanSet:
     allowed = np.frombuffer(allowed_bytes, dtype=np.bool_)
     cards = cards_of(work.knowledge)
     search = Search(work, cards, options)
-    for setup in _ways(work, options):
+    for setup in _configurations(work, options):
         for on_card, members in on_cards(work, setup, cards, allowed):
             search.run(on_card, members)
-    card, way, fits = search.found()
+    card, configuration, fits = search.found()
     if options.samples is not None and len(card):
-        field = filled(search, card, way, fits, options, which=fits)
+        plan_set = filled(search, card, configuration, fits, options, which=fits)
     else:
-        field = search.timed(card, way, fits)
+        plan_set = search.timed(card, configuration, fits)
         if options.at_once is not None and len(card):
-            field = packed_widely(search, field, work.shape, options)
-    return Growth(work, search, options, targets).run(field) if len(field) else field
+            plan_set = packed_widely(search, plan_set, work.shape, options)
+    return Growth(work, search, options, targets).run(plan_set) if len(plan_set) else plan_set
 
 
-def _ways(work: Work, options: Options) -> Iterator[Setup]:
+def _configurations(work: Work, options: Options) -> Iterator[Setup]:
     formats, setup = work.knowledge.catalogue.formats, work.setup
     if options.at_once is not None:  # as few as there can be: each plan is filled when its cards are known
         setup = replace(setup, concurrency=1, batch_size=1)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.checks.setup import Split
-from whygpu.checks.shape import TOKEN_KINDS
+from whygpu.checks.model_shape import TOKEN_KINDS
+from whygpu.checks.setup import ParallelLayout
 from whygpu.plans.batches import packed
-from whygpu.plans.field import Field, Options, Targets, cards_of
+from whygpu.plans.plan_set import Options, PlanSet, Targets, cards_of
 from whygpu.plans.search import SHARDS, Search, on_cards
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _QLORA_BASE = "nf4"  # Dettmers et al. 2023, section 3: QLoRA's base is in 4-bit NormalFloat
 
 
-def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Targets) -> Field:
+def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Targets) -> PlanSet:
     """For each of the ``allowed`` cards the one plan on ``options.count`` of it (1 where none is asked for).
 
     In the format and by the method asked for, or else the native one and all weights. Of the ways to spread it, the
@@ -37,22 +37,22 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
         for row in np.flatnonzero(members).tolist():
             usable = float(cards.usable_bytes[row])
             best, least, fits = -1, np.inf, False
-            for way in _ways(work, setup, options, int(cards.per_node[row])):
-                number = search.way(*way)
-                total = search.ways[number].memory.total
+            for configuration in _configurations(work, setup, options, int(cards.per_node[row])):
+                number = search.configure(*configuration)
+                total = search.configurations[number].memory.total
                 fits = total <= usable
                 if fits or total < least:
                     best, least = number, total
                 if fits:
                     break
             found.append((row, best, fits))
-    rows, ways, held = (np.array([item[place] for item in found]) for place in range(3))
-    field = search.timed(rows.astype(np.int64), ways.astype(np.int64), held.astype(np.bool_))
+    rows, configurations, held = (np.array([item[place] for item in found]) for place in range(3))
+    plan_set = search.timed(rows.astype(np.int64), configurations.astype(np.int64), held.astype(np.bool_))
     if options.at_once is not None:
-        field = packed(search, field, work.shape, options)
+        plan_set = packed(search, plan_set, work.shape, options)
     owned = dict(options.owned)
     covered = [(options.count or 1) <= owned.get(row, 0) for row in rows.tolist()]
-    return replace(field, owned=np.array(covered, dtype=np.bool_))
+    return replace(plan_set, owned=np.array(covered, dtype=np.bool_))
 
 
 def _setup(work: Work, options: Options) -> Setup:
@@ -66,37 +66,39 @@ def _setup(work: Work, options: Options) -> Setup:
     return setup
 
 
-def _ways(work: Work, setup: Setup, options: Options, per_node: int) -> Iterator[tuple[Setup, Split]]:
+def _configurations(
+    work: Work, setup: Setup, options: Options, per_node: int
+) -> Iterator[tuple[Setup, ParallelLayout]]:
     """Every way to run it on so many cards, the best first."""
-    splits = list(_splits(work, setup, options.count or 1, per_node))
+    layouts = list(_layouts(work, setup, options.count or 1, per_node))
     if not setup.trains:
-        yield from ((setup, split) for split in splits)
+        yield from ((setup, layout) for layout in layouts)
         return
     # "auto" gives every kind: then it is either off or, where nothing else fits, full
     asked = options.checkpointing
     kinds = asked if len(asked) == 1 else ("off", "full")
     for alike in (True, False):  # dividing layers among cards changes the batch too, so it comes last
         for checkpointing in kinds:
-            way = replace(setup, gradient_checkpointing=checkpointing)
-            for split in splits:
-                shardings = (options.shardings or ("none",)) if split.data > 1 else ("none",)
-                for sharding in shardings if (split.data == split.cards) == alike else ():
-                    yield way, replace(split, sharding=sharding)
+            configuration = replace(setup, gradient_checkpointing=checkpointing)
+            for layout in layouts:
+                shardings = (options.shardings or ("none",)) if layout.data > 1 else ("none",)
+                for sharding in shardings if (layout.data == layout.cards) == alike else ():
+                    yield configuration, replace(layout, sharding=sharding)
 
 
-def _splits(work: Work, setup: Setup, count: int, per_node: int) -> Iterator[Split]:
+def _layouts(work: Work, setup: Setup, count: int, per_node: int) -> Iterator[ParallelLayout]:
     """Ways to spread over exactly ``count`` cards; replicas that would have no request to serve come last."""
     shape = work.shape
     if shape.kind not in TOKEN_KINDS:
-        yield Split(data=count)
+        yield ParallelLayout(data=count)
         return
     layered = work.splits_layers
     found = [
-        Split(tensor=tensor, pipeline=stages, data=count // (tensor * stages))
+        ParallelLayout(tensor=tensor, pipeline=stages, data=count // (tensor * stages))
         for tensor in ((1,) if layered else SHARDS)
         if count % tensor == 0 and tensor <= per_node and (tensor == 1 or (shape.heads and shape.heads % tensor == 0))
         for stages in range(1, min(count // tensor, max(shape.layers, 1)) + 1)
         if count % (tensor * stages) == 0
     ]
     busy = count if setup.trains else max(setup.concurrency, 1)
-    yield from sorted(found, key=lambda split: (split.data > busy, -split.data, split.pipeline))
+    yield from sorted(found, key=lambda layout: (layout.data > busy, -layout.data, layout.pipeline))

@@ -15,15 +15,15 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from whygpu.catalogue import PROVIDER_CLASSES
+from whygpu.knowledge.catalogue import PROVIDER_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import date
 
     from whygpu.answers import Answers
-    from whygpu.catalogue import Catalogue, Offering
-    from whygpu.knowledge import Knowledge
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Catalogue, Offering
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,28 +172,28 @@ class PriceList:
         return "nobody is known to rent it out" + (", it is known only what it costs to buy" if bought else "")
 
     def _price(self, accelerator: str, shard: int, replicas: int, together: int) -> Price | None:
-        """The cheapest kind's. Kinds are never mixed in one median, so that allowing another makes no plan dearer."""
+        """The cheapest kind's. Kinds are never mixed in one median: allowing another makes no plan more expensive."""
         by_kind: dict[str, list[Price]] = {}
         for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()):
-            way = self._way(item, shard, replicas, together) if self._allows(item) else None
-            if way is not None:
-                by_kind.setdefault(item.price_kind, []).append(way)
-        found = [self._median(ways, shard * replicas) for ways in by_kind.values()]
+            configuration = self._way(item, shard, replicas, together) if self._allows(item) else None
+            if configuration is not None:
+                by_kind.setdefault(item.price_kind, []).append(configuration)
+        found = [self._median(configurations, shard * replicas) for configurations in by_kind.values()]
         return min(found, key=lambda price: (price.usd_per_hour, price.offering.id), default=None)
 
-    def _median(self, ways: Iterable[Price], cards: int) -> Price:
+    def _median(self, configurations: Iterable[Price], cards: int) -> Price:
         """The median over the providers of the first group that anybody is in."""
         groups: dict[tuple[bool, ...], dict[str, list[Price]]] = {}
-        for way in ways:
-            item = way.offering
+        for configuration in configurations:
+            item = configuration.offering
             asked = self._providers is not None or (self._classes is not None and "marketplace" in self._classes)
             group = (
                 item.as_of is None,
-                way.rented != cards,
+                configuration.rented != cards,
                 not asked and self._catalogue.provider_class(item) == "marketplace",
                 not self._is_fresh(item),
             )
-            groups.setdefault(group, {}).setdefault(item.provider, []).append(way)
+            groups.setdefault(group, {}).setdefault(item.provider, []).append(configuration)
         first = groups[min(groups)]
         among = sorted((_newest(items) for items in first.values()), key=_cheapest)
         # of the middle two the more expensive: it is a price that exists, and one to be relied on, since half of those
@@ -236,7 +236,10 @@ def _cheapest(price: Price) -> tuple[float, str]:
     return price.usd_per_hour, price.offering.id
 
 
-def _newest(ways: list[Price]) -> Price:
+def _newest(configurations: list[Price]) -> Price:
     """A provider's cheapest way among its newest prices."""
-    newest = max(way.offering.as_of or "" for way in ways)
-    return min((way for way in ways if (way.offering.as_of or "") == newest), key=_cheapest)
+    newest = max(configuration.offering.as_of or "" for configuration in configurations)
+    return min(
+        (configuration for configuration in configurations if (configuration.offering.as_of or "") == newest),
+        key=_cheapest,
+    )

@@ -1,4 +1,4 @@
-"""The order of plans: verified before unverified, then by what they count as (docs/ranking.md)."""
+"""The order of plans: verified before unverified, then by what they count as (docs/explanation/ranking.md)."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.checks.setup import Setup, Split
-from whygpu.checks.shape import TOKEN_KINDS
-from whygpu.plans.field import Cards, Field, Options, Way, field_of
+from whygpu.checks.model_shape import TOKEN_KINDS
+from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, plan_set_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
-    from whygpu.checks.memory import MemoryEstimate
+    from whygpu.checks.memory.estimate import MemoryEstimate
     from whygpu.plans.work import Work
 
 SHARDS = (1, 2, 4, 8)
@@ -51,22 +51,22 @@ class Search:
     def __init__(self, work: Work, cards: Cards, options: Options) -> None:
         self._work, self.cards, self._options = work, cards, options
         self._few = 1 if options.count is not None or work.setup.trains else options.replicas
-        self._splits = tuple(sorted(self._spreads(), key=lambda split: split.data < self._few))
-        self.ways: list[Way] = []
+        self._layouts = tuple(sorted(self._spreads(), key=lambda layout: layout.data < self._few))
+        self.configurations: list[RunConfiguration] = []
         self._setups: dict[Setup, Setup] = {}
         self._known: dict[int, tuple[Setup, Setup]] = {}
-        self._number: dict[tuple[int, Split], int] = {}
+        self._number: dict[tuple[int, ParallelLayout], int] = {}
         self._sized: dict[tuple[int, int, int, int, str], MemoryEstimate] = {}
         self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Mask]] = []
 
-    def way(self, setup: Setup, split: Split) -> int:
+    def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
         setup = self._one(setup)
-        key = (id(setup), split)
+        key = (id(setup), layout)
         number = self._number.get(key)
         if number is None:
-            number = self._number[key] = len(self.ways)
-            self.ways.append(Way(setup, split, self._memory(setup, split)))
+            number = self._number[key] = len(self.configurations)
+            self.configurations.append(RunConfiguration(setup, layout, self._memory(setup, layout)))
         return number
 
     def _one(self, setup: Setup) -> Setup:
@@ -76,14 +76,14 @@ class Search:
             known = self._known[id(setup)] = setup, self._setups.setdefault(setup, setup)  # both live as long as ids do
         return known[1]
 
-    def _memory(self, setup: Setup, split: Split) -> MemoryEstimate:
+    def _memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory of a spread; replicas matter only by the requests that each holds."""
         if setup.trains:
-            return self._work.memory(setup, split)
-        key = (id(setup), split.tensor, split.pipeline, setup.requests_per_replica(split.data), split.sharding)
+            return self._work.memory(setup, layout)
+        key = (id(setup), layout.tensor, layout.pipeline, setup.requests_per_replica(layout.data), layout.sharding)
         found = self._sized.get(key)
         if found is None:
-            found = self._sized[key] = self._work.memory(setup, split)
+            found = self._sized[key] = self._work.memory(setup, layout)
         return found
 
     def run(self, setup: Setup, members: Mask) -> None:
@@ -97,7 +97,7 @@ class Search:
             return
         setup = self._one(setup)
         kinds = self._options.checkpointing if setup.trains else (setup.gradient_checkpointing,)
-        ways = [replace(setup, gradient_checkpointing=kind) for kind in kinds]
+        configurations = [replace(setup, gradient_checkpointing=kind) for kind in kinds]
         usable, per_node = self.cards.usable_bytes, self.cards.per_node
         best = np.full(len(usable), -1, dtype=np.int64)
         least = np.full(len(usable), np.inf)
@@ -105,34 +105,34 @@ class Search:
         held, settled = np.zeros_like(members), np.zeros_like(members)
         floors: dict[tuple[int, int], tuple[float, float]] = {}
         tried: set[tuple[int, int, int, bool]] = set()
-        for split in self._splits:
-            enough = split.data >= self._few
+        for layout in self._layouts:
+            enough = layout.data >= self._few
             if not setup.trains:
-                load = (split.tensor, split.pipeline, setup.requests_per_replica(split.data), enough)
+                load = (layout.tensor, layout.pipeline, setup.requests_per_replica(layout.data), enough)
                 if load in tried:
                     continue  # more replicas of one request each need no less than those before
                 tried.add(load)
             most = per_node * self._options.max_nodes
-            beyond = split.cards > self._options.usual_count
+            beyond = layout.cards > self._options.usual_count
             done = settled if enough and not beyond else held  # too few replicas, or very many, are a last resort
-            group = members & ~done & (split.tensor <= per_node) & (split.cards <= most)
+            group = members & ~done & (layout.tensor <= per_node) & (layout.cards <= most)
             if not group.any():
                 continue
-            if split.data > 1:
-                shard = (split.tensor, split.pipeline)
+            if layout.data > 1:
+                shard = (layout.tensor, layout.pipeline)
                 if shard not in floors:
-                    floors[shard] = self._floor(ways, split)
+                    floors[shard] = self._floor(configurations, layout)
                 likely, high = floors[shard]
                 if beyond:
                     group = group & (high <= usable)
                 if not (group & ((likely <= usable) | (best < 0))).any():
                     continue  # it would not fit, however many replicas there are
             tight = held.copy()
-            for sharding in self._shardings(setup, split):
-                sharded = split if sharding == "none" else replace(split, sharding=sharding)
-                for way in ways:
-                    number = self.way(way, sharded)
-                    memory = self.ways[number].memory
+            for sharding in self._shardings(setup, layout):
+                sharded = layout if sharding == "none" else replace(layout, sharding=sharding)
+                for configuration in configurations:
+                    number = self.configure(configuration, sharded)
+                    memory = self.configurations[number].memory
                     roomy = group & (memory.high <= usable)
                     fits = roomy if beyond else group & (memory.total <= usable)
                     take = ~tight & (roomy | (group & ~held & (fits | (memory.total < least))))
@@ -146,30 +146,30 @@ class Search:
             rows = np.flatnonzero(members & (found >= 0))
             self._found.append((rows, found[rows], held[rows]))
 
-    def _floor(self, ways: list[Setup], split: Split) -> tuple[float, float]:
+    def _floor(self, configurations: list[Setup], layout: ParallelLayout) -> tuple[float, float]:
         """What one request at a time would need of a card, spread over shards so, or a sample of training whose states
         are spread over the most cards that are tried, and its high end: more replicas cannot get below it.
         """
-        setup = ways[0]
+        setup = configurations[0]
         if setup.trains:
-            wide = replace(split, data=STEPS[-1])
+            wide = replace(layout, data=STEPS[-1])
             spreads = [replace(wide, sharding=sharding) for sharding in self._shardings(setup, wide)]
         else:
-            spreads = [replace(split, data=max(setup.concurrency, 1))]
-        needs = [self._memory(way, spread) for way in ways for spread in spreads]
+            spreads = [replace(layout, data=max(setup.concurrency, 1))]
+        needs = [self._memory(configuration, spread) for configuration in configurations for spread in spreads]
         return min((need.total for need in needs), default=math.inf), min(
             (need.high for need in needs), default=math.inf
         )
 
-    def _shardings(self, setup: Setup, split: Split) -> tuple[str, ...]:
-        if not setup.trains or split.data == 1:
+    def _shardings(self, setup: Setup, layout: ParallelLayout) -> tuple[str, ...]:
+        if not setup.trains or layout.data == 1:
             return ("none",)
         found = self._options.shardings or ("none",)
         if self._options.count is not None:
             return found
         return tuple(sharding for sharding in found if sharding != "none")  # whole copies need no less than one did
 
-    def _spreads(self) -> Iterator[Split]:
+    def _spreads(self) -> Iterator[ParallelLayout]:
         """Ways to spread over ever more cards; of those with as many, replicas before shards before stages."""
         asked = self._options.count
         shape, trains = self._work.shape, self._work.setup.trains
@@ -182,16 +182,22 @@ class Search:
                 deep = shardable and tensor == SHARDS[-1]  # stages only beyond the widest shard
                 for stages in SHARDS if layered else STAGES if deep else (1,):
                     if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
-                        yield Split(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
+                        yield ParallelLayout(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
 
     def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
         """The cards and the ways of all plans found, and whether they fit."""
         rows = [row for row, _, _ in self._found]
         none = np.zeros(0, dtype=np.int64)
         card = np.concatenate(rows) if rows else none
-        way = np.concatenate([ways for _, ways, _ in self._found]) if rows else none
-        return card, way, np.concatenate([fits for _, _, fits in self._found]) if rows else np.zeros(0, dtype=np.bool_)
+        configuration = np.concatenate([configurations for _, configurations, _ in self._found]) if rows else none
+        return (
+            card,
+            configuration,
+            np.concatenate([fits for _, _, fits in self._found]) if rows else np.zeros(0, dtype=np.bool_),
+        )
 
-    def timed(self, card: NDArray[np.int64], way: NDArray[np.int64], fits: Mask) -> Field:
+    def timed(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
         """The plans with their speeds."""
-        return field_of(self._work, tuple(self.ways), card, way, fits, np.zeros(len(card), dtype=np.bool_))
+        return plan_set_of(
+            self._work, tuple(self.configurations), card, configuration, fits, np.zeros(len(card), dtype=np.bool_)
+        )

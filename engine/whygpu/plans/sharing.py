@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.checks.weights import expert_bytes
+from whygpu.checks.memory.weights import expert_bytes
 from whygpu.language import values as v
-from whygpu.plans.field import cards_of
+from whygpu.plans.plan_set import cards_of
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.environment import PlanEnvironment
-    from whygpu.knowledge import Knowledge
-    from whygpu.plans.field import Field
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.plans.plan_set import PlanSet
 
 SHARING_NAMES = (
     "plan.slice",
@@ -65,22 +65,29 @@ def _slices(knowledge: Knowledge) -> Slices:
     return Slices(usable, words, counts, parts)
 
 
-def fill_sharing(environment: PlanEnvironment, knowledge: Knowledge, field: Field, hourly: NDArray[np.float64]) -> None:
+def fill_sharing(
+    environment: PlanEnvironment, knowledge: Knowledge, plan_set: PlanSet, hourly: NDArray[np.float64]
+) -> None:
     """Give the names of sharing a card their columns; unknown for plans over several cards."""
-    ways = field.ways
-    need = np.array([way.memory.high / GIB for way in ways])[field.way]
-    single = np.array([way.split.cards == 1 and not way.setup.trains for way in ways])[field.way]
+    configurations = plan_set.configurations
+    need = np.array([configuration.memory.high / GIB for configuration in configurations])[plan_set.configuration]
+    single = np.array(
+        [configuration.layout.cards == 1 and not configuration.setup.trains for configuration in configurations]
+    )[plan_set.configuration]
     if "mig-usable-share" in knowledge.catalogue.coefficients:
         slices = _slices(knowledge)
-        holds = (slices.usable_gib[field.card] >= need[:, None]) & single[:, None]
-        at, some = (field.card, holds.argmax(axis=1)), holds.any(axis=1)
+        holds = (slices.usable_gib[plan_set.card] >= need[:, None]) & single[:, None]
+        at, some = (plan_set.card, holds.argmax(axis=1)), holds.any(axis=1)
         counts = np.where(some, slices.counts[at], np.nan)
         environment.set("plan.slice", v.Word(np.where(some, slices.names[at], "")))
         environment.set("plan.slices", v.column(counts))
         environment.set("plan.slice_share", v.column(np.where(some, slices.share[at], np.nan)))
         environment.set("plan.slice_usd_per_hour", v.column(hourly / counts))
-    memory = field.cards.usable_bytes[field.card] / GIB
+    memory = plan_set.cards.usable_bytes[plan_set.card] / GIB
     environment.set("plan.copies", v.column(np.where(single, np.floor(memory / need), np.nan)))
-    if any(way.setup.offloads_experts for way in ways):
-        host = [expert_bytes(way.memory.shape, way.setup.format) / GIB for way in ways]
-        environment.set("plan.host_gib", v.column(np.array(host)[field.way]))
+    if any(configuration.setup.offloads_experts for configuration in configurations):
+        host = [
+            expert_bytes(configuration.memory.shape, configuration.setup.format) / GIB
+            for configuration in configurations
+        ]
+        environment.set("plan.host_gib", v.column(np.array(host)[plan_set.configuration]))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
-    from whygpu.knowledge import Grade, Verdict
+    from whygpu.knowledge.rules import Grade, Verdict
 
 _CANCEL = 0.02
 """Opposite worths within this share of each other count as equal."""

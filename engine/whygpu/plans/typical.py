@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from whygpu.catalogue import Accelerator, Catalogue
+    from whygpu.knowledge.catalogue import Accelerator, Catalogue
 
 LEAST_PRICED = 2
 """Priced accelerators that a kind needs for a level of its own: one alone may be the odd one."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import plain
-from whygpu.checks import memory
-from whygpu.checks.setup import Format, Setup, Split
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.setup import Format, ParallelLayout, Setup
 from whygpu.language import values as v
 from whygpu.language.types import Signature
 from whygpu.quantity import GIB
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from whygpu.chain.environment import SessionEnvironment
-    from whygpu.checks.memory import MemoryEstimate
-    from whygpu.checks.reckoning import Reckoning
-    from whygpu.checks.shape import ModelShape
-    from whygpu.knowledge import Knowledge
+    from whygpu.checks.calculation import Calculation
+    from whygpu.checks.memory.estimate import MemoryEstimate
+    from whygpu.checks.model_shape import ModelShape
+    from whygpu.knowledge.base import Knowledge
 
-ONE_CARD = Split()
+ONE_CARD = ParallelLayout()
 
 FUNCTIONS: dict[str, Signature] = {
     "weights_gib": Signature("weights_gib", ("word",), "GiB", "the model's weights in a number format"),
@@ -110,15 +110,15 @@ class Work:
         context = self.setup.context(self.shape)
         return not self.setup.trains and self.knowledge.catalogue.coefficients.pick("splits-layers", context).likely > 0
 
-    def memory(self, setup: Setup, split: Split) -> MemoryEstimate:
+    def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory per accelerator of one way to run it."""
-        return memory.estimate(self.shape, setup, split, self.knowledge.catalogue.coefficients)
+        return memory.estimate(self.shape, setup, layout, self.knowledge.catalogue.coefficients)
 
-    def reckon_in(self, format_id: str) -> list[Reckoning]:
+    def calculations_in(self, format_id: str) -> list[Calculation]:
         """How the need on one accelerator in a format comes about."""
         return self.memory(
             replace(self.setup, format=self.knowledge.catalogue.formats[format_id]), ONE_CARD
-        ).reckonings()
+        ).calculations()
 
     def checks(self) -> Mapping[str, Callable[[Sequence[v.Value]], v.Value]]:
         """The named numeric checks on this work."""

@@ -7,7 +7,7 @@ import io
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from whygpu.catalogue import Offering
+from whygpu.knowledge.catalogue import Offering
 from whygpu.quantity import show
 from whygpu.render import output
 from whygpu.render.style import Style
@@ -17,7 +17,7 @@ from whygpu.spreadsheet import neutral
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from whygpu.catalogue import Figure, Plain, Purchase
+    from whygpu.knowledge.catalogue import Figure, Plain, Purchase
     from whygpu.listing import Fact, Listing, Row, Source, Whole
 
 USUAL = {
@@ -118,7 +118,7 @@ def listing_data(found: Listing, columns: Sequence[str], sources: Iterable[Sourc
                 "absent": sorted(row.absent & set(columns)),
                 "estimated": sorted(row.estimated & set(columns)),
                 "sources": list(row.sources),
-                "place": str(row.place),
+                "place": str(row.location),
             }
             for row in found.rows
         ],
@@ -133,7 +133,7 @@ def listing_csv(found: Listing, columns: Sequence[str]) -> str:
     writer.writerow([*columns, "sources", "place"])
     for row in found.rows:
         cells = ["absent" if name in row.absent else _csv(row.values[name]) for name in columns]
-        writer.writerow(map(neutral, [*cells, " ".join(row.sources), str(row.place)]))
+        writer.writerow(map(neutral, [*cells, " ".join(row.sources), str(row.location)]))
     return stream.getvalue()
 
 
@@ -147,7 +147,7 @@ def _csv(value: Plain | None) -> str:
 
 def whole_text(entry: Whole, width: int, style: Style) -> str:
     """One entry: every value, who says so, and what is behind it."""
-    lines = [f"{style.strong(entry.name)}  {entry.id}", style.faint(f"  {entry.place}")]
+    lines = [f"{style.strong(entry.name)}  {entry.id}", style.faint(f"  {entry.location}")]
     if entry.aliases:
         lines += wrapped(f"also {', '.join(entry.aliases)}", width, "  ")
     longest = max((len(fact.name) for fact in entry.facts), default=0)
@@ -171,7 +171,7 @@ def _fact_lines(fact: Fact, longest: int, width: int, style: Style) -> list[str]
     figure = fact.figure
     mark = "~" if figure.estimate is not None else ""
     value = "the hardware lacks it" if figure.absent else _value(figure.value, fact.unit) + mark
-    cited = f"[{', '.join(figure.sources)}] line {figure.place.line}" if figure.sources else ""
+    cited = f"[{', '.join(figure.sources)}] line {figure.location.line}" if figure.sources else ""
     lines = [f"  {fact.name:<{longest}}  {value}  {style.faint(cited)}".rstrip()]
     indent = " " * (longest + 4)
     if figure.estimate is not None:
@@ -242,7 +242,7 @@ def whole_data(entry: Whole) -> dict[str, Any]:
         "id": entry.id,
         "name": entry.name,
         "aliases": list(entry.aliases),
-        "place": str(entry.place),
+        "place": str(entry.location),
         "facts": {fact.name: {"unit": fact.unit, **_figure_data(fact.figure)} for fact in entry.facts},
     }
     if entry.section == "accelerators":
@@ -266,7 +266,7 @@ def _figure_data(figure: Figure) -> dict[str, Any]:
         "because": figure.because,
         "others": [{"value": value, "sources": list(sources)} for value, sources in figure.others],
         "sources": list(figure.sources),
-        "place": str(figure.place),
+        "place": str(figure.location),
     }
 
 
@@ -275,7 +275,7 @@ def _price_data(item: Offering | Purchase) -> dict[str, Any]:
     data["sources"] = list(data.pop("source"))
     if isinstance(item, Offering):
         data |= {"claims": list(item.claims), "never_used": item.never_used}
-    return {**data, "place": str(item.place)}
+    return {**data, "place": str(item.location)}
 
 
 def _sources_data(sources: Iterable[Source]) -> dict[str, Any]:

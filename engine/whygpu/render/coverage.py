@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whygpu.errors import Problem
-    from whygpu.knowledge import Citation
+    from whygpu.knowledge.sources import Citation
     from whygpu.lint.coverage import ClaimCover, Coverage, Mover, TensionCover
     from whygpu.render.style import Style
 
@@ -37,7 +37,7 @@ def coverage_data(coverage: Coverage, problems: Iterable[Problem]) -> dict[str, 
                 "kind": item.claim.kind,
                 "about": list(item.claim.about),
                 "cited_by": [
-                    {"kind": cite.kind, "id": cite.by, "file": cite.place.file, "line": cite.place.line}
+                    {"kind": cite.kind, "id": cite.by, "file": cite.location.file, "line": cite.location.line}
                     for cite in item.cited_by
                 ],
                 "moved_by": [{"rule": mover.rule, "case": mover.case, "what": mover.what} for mover in item.movers],
@@ -77,7 +77,7 @@ def _claim(item: ClaimCover, style: Style) -> Iterator[str]:
 
 
 def _citation(cite: Citation) -> str:
-    return f"{cite.kind} {cite.by} ({cite.place.file}:{cite.place.line})"
+    return f"{cite.kind} {cite.by} ({cite.location.file}:{cite.location.line})"
 
 
 def _mover(mover: Mover) -> str:

@@ -14,9 +14,9 @@ from whygpu.render.words import buying_text, cost_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whygpu.advice import Plan
-    from whygpu.checks.reckoning import Reckoning, Term
-    from whygpu.estimate import Estimate, Limit
+    from whygpu.checks.calculation import Calculation, Term
+    from whygpu.explain.advice import Plan
+    from whygpu.explain.estimate import Estimate, Limit
 
 _SIZES = {
     "concurrency": "requests at once",
@@ -60,9 +60,9 @@ class _Text:
         paint = {"fits": self._style.good, "tight": self._style.doubtful}.get(memory.verdict, self._style.bad)
         verdict = _VERDICTS[memory.verdict] if memory.usable_gib is not None else "its usable memory is not known"
         yield self._style.strong(f"{self._of.model} on {plan.label} in {plan.format.upper()}: ") + paint(verdict) + "."
-        ways = [part for part in (_spread(plan), self._checkpointing()) if part]
-        if ways:
-            yield f"Run as {', '.join(ways)}."
+        configurations = [part for part in (_spread(plan), self._checkpointing()) if part]
+        if configurations:
+            yield f"Run as {', '.join(configurations)}."
         usable = "" if memory.usable_gib is None else f" of the {show(memory.usable_gib, 'GiB')} usable"
         yield (
             f"Needs {show(memory.total_gib, 'GiB')}{usable} per accelerator, "
@@ -85,10 +85,10 @@ class _Text:
 
     def _memory(self) -> Iterator[str]:
         yield self._style.strong("Memory per accelerator")
-        yield from self._reckonings(self._of.memory)
+        yield from self._calculations(self._of.memory)
 
-    def _reckonings(self, reckonings: Iterable[Reckoning]) -> Iterator[str]:
-        for item in reckonings:
+    def _calculations(self, calculations: Iterable[Calculation]) -> Iterator[str]:
+        for item in calculations:
             value = _amount(item.value, item.unit)
             note = f" ({item.note})" if item.note and item.name != "total" else ""
             first = f"{item.name.replace('_', ' ')} {value} = {item.formula}{note}{_cited(item.sources)}"
@@ -130,7 +130,7 @@ class _Text:
         if cost.buying is not None:
             text = buying_text(cost)
             yield from self._wrap(f"{text[:1].upper()}{text[1:]}.", "  ", "")
-        yield from self._reckonings(self._of.cost)
+        yield from self._calculations(self._of.cost)
 
     def _rest(self) -> Iterator[str]:
         for reason in self._of.against:

@@ -9,7 +9,7 @@ from whygpu.language import values as v
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
-    from whygpu.knowledge import NameSpec
+    from whygpu.language.names import NameSpec
 
 _FORMATS = ("workload.format", "workload.kv_format", "workload.native_format", "plan.format")
 

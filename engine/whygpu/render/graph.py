@@ -12,7 +12,7 @@ from whygpu.render.words import price_text, short_text
 if TYPE_CHECKING:
     import networkx as nx
 
-    from whygpu.advice import Advice
+    from whygpu.explain.advice import Advice
     from whygpu.render.view.model import View
     from whygpu.trace import Fact, Trace
 

@@ -132,5 +132,5 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _cited(evidence: Evidence) -> str:
     """Who says it, in code marks: ids hold none of their own."""
-    parts = [part for part in (evidence.rule, evidence.place, *evidence.claims) if part]
+    parts = [part for part in (evidence.rule, evidence.location, *evidence.claims) if part]
     return f" ({', '.join(f'`{part}`' for part in parts)})" if parts else ""

@@ -1,4 +1,4 @@
-"""Advice as plain data: the JSON of docs/contract.md."""
+"""Advice as plain data: the JSON of docs/reference/json.md."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whygpu.advice import Advice, Infeasible, Item, Plan
-    from whygpu.knowledge import Profile
-    from whygpu.life import LifeAdvice
+    from whygpu.explain.advice import Advice, Infeasible, Item, Plan
+    from whygpu.knowledge.questions import Profile
+    from whygpu.lifecycle.advice import LifecycleAdvice
     from whygpu.render.view.model import Section
     from whygpu.trace import Fact, Step, Trace
 
@@ -80,8 +80,8 @@ def _profile(profile: Profile) -> dict[str, Any]:
     return {"phase": profile.phase, "title": profile.title, "points": points}
 
 
-def life_dict(advice: LifeAdvice, *, every: bool = True, trace: bool = True) -> dict[str, Any]:
-    """Both phases' answers, and what the whole life costs; what is not known is null, with the reason beside it.
+def lifecycle_dict(advice: LifecycleAdvice, *, every: bool = True, trace: bool = True) -> dict[str, Any]:
+    """Both phases' answers, and what the lifecycle costs; what is not known is null, with the reason beside it.
 
     ``every``, ``trace``: as of ``advice_dict``.
     """

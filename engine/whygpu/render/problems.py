@@ -24,16 +24,16 @@ def problems_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     """The same as data; ``text`` is the first line that ``problems_text`` prints."""
     return [
         {
-            "file": item.place.file,
-            "line": item.place.line,
-            "column": item.place.column,
-            "end_column": item.place.end_column,
+            "file": item.location.file,
+            "line": item.location.line,
+            "column": item.location.column,
+            "end_column": item.location.end_column,
             "code": item.code,
             "severity": item.severity,
             "message": item.message,
             "help": item.help,
             "snippet": item.snippet,
-            "text": f"{item.place}: {item.code}: {item.message}",
+            "text": f"{item.location}: {item.code}: {item.message}",
         }
         for item in problems
     ]
@@ -42,9 +42,9 @@ def problems_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
 def _problem(item: Problem, style: Style) -> str:
     paint = style.bad if item.severity == "error" else style.doubtful
     label = item.code if item.severity == "error" else f"warning: {item.code}"
-    lines = [f"{style.strong(str(item.place))}: {paint(label)}: {item.message}"]
+    lines = [f"{style.strong(str(item.location))}: {paint(label)}: {item.message}"]
     if item.snippet and item.snippet.strip():
-        shown = _Snippet.of(item.snippet, item.place.column, item.place.end_column)
+        shown = _Snippet.of(item.snippet, item.location.column, item.location.end_column)
         lines.append(f"    {shown.text}")
         if shown.width:
             lines.append("    " + " " * shown.indent + paint("^" * shown.width))

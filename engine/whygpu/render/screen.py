@@ -213,11 +213,11 @@ class Screen:
         about = f"against {row.about}: " if row.about else ""
         claims = row.evidence.claims
         more = f" +{len(claims) - 1}" if len(claims) > 1 else ""
-        place = (row.evidence.place or "").rpartition("/")[2]
+        location = (row.evidence.location or "").rpartition("/")[2]
         room = self._width - len(start)
-        who = " ".join(filter(None, (row.evidence.rule, place, *claims[:1]))) + more
-        first = " ".join(filter(None, (row.evidence.rule, place, *claims[:1])))
-        for shorter in (first, f"{row.evidence.rule} {place}", str(row.evidence.rule)):
+        who = " ".join(filter(None, (row.evidence.rule, location, *claims[:1]))) + more
+        first = " ".join(filter(None, (row.evidence.rule, location, *claims[:1])))
+        for shorter in (first, f"{row.evidence.rule} {location}", str(row.evidence.rule)):
             if len(who) > room - _TITLE:
                 who = shorter
         who = cut(who, room - _TITLE)
@@ -249,7 +249,7 @@ class Screen:
             indent = "  " * (line.level + 1)
             mark = f"{line.mark} " if line.mark else ""
             paint = {"+": self._style.good, "-": self._style.doubtful}.get(line.mark, str)
-            text = line.text + cited(line.evidence, place=True)
+            text = line.text + cited(line.evidence, location=True)
             lines = self.wrap(text, indent + " " * len(mark), indent + mark)
             yield from (paint(item) if not number else item for number, item in enumerate(lines))
         if section.grid is not None:
@@ -271,16 +271,16 @@ class Screen:
         )
 
 
-def cited(evidence: Evidence, *, place: bool = False) -> str:
+def cited(evidence: Evidence, *, location: bool = False) -> str:
     """Who says it, in brackets; nothing where nobody is named."""
-    where = (evidence.rule, evidence.place if place else None)
+    where = (evidence.rule, evidence.location if location else None)
     parts = [*filter(None, where), *evidence.claims[:2]]
     more = f" +{len(evidence.claims) - 2}" if len(evidence.claims) > 2 else ""
     return f" [{', '.join(parts)}{more}]" if parts else ""
 
 
 def cut(text: str, width: int) -> str:
-    """A text of at most so many characters, with an ellipsis where it was longer."""
+    """A text of at most this many characters, with an ellipsis where it was longer."""
     return text if len(text) <= width else text[: max(width - 1, 0)].rstrip() + "…"
 
 

@@ -15,8 +15,10 @@ from whygpu.render.words import buying_text, comparison_text, cost_text, price_t
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from whygpu.advice import Advice, Plan, Rejection
-    from whygpu.knowledge import Claim, NameSpec, Profile
+    from whygpu.explain.advice import Advice, Plan, Rejection
+    from whygpu.knowledge.questions import Profile
+    from whygpu.knowledge.sources import Claim
+    from whygpu.language.names import NameSpec
     from whygpu.trace import Fact, Outcome, Step
 
 _PARTS = (
@@ -253,8 +255,8 @@ class TextRenderer:
         told.add(step.id)
         mark = {"exclude": "✗", "prefer": "●"}.get(step.kind, "○")
         status = f" (defeated by {step.by})" if step.by else ""
-        place = self._style.faint(f"{step.rule}, {step.place}")
-        yield f"{indent}{mark} {self._style.strong(step.title)}{status} {place}"
+        location = self._style.faint(f"{step.rule}, {step.place}")
+        yield f"{indent}{mark} {self._style.strong(step.title)}{status} {location}"
         inner = indent + "    "
         yield from self._wrap(step.text, inner)
         for outcome in step.conditions:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
-    from whygpu.advice import Comparison, Cost, Plan
+    from whygpu.explain.advice import Comparison, Cost, Plan
 
 
 def sentence(plan: Plan) -> str:

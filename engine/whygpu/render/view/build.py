@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from whygpu.explain.conclude import Conclusion
 from whygpu.explain.deciding import Deciding
 from whygpu.explain.fixes import repairs
-from whygpu.explain.tipping import limit_flips, price_flips, search
+from whygpu.explain.flips import limit_flips, price_flips, search
 from whygpu.render.view import lists
 from whygpu.render.view.meters import meter_rows
 from whygpu.render.view.model import Evidence, Repair, Sentence, Trouble, View
@@ -19,8 +19,8 @@ from whygpu.render.words import price_text, short_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.advice import Advice, Infeasible
-    from whygpu.knowledge import Rule
+    from whygpu.explain.advice import Advice, Infeasible
+    from whygpu.knowledge.rules import Rule
 
 _CONFLICTS = 3
 _PRICES = 4

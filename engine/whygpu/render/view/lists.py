@@ -22,12 +22,12 @@ from whygpu.render.words import price_text, short_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from whygpu.advice import Advice, Item, Plan, Rejection
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Advice, Item, Plan, Rejection
     from whygpu.explain.conclude import Conclusion
     from whygpu.explain.deciding import Weight
-    from whygpu.explain.tipping import Flip, PriceFlip
-    from whygpu.knowledge import Rule
+    from whygpu.explain.flips import Flip, PriceFlip
+    from whygpu.knowledge.rules import Rule
     from whygpu.render.view.words import Words
 
 _SPEEDS = (
@@ -174,7 +174,7 @@ def items(advice: Advice, words: Words) -> tuple[ItemRow, ...]:
 
 def _item(consultation: Consultation, item: Item, kind: str, words: Words) -> ItemRow:
     known = [consultation.knowledge.rule_by_id[name] for name in item.rules]
-    evidence = Evidence(known[0].id, words.place(known[0]), item.claims) if known else Evidence()
+    evidence = Evidence(known[0].id, words.location(known[0]), item.claims) if known else Evidence()
     names = {name for rule in known for name in used_names([rule.condition], {})}
     general = kind == "advice" and bool(known) and names <= set(_GENERAL)
     return ItemRow(item.text, kind, general, evidence)  # type: ignore[arg-type]  # one of the three kinds above

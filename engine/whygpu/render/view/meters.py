@@ -11,9 +11,9 @@ from whygpu.render.view.model import MeterRow
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.advice import Plan
-    from whygpu.checks.reckoning import Range
-    from whygpu.consult import Consultation
+    from whygpu.checks.calculation import Range
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Plan
 
 _LABELS = {
     "plan.total_gib": "memory",

@@ -17,7 +17,7 @@ class Evidence:
     """Who says something: the rule, where it stands, and the claims it cites."""
 
     rule: str | None = None
-    place: str | None = None
+    location: str | None = None
     claims: tuple[str, ...] = ()
 
 

@@ -17,8 +17,8 @@ from whygpu.render.words import price_text, short_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from whygpu.advice import Advice, Reason
-    from whygpu.explain.tipping import Flips, PriceFlip
+    from whygpu.explain.advice import Advice, Reason
+    from whygpu.explain.flips import Flips, PriceFlip
     from whygpu.explain.why_not import Side, WhyNot
     from whygpu.trace import Fact, Outcome
 

@@ -9,7 +9,7 @@ from whygpu.render.figures import show_plain
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
 
 _VERBS = {
     "inference": "Serve",

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from whygpu.explain.meters import Need, needs
-from whygpu.preferences import POWER, SPEED
+from whygpu.knowledge.preferences import POWER, SPEED
 from whygpu.quantity import show
 from whygpu.render.view.meters import label_of
 from whygpu.render.view.model import Confidence, Headline, Sentence
@@ -16,7 +16,7 @@ from whygpu.render.words import method_text, price_text, short_text, spread_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whygpu.advice import Advice, Plan
+    from whygpu.explain.advice import Advice, Plan
     from whygpu.explain.deciding import Weight
     from whygpu.render.view.words import Words
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whygpu.consult import fill_template
+from whygpu.consult.driver import fill_template
 from whygpu.render.figures import show_plain
 from whygpu.render.view.model import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from whygpu.consult import Consultation
+    from whygpu.consult.driver import Consultation
     from whygpu.explain.deciding import Weight
-    from whygpu.knowledge import Rule
+    from whygpu.knowledge.rules import Rule
 
 
 class Words:
@@ -42,9 +42,9 @@ class Words:
         ]
         return max(found, key=lambda item: item.worth, default=None)
 
-    def place(self, rule: Rule) -> str:
+    def location(self, rule: Rule) -> str:
         """The file and line of a rule."""
-        return f"{rule.place.file}:{rule.place.line}"
+        return f"{rule.location.file}:{rule.location.line}"
 
     def evidence(self, weight: Weight) -> Evidence:
         """Who says it."""
@@ -52,7 +52,7 @@ class Words:
 
     def of_rule(self, rule: Rule) -> Evidence:
         """A rule, its place and its claims."""
-        return Evidence(rule.id, self.place(rule), rule.sources)
+        return Evidence(rule.id, self.location(rule), rule.sources)
 
     def change(self, changes: Mapping[str, Any]) -> str:
         """Changed answers: "budget_per_hour $1.20/hour instead of $0.50/hour, and without providers"."""

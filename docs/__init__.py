@@ -1,0 +1,1 @@
+"""The docs; ``tools`` holds what builds the site and draws its pictures."""

@@ -1,0 +1,1 @@
+"""What builds the site and draws its pictures; no page of it."""

@@ -1,0 +1,45 @@
+"""Take the picture of the wizard: ``python -m docs.tools.wizard`` writes docs/images/wizard.png.
+
+It starts the real server and a headless Chromium (playwright's, or the one on PATH), which takes some seconds.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PICTURE = Path(__file__).resolve().parents[1] / "images" / "wizard.png"
+ANSWERS = "phase=inference&model=llama-3.1-8b&concurrency=8&page=answer"
+_SIZE = (1000, 720)  # of the window, in pixels
+
+
+def photograph(target: Path) -> None:
+    """Write the answer page of ``ANSWERS`` as a PNG."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  a browser is driven by this command alone
+
+    command = [sys.executable, "-m", "whygpu.cli", "ui", "--port", "0"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server,
+        sync_playwright() as playwright,
+    ):
+        try:
+            line = server.stdout.readline() if server.stdout else ""
+            address = re.search(r"http://127\.0\.0\.1:\d+", line)
+            if address is None:
+                raise RuntimeError(f"the wizard said no address: {line!r}")
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            page = browser.new_page(viewport={"width": _SIZE[0], "height": _SIZE[1]})
+            page.goto(f"{address[0]}/?{ANSWERS}")
+            page.locator("[data-testid='stVegaLiteChart'] .marks").first.wait_for(timeout=60_000)
+            page.wait_for_timeout(1_000)  # the chart's last redraw, and fonts
+            page.screenshot(path=target)
+            browser.close()
+        finally:
+            server.terminate()
+
+
+if __name__ == "__main__":
+    photograph(PICTURE)

@@ -1,0 +1,1 @@
+"""Money over time: renting, buying, and the whole lifecycle."""

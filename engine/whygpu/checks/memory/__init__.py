@@ -1,0 +1,1 @@
+"""What work keeps on each accelerator: weights, caches, activations, gradients, optimizer states."""

@@ -1,0 +1,147 @@
+"""Memory per accelerator: which model of the kind of work applies, and what it gives.
+
+The parts sum to `total`. `low` and `high` are what the coefficients' ranges allow: a card with less usable memory than
+`total` does not hold the plan, one with less than `high` holds it tightly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from whygpu.checks.calculation import Calculation, Term
+from whygpu.checks.coefficients import Coefficients
+from whygpu.checks.memory import inference as memory_inference
+from whygpu.checks.memory import training as memory_training
+from whygpu.checks.memory import training_formulas
+from whygpu.checks.memory import vision as memory_vision
+from whygpu.checks.memory.parts import MemoryParts
+from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
+from whygpu.checks.setup import ParallelLayout, Setup
+
+Verdict = Literal["fits", "tight", "no"]
+PART_NAMES = ("weights", "kv_cache", "gradients", "optimizer", "activations", "logits", "overhead", "reused")
+Size = Literal["concurrency", "context_tokens", "batch_size", "sequence_tokens"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """Bytes per accelerator. The parts sum to `total`; `low` and `high` bound it; `ranges` has each part's own range.
+
+    `overhead` lies outside the framework's allocator. `reused` is zero or negative: room that activations and gradients
+    take one after the other.
+    """
+
+    weights: float
+    kv_cache: float
+    gradients: float
+    optimizer: float
+    activations: float
+    logits: float
+    overhead: float
+    reused: float
+    total: float
+    low: float
+    high: float
+    ranges: MemoryParts
+    shape: ModelShape
+    setup: Setup
+    layout: ParallelLayout
+    coefficients: Coefficients
+
+    def verdict(self, usable_bytes: float) -> Verdict:
+        """Whether a card with so much usable memory holds it: no beyond the likely need, tight beyond only the high
+        end.
+        """
+        if self.total > usable_bytes:
+            return "no"
+        return "tight" if self.high > usable_bytes else "fits"
+
+    def calculations(self) -> list[Calculation]:
+        """Every figure with its formula and the numbers put in, the total last."""
+        explain = _check_for(self.shape, self.setup)[1]
+        found = explain(self.shape, self.setup, self.layout, self.coefficients, self.ranges)
+        named = {calculation.name for calculation in found}
+        terms = tuple(Term(name, getattr(self, name), "bytes") for name in PART_NAMES if name in named)
+        total = " + ".join(term.name for term in terms)
+        return [
+            *found,
+            Calculation("total", total, terms, self.total, "bytes", note=f"between {self.low:.0f} and {self.high:.0f}"),
+        ]
+
+
+def estimate(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryEstimate:
+    """Memory per accelerator of this work on this model, split so. Raises KeyError where a coefficient is missing."""
+    parts = _check_for(shape, setup)[0](shape, setup, layout, coefficients)
+    total = parts.total()
+    return MemoryEstimate(
+        parts.weights.likely,
+        parts.kv_cache.likely,
+        parts.gradients.likely,
+        parts.optimizer.likely,
+        parts.activations.likely,
+        parts.logits.likely,
+        parts.overhead.likely,
+        parts.reused.likely,
+        total.likely,
+        total.low,
+        total.high,
+        parts,
+        shape,
+        setup,
+        layout,
+        coefficients,
+    )
+
+
+def reserved_bytes(usable_bytes: float, needed_bytes: float, runtime: str, coefficients: Coefficients) -> float:
+    """Bytes that a runtime takes of a card, whatever the model needs: serving runtimes fill a set share with cache."""
+    share = coefficients.pick("reserved-share", {"runtime": runtime}).likely
+    return max(needed_bytes, share * usable_bytes)
+
+
+def largest(
+    shape: ModelShape,
+    setup: Setup,
+    layout: ParallelLayout,
+    coefficients: Coefficients,
+    usable_bytes: float,
+    size: Size,
+    limit: int = 2**24,
+) -> int:
+    """The largest concurrency, context, batch or sequence up to `limit` whose likely need still fits; 0 where not
+    even 1 does.
+
+    By bisection: memory never falls when any of them rises.
+    """
+    fits, fails = 0, limit + 1
+    while fails - fits > 1:
+        middle = fits + 1 if not fits else min((fits + fails) // 2, fits * 4)
+        changed = _with(setup, size, middle)
+        if estimate(shape, changed, layout, coefficients).total <= usable_bytes:
+            fits = middle
+        else:
+            fails = middle
+    return fits
+
+
+def _with(setup: Setup, size: Size, value: int) -> Setup:
+    if size == "concurrency":
+        return replace(setup, concurrency=value)
+    if size == "context_tokens":
+        return replace(setup, context_tokens=value)
+    return replace(setup, batch_size=value) if size == "batch_size" else replace(setup, sequence_tokens=value)
+
+
+_Parts = Callable[[ModelShape, Setup, ParallelLayout, Coefficients], MemoryParts]
+_Reckon = Callable[[ModelShape, Setup, ParallelLayout, Coefficients, MemoryParts], list[Calculation]]
+
+
+def _check_for(shape: ModelShape, setup: Setup) -> tuple[_Parts, _Reckon]:
+    """The check that fits the kind of work: its parts, and how they came about."""
+    if setup.trains:
+        return memory_training.parts, training_formulas.explain
+    if shape.kind in TOKEN_KINDS:
+        return memory_inference.parts, memory_inference.explain
+    return memory_vision.parts, memory_vision.explain

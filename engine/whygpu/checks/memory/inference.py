@@ -1,0 +1,316 @@
+"""Memory of models that read and write tokens, in inference.
+
+Sources: numbers of the cache from Ainslie et al. 2023 (GQA) and DeepSeek-V2 2.1 (MLA); working memory of prefill from
+what a gated feed-forward keeps at once (gate, up and their product) beside the residual stream.
+"""
+
+from __future__ import annotations
+
+import math
+
+from whygpu.checks.calculation import Calculation, Range, Term
+from whygpu.checks.coefficients import Coefficients, Context
+from whygpu.checks.memory.beside import explain_beside, held_beside
+from whygpu.checks.memory.parts import MemoryParts, coefficient_term, explain_overhead, overhead, scaled, stage_share
+from whygpu.checks.memory.weights import explain_weights, held_weights, largest_tensor_bytes
+from whygpu.checks.model_shape import GENERATIVE, KvGroup, ModelShape
+from whygpu.checks.setup import ParallelLayout, Setup
+
+
+def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
+    """Bytes per accelerator of serving the requests of one replica."""
+    context = setup.context(shape)
+    requests = setup.requests_per_replica(layout.data)
+    tokens = tokens_at_once(shape, setup, requests, coefficients, context)
+    adapters, draft = held_beside(shape, setup, layout, coefficients, context)
+    further = further_tokens(setup, coefficients, context)
+    return MemoryParts(
+        weights=held_weights(shape, setup.format, layout, coefficients, context) + adapters + draft,
+        kv_cache=scaled(
+            coefficients.pick("cache-slack", context), cache_bytes(shape, setup, layout, requests, further)
+        ),
+        activations=_activations(shape, setup, layout, tokens, coefficients, context),
+        logits=_logits(shape, requests, coefficients, context),
+        overhead=overhead(layout, coefficients, context),
+    )
+
+
+def _logits(shape: ModelShape, requests: int, coefficients: Coefficients, context: Context) -> Range:
+    """Bytes held while the next tokens are chosen, of as many requests as the runtime profiles at start where that is
+    more. The card that samples gathers whole rows, so a tensor group does not divide them.
+    """
+    if shape.kind not in GENERATIVE:
+        return Range(0.0, 0.0, 0.0)
+    each, profiled = coefficients.pick("logit-bytes", context), coefficients.pick("sampled-requests", context)
+    return Range(
+        max(requests, profiled.low) * shape.vocab_size * each.low,
+        max(requests, profiled.likely) * shape.vocab_size * each.likely,
+        max(requests, profiled.high) * shape.vocab_size * each.high,
+    )
+
+
+def group_bytes(group: KvGroup, context_tokens: float, kv_bits: float, layout: ParallelLayout) -> float:
+    """Cache bytes per sequence and card of one group: layers * elements * tokens * bits / 8, its heads spread over
+    the tensor ranks.
+
+    A rank holds whole heads, so beyond as many ranks as heads each keeps a copy (vLLM and Megatron replicate them
+    so).
+    """
+    heads_share = math.ceil(group.heads / layout.tensor) / group.heads
+    return group.layers * group.elements * group.tokens(context_tokens) * kv_bits / 8 * heads_share
+
+
+def state_bytes(shape: ModelShape, setup: Setup) -> float:
+    """Bytes per sequence of the fixed states of state-space and linear-attention layers, whatever the context."""
+    return shape.state_layers * shape.state_elements * setup.format.compute_bits / 8
+
+
+def further_tokens(setup: Setup, coefficients: Coefficients, context: Context) -> float:
+    """Tokens that the cache holds room for per request beyond one at its longest: the average, where the runtime
+    hands memory out in pages as requests grow (Kwon et al. 2023, vLLM, section 4), and all where it reserves.
+    """
+    if setup.usual_tokens >= setup.context_tokens:
+        return float(setup.context_tokens)
+    reserved = coefficients.pick("cache-reserved-share", context).likely
+    return setup.usual_tokens + reserved * (setup.context_tokens - setup.usual_tokens)
+
+
+def cache_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, requests: int, further: float) -> float:
+    """Bytes per card of the cache of so many sequences, states included: one at full context, the others of `further`
+    tokens.
+    """
+    each = sequence_bytes(shape, setup, layout, setup.context_tokens)
+    total = each * requests
+    if further < setup.context_tokens:
+        total = each + sequence_bytes(shape, setup, layout, further) * (requests - 1)
+    return total * stage_share(shape.layers, layout.pipeline)
+
+
+def sequence_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens: float) -> float:
+    """Bytes per card of the cache of one sequence of so many tokens over all layers, states included."""
+    each = sum(group_bytes(group, tokens, setup.kv_bits, layout) for group in shape.kv_groups)
+    return each + state_bytes(shape, setup) / layout.tensor
+
+
+def tokens_at_once(
+    shape: ModelShape, setup: Setup, requests: int, coefficients: Coefficients, context: Context
+) -> float:
+    """Tokens one forward pass works on at most: all prompts at once, or the chunk the runtime cuts them into."""
+    asked = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
+    source = shape.source_tokens if shape.encoder_layers else 0
+    return max(
+        min(float(requests * max(asked, source)), coefficients.pick("prefill-chunk-tokens", context).likely), requests
+    )
+
+
+def working_width(shape: ModelShape, layout: ParallelLayout, coefficients: Coefficients, context: Context) -> Range:
+    """Elements one token needs at once in the widest layer: tensors of the feed-forward width, and of the hidden
+    size.
+    """
+    ffn = coefficients.pick("prefill-ffn-tensors", context)
+    hidden = coefficients.pick("prefill-hidden-tensors", context)
+    width = widest_ffn(shape) / layout.tensor
+    return Range(
+        ffn.low * width + hidden.low * shape.hidden_size,
+        ffn.likely * width + hidden.likely * shape.hidden_size,
+        ffn.high * width + hidden.high * shape.hidden_size,
+    )
+
+
+def widest_ffn(shape: ModelShape) -> int:
+    """Feed-forward width a token passes through in the widest layer: the dense one, or its experts together."""
+    routed = (shape.experts_per_token + shape.shared_experts) * shape.expert_ffn_size if shape.is_moe else 0
+    return max(shape.ffn_size, routed)
+
+
+def _activations(
+    shape: ModelShape,
+    setup: Setup,
+    layout: ParallelLayout,
+    tokens: float,
+    coefficients: Coefficients,
+    context: Context,
+) -> Range:
+    workspace = coefficients.pick("workspace-bytes", context)
+    each = working_width(shape, layout, coefficients, context).times(tokens * setup.format.compute_bits / 8)
+    scores = score_bytes(shape, setup, layout, tokens)
+    loading = load_bytes(shape, layout, coefficients, context)
+    return Range(
+        workspace.low + max(each.low + scores, loading.low),
+        workspace.likely + max(each.likely + scores, loading.likely),
+        workspace.high + max(each.high + scores, loading.high),
+    )
+
+
+def load_bytes(shape: ModelShape, layout: ParallelLayout, coefficients: Coefficients, context: Context) -> Range:
+    """Bytes beside the weights while they are quantized on the card at load: 16-bit copies of the largest tensor."""
+    return scaled(coefficients.pick("load-copies", context), largest_tensor_bytes(shape) / layout.tensor)
+
+
+def score_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens: float) -> float:
+    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, and
+    FP32 softmax.
+    """
+    if setup.attention != "eager":
+        return 0.0
+    length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
+    return shape.heads / layout.tensor * tokens * length * (setup.format.compute_bits / 8 + 4)
+
+
+def explain(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, done: MemoryParts
+) -> list[Calculation]:
+    """How each part of `parts` came about."""
+    context = setup.context(shape)
+    requests = setup.requests_per_replica(layout.data)
+    tokens = tokens_at_once(shape, setup, requests, coefficients, context)
+    found = _explain_weights(shape, setup, layout, coefficients, context, done.weights.likely)
+    if shape.kv_groups or shape.state_layers:
+        found.extend(_explain_cache(shape, setup, layout, requests, coefficients, context, done))
+    width = working_width(shape, layout, coefficients, context)
+    found += [
+        Calculation(
+            "working_width",
+            "ffn_tensors * ffn / tensor + hidden_tensors * hidden",
+            (
+                coefficient_term("ffn_tensors", coefficients.pick("prefill-ffn-tensors", context)),
+                Term("ffn", widest_ffn(shape), "elements", shape.source),
+                Term("tensor", layout.tensor, "cards"),
+                coefficient_term("hidden_tensors", coefficients.pick("prefill-hidden-tensors", context)),
+                Term("hidden", shape.hidden_size, "elements", shape.source),
+            ),
+            width.likely,
+            "elements per token",
+        ),
+        Calculation(
+            "activations",
+            "max(tokens * working_width * compute_bits / 8 + scores, load) + workspace",
+            (
+                Term("tokens", tokens, "tokens at once"),
+                Term("working_width", width.likely, "elements per token"),
+                Term("compute_bits", setup.format.compute_bits, "bits"),
+                Term(
+                    "scores",
+                    score_bytes(shape, setup, layout, tokens),
+                    "bytes",
+                    (),
+                    "attention scores, where written out",
+                ),
+                Term(
+                    "load",
+                    load_bytes(shape, layout, coefficients, context).likely,
+                    "bytes",
+                    coefficients.pick("load-copies", context).source,
+                    "held while the weights are quantized at load",
+                ),
+                coefficient_term("workspace", coefficients.pick("workspace-bytes", context)),
+            ),
+            done.activations.likely,
+            "bytes",
+        ),
+    ]
+    if shape.kind in GENERATIVE:
+        found.append(
+            Calculation(
+                "logits",
+                "max(requests, profiled) * vocabulary * logit_bytes",
+                (
+                    Term("requests", requests, "requests"),
+                    coefficient_term("profiled", coefficients.pick("sampled-requests", context)),
+                    Term("vocabulary", shape.vocab_size, "tokens", shape.source),
+                    coefficient_term("logit_bytes", coefficients.pick("logit-bytes", context)),
+                ),
+                done.logits.likely,
+                "bytes",
+            )
+        )
+    found.append(explain_overhead(layout, coefficients, context, done.overhead.likely))
+    return found
+
+
+def _explain_weights(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context, value: float
+) -> list[Calculation]:
+    """The model's own weights, and what is served beside them."""
+    beside = explain_beside(shape, setup, layout, coefficients, context)
+    if not beside:
+        return [explain_weights(shape, setup.format, layout, coefficients, context, value)]
+    own = held_weights(shape, setup.format, layout, coefficients, context).likely
+    found = [explain_weights(shape, setup.format, layout, coefficients, context, own, "model_weights"), *beside]
+    terms = tuple(part.as_term() for part in found)
+    return [*found, Calculation("weights", " + ".join(term.name for term in terms), terms, value, "bytes")]
+
+
+def _explain_cache(
+    shape: ModelShape,
+    setup: Setup,
+    layout: ParallelLayout,
+    requests: int,
+    coefficients: Coefficients,
+    context: Context,
+    done: MemoryParts,
+) -> list[Calculation]:
+    found = _explain_sequence(shape, setup, layout, setup.context_tokens, "")
+    longest = " + ".join(part.name for part in found)
+    formula = f"({longest}) * requests * stage * slack"
+    further = further_tokens(setup, coefficients, context)
+    if further < setup.context_tokens:
+        others = _explain_sequence(shape, setup, layout, further, "further_")
+        formula = f"({longest} + ({' + '.join(part.name for part in others)}) * (requests - 1)) * stage * slack"
+        found += others
+    terms = (
+        *(part.as_term() for part in found),
+        Term("requests", requests, "requests"),
+        Term("stage", stage_share(shape.layers, layout.pipeline), "share", (), "layers of the fullest pipeline stage"),
+        coefficient_term("slack", coefficients.pick("cache-slack", context)),
+    )
+    return [*found, Calculation("kv_cache", formula, terms, done.kv_cache.likely, "bytes")]
+
+
+def _explain_sequence(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, length: float, prefix: str
+) -> list[Calculation]:
+    """The cache of one sequence of this length, by groups of layers that keep alike."""
+    found = []
+    for number, group in enumerate(shape.kv_groups, start=1):
+        kept = (
+            "a fixed length"
+            if group.fixed_tokens
+            else f"at most its window of {group.window}"
+            if group.window
+            else "the average context, and what is reserved beyond it"
+            if prefix
+            else "the whole context"
+        )
+        found.append(
+            Calculation(
+                f"{prefix}cache_of_layers_{number}",
+                "layers * elements * tokens * kv_bits / 8 * ceil(heads / tensor) / heads",
+                (
+                    Term("layers", group.layers, "layers", shape.source),
+                    Term("elements", group.elements, "numbers per token", shape.source),
+                    Term("tokens", group.tokens(length), "tokens", (), kept),
+                    Term("kv_bits", setup.kv_bits, "bits", setup.kv_format.source if setup.kv_format else ()),
+                    Term("heads", group.heads, "heads kept apart", shape.source),
+                    Term("tensor", layout.tensor, "cards"),
+                ),
+                group_bytes(group, length, setup.kv_bits, layout),
+                "bytes per sequence",
+            )
+        )
+    if shape.state_layers:
+        found.append(
+            Calculation(
+                f"{prefix}states",
+                "state_layers * state_elements * compute_bits / 8 / tensor",
+                (
+                    Term("state_layers", shape.state_layers, "layers", shape.source),
+                    Term("state_elements", shape.state_elements, "numbers", shape.source),
+                    Term("compute_bits", setup.format.compute_bits, "bits"),
+                    Term("tensor", layout.tensor, "cards"),
+                ),
+                state_bytes(shape, setup) / layout.tensor,
+                "bytes per sequence",
+            )
+        )
+    return found

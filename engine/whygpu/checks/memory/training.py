@@ -1,0 +1,195 @@
+"""Memory of training: model states, activations, logits.
+
+States per parameter and how ZeRO divides them: Rajbhandari et al. 2020 (arXiv:1910.02054), section 3 and figure 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whygpu.checks.calculation import Range
+from whygpu.checks.coefficients import Coefficient, Coefficients, Context
+from whygpu.checks.memory.activations import Activations, activations
+from whygpu.checks.memory.adapters import adapter_parameters
+from whygpu.checks.memory.parts import NOTHING, MemoryParts, overhead, stage_share
+from whygpu.checks.memory.weights import ENDS, held_weights
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import GATHERING, ParallelLayout, Setup
+
+SHARDS_OPTIMIZER = frozenset({"zero1", "zero2"}) | GATHERING
+FSDP = frozenset({"fsdp", "fsdp1"})
+SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """Counts and divisors the model states are computed from, per accelerator."""
+
+    trained: int
+    share: float
+    weight_ranks: int
+    gradient_share: float
+    optimizer_ranks: int
+    weight: Coefficient
+    master: Coefficient
+    gradient: Coefficient
+    moments: Coefficient
+    gathered: Coefficient
+    gathered_ends: Coefficient
+    upcast: Coefficient
+
+
+def states_of(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
+) -> States:
+    return States(
+        trained=shape.trained_parameters
+        if setup.method == "full"
+        else adapter_parameters(shape, setup.lora_rank, setup.lora_targets),
+        share=stage_share(shape.layers, layout.pipeline) / layout.tensor,
+        weight_ranks=layout.data if layout.sharding in GATHERING else 1,
+        gradient_share=_gradient_share(layout, coefficients.pick("accumulated-gradient-share", context)),
+        optimizer_ranks=layout.data if layout.sharding in SHARDS_OPTIMIZER else 1,
+        weight=coefficients.pick("training-weight-bytes", context),
+        master=coefficients.pick("training-master-bytes", context),
+        gradient=coefficients.pick("training-gradient-bytes", context),
+        moments=coefficients.pick("optimizer-bytes", context),
+        gathered=coefficients.pick("gathered-layers", context),
+        gathered_ends=coefficients.pick("gathered-ends", context),
+        upcast=coefficients.pick("upcast-end-bytes", context),
+    )
+
+
+def _gradient_share(layout: ParallelLayout, whole: Coefficient) -> float:
+    """Share of the gradients one rank holds, of which a part may be kept whole; all of it in a pipeline of FSDP, whose
+    micro-batches add up before they are exchanged.
+    """
+    if layout.sharding not in SHARDS_GRADIENTS:
+        return 1.0
+    kept = 1.0 if keeps_stage(layout) else whole.likely
+    return kept + (1 - kept) / layout.data
+
+
+def keeps_stage(layout: ParallelLayout) -> bool:
+    """Whether a card keeps all layers of its stage gathered from one micro-batch to the next: FSDP does in a pipeline,
+    where they would be gathered for each one anew (torchtitan, reshard_after_forward).
+    """
+    return layout.sharding in FSDP and layout.pipeline > 1 and layout.data > 1
+
+
+def frozen_gradients(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:
+    """Frozen parameters on this card that get gradients all the same: those of the flat parameters that FSDP 1 makes of
+    a layer, adapters and all (PyTorch, FullyShardedDataParallel, use_orig_params).
+    """
+    if layout.sharding != "fsdp1" or setup.method == "full":
+        return 0.0
+    return shape.parameters * stage_share(shape.layers, layout.pipeline) / layout.tensor
+
+
+def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
+    """Bytes per accelerator of a training step."""
+    context = training_context(shape, setup, layout)
+    states = states_of(shape, setup, layout, coefficients, context)
+    kept = activations(shape, setup, layout, coefficients, context)
+    trained = states.trained * states.share
+    flat = frozen_gradients(shape, setup, layout) * setup.format.bits_per_weight / 8
+    gradients = _per_parameter(states.gradient, trained * states.gradient_share)
+    gradients = gradients + Range(flat, flat, flat).times(states.gradient_share)
+    optimizer = _per_parameter(states.master, trained / states.optimizer_ranks)
+    optimizer = optimizer + _per_parameter(states.moments, trained / states.optimizer_ranks)
+    weights = _weights(shape, setup, layout, states, held_weights(shape, setup.format, layout, coefficients, context))
+    if setup.offload in ("optimizer", "all"):
+        optimizer = NOTHING
+    if setup.offload == "all":
+        weights, gradients = gathered_bytes(shape, setup, layout, states), NOTHING
+    return MemoryParts(
+        weights=weights,
+        gradients=gradients,
+        optimizer=optimizer,
+        activations=kept.layers,
+        logits=kept.logits,
+        overhead=_overhead(layout, coefficients, context, gradients),
+        reused=_reused(gradients, kept, coefficients.pick("gradient-reuse", context)),
+    )
+
+
+def training_context(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> dict[str, str]:
+    """The words of a setup, and whether gradients live on from one micro-batch to the next."""
+    context = setup.context(shape, layout.sharding)
+    context["accumulates"] = "yes" if setup.gradient_accumulation > 1 else "no"
+    return context
+
+
+def _per_parameter(each: Coefficient, parameters: float) -> Range:
+    return Range(each.low * parameters, each.likely * parameters, each.high * parameters)
+
+
+def _weights(shape: ModelShape, setup: Setup, layout: ParallelLayout, states: States, frozen: Range) -> Range:
+    held = _per_parameter(states.weight, states.trained * states.share / states.weight_ranks)
+    share = frozen_share(shape, setup)
+    if share:
+        held = held + frozen.times(share / states.weight_ranks)
+    held = held + _per_parameter(states.upcast, end_parameters(shape, layout) / states.weight_ranks)
+    return held + gathered_bytes(shape, setup, layout, states) if states.weight_ranks > 1 else held
+
+
+def frozen_share(shape: ModelShape, setup: Setup) -> float:
+    """Share of the model that is held but not trained: all of it under adapters, the rest of a pipeline otherwise."""
+    return 1.0 if setup.method != "full" else 1 - shape.trained_parameters / shape.parameters
+
+
+def gathered_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, states: States) -> Range:
+    """Whole layers that a rank gathers while it works on them, and the token table and head around them."""
+    ends = _per_parameter(states.gathered_ends, end_bytes(shape, setup, layout))
+    if keeps_stage(layout):
+        whole = layer_bytes(shape, setup, layout) * stage_layers(shape, layout)
+        return Range(whole, whole, whole) + ends
+    return _per_parameter(states.gathered, layer_bytes(shape, setup, layout)) + ends
+
+
+def stage_layers(shape: ModelShape, layout: ParallelLayout) -> float:
+    """Layers of the fullest stage."""
+    layers = shape.layers + shape.encoder_layers
+    return layers * stage_share(layers, layout.pipeline)
+
+
+def layer_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:
+    """Bytes of one layer as it is gathered: what is not token table or head, over the layers, at the computing width;
+    frozen quantized layers travel as they are stored, and are unpacked matrix by matrix (FSDP and QLoRA: bitsandbytes,
+    quant_storage).
+    """
+    stored = setup.method != "full" and setup.format.quantized
+    bits = setup.format.bits_per_weight if stored else setup.format.compute_bits
+    inside = sum(part.parameters for part in shape.parts if part.name not in ENDS)
+    return inside / max(shape.layers + shape.encoder_layers, 1) * bits / 8 / layout.tensor
+
+
+def end_parameters(shape: ModelShape, layout: ParallelLayout) -> float:
+    """Parameters of the token table and the head on this card."""
+    return sum(part.parameters for part in shape.parts if part.name in ENDS) / layout.tensor
+
+
+def end_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:
+    """Bytes of the token table and the head at the computing width."""
+    return end_parameters(shape, layout) * setup.format.compute_bits / 8
+
+
+def _overhead(layout: ParallelLayout, coefficients: Coefficients, context: Context, gradients: Range) -> Range:
+    outside = overhead(layout, coefficients, context)
+    if layout.data <= 1 or layout.sharding != "none":
+        return outside
+    copies = coefficients.pick("gradient-copies", context)
+    return outside + Range(gradients.low * copies.low, gradients.likely * copies.likely, gradients.high * copies.high)
+
+
+def _reused(gradients: Range, kept: Activations, share: Coefficient) -> Range:
+    """Gradients fill in while activations are freed, so the worst moment holds the larger of the two, not both.
+
+    Not where gradients outlive the step: accumulation over micro-batches, or the partitions that ZeRO keeps.
+    """
+    room = kept.layers + kept.logits
+    return Range(
+        -share.high * min(gradients.low, room.low),
+        -share.likely * min(gradients.likely, room.likely),
+        -share.low * min(gradients.high, room.high),
+    )

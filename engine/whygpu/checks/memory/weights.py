@@ -1,0 +1,127 @@
+"""Bytes of weights on the fullest card, by the true bits of each part, and how parallelism divides them."""
+
+from __future__ import annotations
+
+from whygpu.checks.calculation import Calculation, Range, Term
+from whygpu.checks.coefficients import Coefficient, Coefficients, Context
+from whygpu.checks.memory.parts import coefficient_term, scaled, stage_share
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import TRAINING_PHASES, Format, ParallelLayout
+
+ENDS = frozenset({"embedding", "head"})
+"""Parts outside the layers: the token table and the head."""
+
+
+def held_weights(
+    shape: ModelShape, number_format: Format, layout: ParallelLayout, coefficients: Coefficients, context: Context
+) -> Range:
+    """Bytes on the fullest card.
+
+    Tensor parallelism divides all, except for the share of the two ends that the runtime copies to every rank. Of
+    pipeline stages the fullest has its whole layers, and no less than an even share: a stage with an end is given
+    fewer layers. Experts that are offloaded lie in the host's memory.
+    """
+    slack = coefficients.pick("weight-slack", context)
+    on_cards = number_format.weight_bytes(shape) - _offloaded(shape, number_format, context)
+    if layout.tensor * layout.pipeline == 1:
+        return scaled(slack, on_cards)
+    copied = coefficients.pick("copied-ends", context)
+    ends = end_sizes(shape, number_format)
+    inside = (on_cards - sum(ends)) / layout.tensor
+    fullest = inside * stage_share(shape.layers, layout.pipeline)
+    low, likely, high = (
+        max(fullest, (inside + sum(ends) * held) / layout.pipeline, max(ends, default=0.0) * held)
+        for held in (_held(layout, share) for share in (copied.low, copied.likely, copied.high))
+    )
+    return Range(low * slack.low, likely * slack.likely, high * slack.high)
+
+
+def expert_bytes(shape: ModelShape, number_format: Format) -> float:
+    """Bytes of all routed experts; 0 for a dense model."""
+    return sum(
+        part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name == "experts"
+    )
+
+
+def _offloaded(shape: ModelShape, number_format: Format, context: Context) -> float:
+    """Bytes of weights kept in the host's memory while serving (llama.cpp --cpu-moe; ktransformers)."""
+    serves = context["phase"] not in TRAINING_PHASES
+    return expert_bytes(shape, number_format) if serves and context["offload"] == "experts" else 0.0
+
+
+def _held(layout: ParallelLayout, copied: float) -> float:
+    """Share of the ends that one tensor rank holds."""
+    return copied + (1 - copied) / layout.tensor
+
+
+def end_sizes(shape: ModelShape, number_format: Format) -> list[float]:
+    """Bytes of the token table and of the head, as far as the model has them."""
+    return [part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name in ENDS]
+
+
+def largest_tensor_bytes(shape: ModelShape) -> float:
+    """Bytes of the largest single tensor at 16 bits: the token table, or a feed-forward matrix."""
+    return 2.0 * max(shape.embedding_parameters, shape.hidden_size * shape.ffn_size)
+
+
+def explain_weights(
+    shape: ModelShape,
+    number_format: Format,
+    layout: ParallelLayout,
+    coefficients: Coefficients,
+    context: Context,
+    value: float,
+    name: str = "weights",
+) -> Calculation:
+    """How the bytes of the model's weights came about."""
+    slack = coefficients.pick("weight-slack", context)
+    bits = Term(
+        "bits",
+        number_format.effective_bits(shape),
+        "bits per weight",
+        number_format.source,
+        _mixture(shape, number_format),
+    )
+    terms = [Term("parameters", shape.parameters, "parameters", shape.source), bits, coefficient_term("slack", slack)]
+    whole = "parameters * bits / 8"
+    host = _offloaded(shape, number_format, context)
+    if host:
+        terms.append(Term("experts", host, "bytes", shape.source, "in the host's memory"))
+        whole = f"({whole} - experts)"
+    if layout.tensor * layout.pipeline == 1:
+        return Calculation(name, f"{whole} * slack", tuple(terms), value, "bytes")
+    inside = f"({whole} - ends) / tensor"
+    return Calculation(
+        name,
+        f"max({inside} * stage, ({inside} + ends * held) / stages, end * held) * slack",
+        (*terms, *_split_terms(shape, number_format, layout, coefficients.pick("copied-ends", context))),
+        value,
+        "bytes",
+    )
+
+
+def _split_terms(
+    shape: ModelShape, number_format: Format, layout: ParallelLayout, copied: Coefficient
+) -> tuple[Term, ...]:
+    ends = end_sizes(shape, number_format)
+    return (
+        Term("ends", sum(ends), "bytes", (), "token table and head"),
+        Term("end", max(ends, default=0.0), "bytes", (), "the larger of the two"),
+        Term("held", _held(layout, copied.likely), "share", copied.source, "of them that a tensor rank holds"),
+        Term("stage", stage_share(shape.layers, layout.pipeline), "share", (), "layers of the fullest pipeline stage"),
+        Term("stages", layout.pipeline, "stages"),
+        Term("tensor", layout.tensor, "cards"),
+    )
+
+
+def _mixture(shape: ModelShape, number_format: Format) -> str:
+    if shape.stored_format == number_format.id:
+        return "as the file has them"
+    if not number_format.parts:
+        return ""
+    listed = ", ".join(
+        f"{part.name} {number_format.bits_in(shape, part.name):g}"
+        for part in shape.parts
+        if number_format.bits_in(shape, part.name) != number_format.bits_per_weight
+    )
+    return f"{number_format.bits_per_weight:g} bits, but {listed}" if listed else ""

@@ -1,0 +1,1 @@
+"""How long work takes: decoding, prompts, training steps, pictures, queues."""

@@ -1,0 +1,261 @@
+"""Columns that the speed checks compute with: rows over n plans, of which the first is the likely figure.
+
+Behind it come two rows for each uncertain coefficient, that one at its worst and at its best and all others at their
+likely figures. The coefficients are measured apart from each other, so a range combines what each moves by the root
+of the sum of squares, not by setting all to their worst at once. Speeds are products of shares and rates, so what is
+squared are relative changes, as logarithms. Source: JCGM 100:2008 (Guide to the expression of uncertainty in
+measurement), 5.1.2, uncorrelated input quantities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from whygpu.checks.calculation import Range, Term
+from whygpu.checks.coefficients import Coefficients
+from whygpu.checks.memory.parts import coefficient_term
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import GATHERING, CardKind, Device, FloatArray, ParallelLayout, Setup
+
+LIKELY = 0
+ASSUMED_OPERATIONS = "operations-per-parameter"
+_LOW, _MIDDLE, _HIGH = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A figure of every plan with its range: three columns of length n, low <= likely <= high, NaN where not known."""
+
+    low: FloatArray
+    likely: FloatArray
+    high: FloatArray
+
+    def at(self, index: int) -> Range:
+        """The range of one plan."""
+        return Range(float(self.low[index]), float(self.likely[index]), float(self.high[index]))
+
+    @classmethod
+    def of(cls, rows: FloatArray, factor: float = 1.0) -> Band:
+        """From rows: the likely figure times `factor`, and how far all coefficients together move it either way."""
+        likely = rows[LIKELY]
+        moved = np.log(rows[LIKELY + 1 :] / likely)
+        down, up = np.minimum(moved, 0.0), np.maximum(moved, 0.0)
+        return cls(
+            likely * np.exp(-np.sqrt((down**2).sum(axis=0))) * factor,
+            likely * factor,
+            likely * np.exp(np.sqrt((up**2).sum(axis=0))) * factor,
+        )
+
+
+WIRE = ("bus-share", "link-latency-s", "pcie-latency-s", "network-latency-s", "pcie-bytes-s", "network-bytes-s")
+"""Coefficients of the path between cards."""
+
+
+def _words(kind: CardKind) -> dict[str, str]:
+    """A card's words as coefficients know them."""
+    return {
+        "generation": kind.generation,
+        "class": kind.card_class,
+        "software": kind.software,
+        "link": kind.link,
+        "memory": kind.memory,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The work and the plans it is computed for. Split columns have length n."""
+
+    shape: ModelShape
+    setup: Setup
+    device: Device
+    tensor: FloatArray
+    pipeline: FloatArray
+    data: FloatArray
+    nodes: FloatArray
+    gathers: FloatArray
+    shards: FloatArray
+    interleave: FloatArray
+    concurrency: FloatArray
+    coefficients: Coefficients
+    base: Mapping[str, str]
+    places: Mapping[str, int] = field(default_factory=dict)
+    """Of each uncertain coefficient the row where it is at its worst; the next one has it at its best."""
+
+    @property
+    def contexts(self) -> tuple[Mapping[str, str], ...]:
+        """The words that coefficients may depend on, for each kind of card."""
+        return tuple({**self.base, **_words(kind)} for kind in self.device.kinds)
+
+    @classmethod
+    def of(
+        cls,
+        shape: ModelShape,
+        setup: Setup,
+        layout: ParallelLayout | Sequence[ParallelLayout],
+        device: Device,
+        coefficients: Coefficients,
+        concurrency: FloatArray | None = None,
+    ) -> Columns:
+        """One split for all plans, or one per plan; likewise ``concurrency``, the setup's where there is none. Raises
+        ValueError where their number is not the device's.
+        """
+        layouts = [layout] if isinstance(layout, ParallelLayout) else list(layout)
+        if len(layouts) not in (1, device.size):
+            raise ValueError(f"{len(layouts)} splits for {device.size} plans")
+        table = np.array(
+            [
+                (
+                    *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
+                    *(one.sharding in GATHERING, one.sharding != "none"),
+                )
+                for one in layouts
+            ],
+            dtype=np.float64,
+        )
+        columns = [np.broadcast_to(column, (device.size,)) for column in table.T]
+        tensor, pipeline, data, nodes, interleave, gathers, shards = columns
+        flight = np.full(device.size, float(setup.concurrency)) if concurrency is None else concurrency
+        base = setup.context(shape)
+        plans = (tensor, pipeline, data, nodes, gathers, shards, interleave)
+        return cls(shape, setup, device, *plans, flight, coefficients, base)
+
+    def one(self, index: int) -> Columns:
+        """The same for one of the plans alone."""
+        at = slice(index, index + 1)
+        names = ("tensor", "pipeline", "data", "nodes", "gathers", "shards", "interleave", "concurrency")
+        layouts = {name: getattr(self, name)[at] for name in names}
+        return replace(self, device=self.device.one(index), **layouts)
+
+    def uncertain(self, names: Sequence[str]) -> Columns:
+        """The same with two more rows for each of these coefficients that has a range."""
+        ranged = []
+        for name in names:
+            figures = self._figures(name)
+            if (figures[_LOW] < figures[_HIGH]).any():
+                ranged.append(name)
+        return replace(self, places={name: 1 + 2 * place for place, name in enumerate(ranged)})
+
+    def more_is_better(self, name: str) -> FloatArray:
+        """A coefficient as rows, where a greater figure is the faster one."""
+        return self._rows(name, worst=_LOW, best=_HIGH)
+
+    def less_is_better(self, name: str) -> FloatArray:
+        """A coefficient as rows, where a lesser figure is the faster one."""
+        return self._rows(name, worst=_HIGH, best=_LOW)
+
+    def _rows(self, name: str, worst: int, best: int) -> FloatArray:
+        figures, size = self._figures(name), self.device.size
+        alike = figures.shape[1] == 1
+        place = self.places.get(name)
+        if place is None:
+            likely = figures[_MIDDLE : _MIDDLE + 1]
+            return np.broadcast_to(likely, (1, size)) if alike else likely[:, self.device.kind]
+        chosen = figures if alike else figures[:, self.device.kind]
+        rows = np.empty((1 + 2 * len(self.places), size))
+        rows[:] = chosen[_MIDDLE]
+        rows[place], rows[place + 1] = chosen[worst], chosen[best]
+        return rows
+
+    def _figures(self, name: str) -> FloatArray:
+        """Low, likely and high of each kind of card, or of all where they are alike."""
+        return self.coefficients.rows(name, self.base, self.device.kinds, lambda: self.contexts)
+
+    def unmodelled(self) -> FloatArray:
+        """Rows: seconds against those computed, for what the formulas leave out; 1 where coefficients are at fault."""
+        rows = self.less_is_better("formula-error")
+        error: FloatArray = rows / rows[LIKELY]
+        return error
+
+    def power_share(self) -> FloatArray:
+        """Rows: share of the peak rate that the card's power limit lets it sustain, 1 where that is no limit.
+
+        Watts over joules per operation are operations per second; other formats than 16 bits take power in proportion
+        to their rates.
+        """
+        joules = self.less_is_better("joules-per-operation")
+        full = joules * self.device.half_flops_s
+        share: FloatArray = np.fmin(self.device.power_w / np.where(full > 0, full, 1e-30), 1.0)
+        return share
+
+    def operations_error(self) -> FloatArray:
+        """Rows: operations of a sample against those of the shape; 1 where they are not assumed from its parameters."""
+        if ASSUMED_OPERATIONS not in self.uncertain_of_shape():
+            return np.ones((1, self.device.size))
+        rows = self.less_is_better(ASSUMED_OPERATIONS)
+        error: FloatArray = rows / rows[LIKELY]
+        return error
+
+    def sources_of_operations(self) -> tuple[str, ...]:
+        """Who says how many operations a sample takes."""
+        assumed = [self.coefficients.pick(name, self.base).source for name in self.uncertain_of_shape()]
+        return assumed[0] if assumed else self.shape.source
+
+    def uncertain_of_shape(self) -> tuple[str, ...]:
+        """Coefficients that figures of the shape rest on."""
+        return (ASSUMED_OPERATIONS,) if "flops_per_sample" in self.shape.assumed else ()
+
+    def requests(self) -> FloatArray:
+        """Requests in flight on one replica."""
+        return np.ceil(self.concurrency / self.data)
+
+    def pcie_bytes_s(self) -> FloatArray:
+        """Rows: bytes per second of one direction of the slot."""
+        own = self.device.pcie_bytes_s
+        return np.where(np.isnan(own), self.more_is_better("pcie-bytes-s"), own)
+
+    def wire(self) -> Wire:
+        """The path that collectives of each plan's tensor group and of its data group take."""
+        per_node = np.maximum(self.tensor * self.pipeline * self.data / self.nodes, 1.0)
+        device = self.device
+        pcie = self.pcie_bytes_s()
+        network = np.where(
+            np.isnan(device.network_bytes_s), self.more_is_better("network-bytes-s"), device.network_bytes_s
+        )
+        linked = np.nan_to_num(device.link_bytes_s) > 0
+        direct = linked & (self.tensor <= np.where(device.link_cards > 0, device.link_cards, per_node))
+        near = np.where(direct, device.link_bytes_s, pcie)
+        all_linked = linked & (per_node <= np.where(device.link_cards > 0, device.link_cards, per_node))
+        within = np.where(all_linked, device.link_bytes_s, pcie)
+        # A ring over several machines has a lane through each of its members' adapters.
+        tensor_path = np.where(self.tensor > per_node, np.minimum(network * per_node, within), near)
+        members = np.maximum(per_node / (self.tensor * self.pipeline), 1.0)
+        data_path = np.where(self.nodes > 1, np.minimum(network * members, within), within)
+        share = self.more_is_better("bus-share")
+        latency = np.where(direct, self.less_is_better("link-latency-s"), self.less_is_better("pcie-latency-s"))
+        latency = np.where(self.tensor > per_node, self.less_is_better("network-latency-s"), latency)
+        return Wire(tensor_path * share, data_path * share, latency)
+
+
+def coefficient_of(columns: Columns, i: int, name: str, term: str) -> Term:
+    """A coefficient as it holds for plan `i`, as a term of this name with its range in words."""
+    picked = columns.coefficients.pick(name, columns.contexts[int(columns.device.kind[i])])
+    return coefficient_term(term, picked)
+
+
+def power_term(power: FloatArray, i: int) -> Term:
+    """The share of the peak rate that a card's power limit leaves, as a term."""
+    return Term("power", float(power[LIKELY, i]), "share", ("torch-matmul-rates",), "that its power limit sustains")
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """Rows over n plans: usable bytes per second of the tensor and the data group's path, and the latency of one
+    collective.
+    """
+
+    tensor_bytes_s: FloatArray
+    data_bytes_s: FloatArray
+    latency_s: FloatArray
+
+    def all_reduce_s(self, tensor: FloatArray, payload_bytes: FloatArray) -> FloatArray:
+        """Seconds of a ring all-reduce over the tensor group: 2 (n - 1) / n * bytes / bandwidth, and its latency; 0
+        for one card.
+
+        Source: NCCL tests, doc/PERFORMANCE.md (bus bandwidth).
+        """
+        seconds = 2 * (tensor - 1) / tensor * payload_bytes / self.tensor_bytes_s + self.latency_s
+        return np.where(tensor > 1, seconds, 0.0)

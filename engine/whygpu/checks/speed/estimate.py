@@ -1,0 +1,134 @@
+"""Speed of plans: which model of the kind of work applies, computed for all plans at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from whygpu.checks.calculation import Calculation, Term
+from whygpu.checks.coefficients import Coefficients
+from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
+from whygpu.checks.setup import Device, FloatArray, ParallelLayout, Setup
+from whygpu.checks.speed import inference as speed_inference
+from whygpu.checks.speed import inference_formulas, training_formulas
+from whygpu.checks.speed import serving as speed_serving
+from whygpu.checks.speed import training as speed_training
+from whygpu.checks.speed import vision as speed_vision
+from whygpu.checks.speed.columns import Band, Columns
+from whygpu.checks.speed.inference import InferenceWork
+from whygpu.checks.speed.training import TrainingWork
+from whygpu.checks.speed.vision import VisionWork
+
+FIGURES = (
+    "ttft_ms",
+    "token_ms",
+    "tokens_per_s",
+    "requests_per_s",
+    "train_tokens_per_s",
+    "samples_per_s",
+    "frames_per_s",
+    "train_hours",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedEstimate:
+    """Figures of n plans, each low to high; None where a figure does not apply, NaN where a rate of the card is not
+    known.
+
+    Rates are of the whole plan; `ttft_ms` and `token_ms` at the asked concurrency and full context, `token_ms` with
+    the prompts of the other requests in flight.
+    """
+
+    work: InferenceWork | TrainingWork | VisionWork
+    ttft_ms: Band | None = None
+    token_ms: Band | None = None
+    tokens_per_s: Band | None = None
+    requests_per_s: Band | None = None
+    train_tokens_per_s: Band | None = None
+    samples_per_s: Band | None = None
+    frames_per_s: Band | None = None
+    train_hours: Band | None = None
+
+    def with_ranges(self, index: int | None = None) -> SpeedEstimate:
+        """The same plans, or plan `index` alone, with the ranges of their figures."""
+        columns = self.work.columns if index is None else self.work.columns.one(index)
+        return _estimate(columns.uncertain(_uncertain(columns)))
+
+    def calculations(self, index: int = 0) -> list[Calculation]:
+        """How the likely figures of plan `index` came about."""
+        if isinstance(self.work, TrainingWork):
+            return training_formulas.explain(self.work, index)
+        if isinstance(self.work, InferenceWork):
+            found = inference_formulas.explain(self.work, index)
+        else:
+            found = speed_vision.explain(self.work, index)
+        return [*found, *self._explain_hours(found, index)]
+
+    def _explain_hours(self, found: Sequence[Calculation], index: int) -> Iterator[Calculation]:
+        """How the hours of a batch job come about."""
+        setup, shape = self.work.columns.setup, self.work.columns.shape
+        requests = setup.job_requests(shape)
+        if self.train_hours is None:
+            return
+        rate = next(item for item in found if item.name in ("tokens_per_s", "samples_per_s"))
+        terms: tuple[Term, ...] = (Term("requests", requests, "requests", (), "of the data set"), rate.as_term())
+        formula = "requests / samples_per_s / 3600"
+        if rate.name == "tokens_per_s":
+            terms = (*terms, Term("output", max(setup.output_tokens, 1), "tokens", (), "written for each"))
+            formula = "requests * output / tokens_per_s / 3600"
+        yield Calculation("train_hours", formula, terms, float(self.train_hours.likely[index]), "h")
+
+
+def estimate(
+    shape: ModelShape,
+    setup: Setup,
+    layout: ParallelLayout | Sequence[ParallelLayout],
+    device: Device,
+    coefficients: Coefficients,
+    *,
+    ranges: bool = True,
+    concurrency: FloatArray | None = None,
+) -> SpeedEstimate:
+    """Speed of this work on every plan: one split for all of them, or one each; likewise concurrency.
+
+    Without `ranges` low and high are the likely figures, which takes a tenth of the time.
+    Raises KeyError where a coefficient is missing, ValueError where splits and cards differ in number.
+    """
+    columns = Columns.of(shape, setup, layout, device, coefficients, concurrency)
+    return _estimate(columns.uncertain(_uncertain(columns)) if ranges else columns)
+
+
+def _uncertain(columns: Columns) -> tuple[str, ...]:
+    """The coefficients whose ranges the figures' ranges come from."""
+    names: tuple[str, ...] = (*_model_of(columns).UNCERTAIN, *columns.uncertain_of_shape())
+    return names if columns.setup.trains else (*names, *speed_serving.uncertain(columns.setup))
+
+
+def _model_of(columns: Columns) -> ModuleType:
+    """The check that fits the kind of work."""
+    if columns.setup.trains:
+        return speed_training
+    return speed_inference if columns.shape.kind in TOKEN_KINDS else speed_vision
+
+
+def _estimate(columns: Columns) -> SpeedEstimate:
+    if columns.setup.trains:
+        training = speed_training.work(columns)
+        return SpeedEstimate(training, **speed_training.bands(training))
+    if columns.shape.kind in TOKEN_KINDS:
+        inference = speed_inference.work(columns)
+        return SpeedEstimate(inference, **_with_hours(columns, speed_inference.bands(inference)))
+    vision = speed_vision.work(columns)
+    return SpeedEstimate(vision, **_with_hours(columns, speed_vision.bands(vision)))
+
+
+def _with_hours(columns: Columns, bands: dict[str, Band]) -> dict[str, Band]:
+    """The figures of inference, and the hours of a batch job where its data set is sized: requests over their rate."""
+    requests = columns.setup.job_requests(columns.shape)
+    if not requests:
+        return bands
+    rate = bands["requests_per_s"]
+    hours = (requests / 3600 / each for each in (rate.high, rate.likely, rate.low))
+    return bands | {"train_hours": Band(*hours)}

@@ -1,0 +1,375 @@
+"""Speed of models that read and write tokens: roofline of prefill and of decode (Williams et al. 2009; Pope et al.
+2022).
+
+A decode step reads the active weights and the cache once: it takes the longer of that, over the memory bandwidth, and
+of its arithmetic, over the peak rate, and more than either where they are near each other; matrix units work on whole
+tiles, so few requests cost as much as a tile's rows. Prefill is arithmetic, and what kernels move between them where
+the runtime does not fuse them. Tensor parallelism adds two all-reduces a layer. Requests in flight share the
+accelerator: the prompts of those that take the others' places join their steps (speed_queue).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from whygpu.checks.memory.inference import widest_ffn
+from whygpu.checks.model_shape import GENERATIVE, ModelShape
+from whygpu.checks.setup import FloatArray
+from whygpu.checks.speed.columns import WIRE, Band, Columns
+from whygpu.checks.speed.queue import joined_s, wait_s
+from whygpu.checks.speed.serving import Host, applies_gain, host_of, slowdown, speculative_gain, touched
+
+UNCERTAIN = (
+    "joules-per-operation",
+    "prefill-traffic-bytes",
+    "prefill-unpacked-share",
+    "row-s",
+    "decode-bandwidth-share",
+    "decode-mfu",
+    "decode-rows",
+    "prefill-mfu",
+    "launch-s-per-layer",
+    "gap-s-per-layer",
+    "request-s",
+    "request-step-s",
+    "unpacked-rate-share",
+    "stage-hop-s",
+    "step-s",
+    "formula-error",
+    *WIRE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceWork:
+    """Columns and rows behind the figures, for explaining them. Seconds and bytes per replica; rows over n plans
+    unless said.
+    """
+
+    columns: Columns
+    requests: FloatArray
+    weight_bytes: FloatArray
+    cache_bytes: FloatArray
+    decode_flops: FloatArray
+    power: FloatArray
+    prefill_flops: float
+    score_flops: float
+    bandwidth_share: FloatArray
+    decode_share: FloatArray
+    prefill_share: FloatArray
+    launch_s: FloatArray
+    gap_s: FloatArray
+    hop_s: FloatArray
+    row_s: FloatArray
+    read_s: FloatArray
+    compute_s: FloatArray
+    decode_wire_s: FloatArray
+    token_s: FloatArray
+    mean_token_s: FloatArray
+    prefill_compute_s: FloatArray
+    prefill_read_s: FloatArray
+    prefill_moved_s: FloatArray
+    prefill_wire_s: FloatArray
+    prefill_s: FloatArray
+    joined_s: FloatArray
+    queue_s: FloatArray
+    ttft_s: FloatArray
+    together: FloatArray
+    stages: FloatArray
+    tokens_s: FloatArray
+    computed: float
+    step_s: FloatArray
+    gain: FloatArray | None
+    slowdown: FloatArray | None
+    host: Host | None
+    longest: InferenceWork | None
+
+
+def work(columns: Columns) -> InferenceWork:
+    """Compute prefill and decode of all plans, at the context of a usual request; the time to the first token at the
+    longest.
+    """
+    shape, setup, device = columns.shape, columns.setup, columns.device
+    requests = columns.requests()
+    weights = weights_read(shape, columns, requests)
+    cache = cache_read(columns) * requests
+    rows = np.maximum(requests, columns.less_is_better("decode-rows"))
+    flops = 2.0 * shape.matmul_parameters * rows
+    bandwidth_share, decode_share, prefill_share = (
+        columns.more_is_better(name) for name in ("decode-bandwidth-share", "decode-mfu", "prefill-mfu")
+    )
+    wire = columns.wire()
+    layers = shape.layers + shape.encoder_layers
+    launch = columns.less_is_better("launch-s-per-layer") * layers
+    gap = columns.less_is_better("gap-s-per-layer") * layers + columns.less_is_better("step-s")
+    row = columns.less_is_better("row-s") * layers
+    # The server's own process hands out a token to each request, beside what the cards do.
+    floor = np.maximum(launch, columns.less_is_better("request-step-s") * requests)
+    hop = columns.less_is_better("stage-hop-s") * (columns.pipeline - 1)
+    bandwidth = device.bandwidth_bytes_s * bandwidth_share
+    power = columns.power_share()
+    rate = columns.tensor * device.flops_s * power
+    prompt = prompt_length(columns)
+    computed = computed_tokens(columns, prompt)
+    host = host_of(columns, requests, computed, _chunks(columns, computed))
+    read = (weights / columns.tensor + cache) / bandwidth + (0.0 if host is None else host.step_s)
+    compute = flops / (rate * decode_share)
+    width = setup.format.compute_bits / 8 * shape.hidden_size
+    decode_wire = _wire(wire.all_reduce_s(columns.tensor, requests * width), layers)
+    slower = slowdown(columns) if setup.adapters else None
+    longer = columns.unmodelled() * (1.0 if slower is None else slower)
+    step = (np.maximum(overlapped(read, compute), floor) + row * requests + gap + hop + decode_wire) * longer
+    gain = speculative_gain(columns, requests) if applies_gain(columns) else None
+    token = step if gain is None else step / gain
+    prefill_flops, scores = prompt_flops(shape, computed), score_flops(shape, prompt, computed)
+    once = weights_read(shape, columns, np.full(device.size, computed)) / columns.tensor / bandwidth
+    filled = pipeline_fill(columns, computed)
+    # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
+    together = np.ones(device.size) if shape.kind in GENERATIVE else requests
+    attention = scores / (columns.tensor * device.half_flops_s * power)
+    arithmetic = (prefill_flops / (rate * unpacked_rate(columns)) + attention) / prefill_share * together * filled
+    moved = _moved_s(columns, prompt, computed, together, row, bandwidth) * filled + (host.prompt_s if host else 0.0)
+    prefill_wire = _wire(wire.all_reduce_s(columns.tensor, computed * width * together), layers)
+    prefill = (np.maximum(overlapped(arithmetic, once) + moved, launch) + gap + hop + prefill_wire) * longer
+    longest = _longest(columns)
+    # Stages that a prompt leaves idle read the next one.
+    stages = filled * columns.pipeline
+    joined = prefill / stages
+    if setup.output_tokens > 1:  # else there are no steps to join
+        alone = (read, compute, floor, arithmetic / filled)
+        added = joined_s(*alone, _chunks(columns, computed), requests, setup.output_tokens) / columns.pipeline
+        joined = (added + (moved + prefill_wire) / stages) * longer
+    mean_token, queue, tokens = _in_flight(columns, token, prefill / stages, joined)
+    # A request that joins others waits for the step that is under way, and for prompts that came first.
+    first = columns.less_is_better("request-s") + np.where(requests > 1, step, 0.0) + queue
+    ttft = (prefill if longest is None else longest.prefill_s) + first
+    return InferenceWork(
+        columns,
+        requests,
+        weights,
+        cache,
+        flops,
+        power,
+        prefill_flops,
+        scores,
+        bandwidth_share,
+        decode_share,
+        prefill_share,
+        launch,
+        gap,
+        hop,
+        row,
+        read,
+        compute,
+        decode_wire,
+        token,
+        mean_token,
+        arithmetic,
+        once,
+        moved,
+        prefill_wire,
+        prefill,
+        joined,
+        queue,
+        ttft,
+        together,
+        stages,
+        tokens,
+        computed,
+        step,
+        gain,
+        slower,
+        host,
+        longest,
+    )
+
+
+def _in_flight(
+    columns: Columns, token: FloatArray, prompt: FloatArray, joined: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows: seconds of a further token with the prompts of others, seconds that a prompt waits, and tokens a second."""
+    requests, output = columns.requests(), max(columns.setup.output_tokens, 1)
+    steps = (output - 1) * token
+    cycle = prompt + (requests - 1) * joined + steps
+    tokens = columns.data * requests * output / cycle
+    return token + others_prompts(requests, joined, output), wait_s(joined, steps, requests), tokens
+
+
+def _longest(columns: Columns) -> InferenceWork | None:
+    """The same work with requests at their longest, where the usual ones are shorter: the limit on the first token is
+    for nearly all of them.
+    """
+    setup = columns.setup
+    if setup.usual_tokens >= setup.context_tokens:
+        return None
+    return work(replace(columns, setup=replace(setup, average_context_tokens=0)))
+
+
+def unpacked_rate(columns: Columns) -> FloatArray:
+    """Rows: share of the 16-bit rate that a prompt's products reach where the card unpacks weights of fewer than 8 bits
+    within them; 1 where it multiplies them as they are, and where the runtime unpacks them before
+    (prefill-unpacked-share). 8 bits become 16 by one conversion.
+    """
+    device, form = columns.device, columns.setup.format
+    if not form.quantized or form.bits_per_weight >= 8:
+        return np.ones((1, device.size))
+    return np.where(device.flops_s > device.half_flops_s, 1.0, columns.more_is_better("unpacked-rate-share"))
+
+
+def _moved_s(
+    columns: Columns, prompt: int, computed: float, together: FloatArray, row: FloatArray, bandwidth: FloatArray
+) -> FloatArray:
+    """Rows: seconds that kernels take beside the products of a prompt, where a runtime does not fuse them."""
+    shape = columns.shape
+    moved = columns.less_is_better("prefill-traffic-bytes") * computed * prompt_width(shape, prompt) * together
+    moved = moved + columns.less_is_better("prefill-unpacked-share") * unpacked_bytes(columns, computed)
+    seconds: FloatArray = moved / columns.tensor / bandwidth + row * computed * together
+    return seconds
+
+
+def prompt_length(columns: Columns) -> int:
+    """Tokens of a usual request that are read before the first one is written."""
+    setup = columns.setup
+    return max(setup.usual_tokens - setup.output_tokens, 1) if columns.shape.kind in GENERATIVE else setup.usual_tokens
+
+
+def computed_tokens(columns: Columns, prompt: int) -> float:
+    """Tokens of a prompt that are not found in the cache, one at least: what is found need not be read again (Kwon et
+    al. 2023, vLLM, 4.4; Zheng et al. 2023, SGLang, section 3).
+    """
+    if columns.shape.kind not in GENERATIVE:
+        return float(prompt)
+    return max(prompt * (1.0 - columns.setup.prefix_hit_rate), 1.0)
+
+
+def others_prompts(requests: FloatArray, prompt_s: FloatArray, output: int) -> FloatArray:
+    """Seconds that a further token waits on average for the prompts of the other requests in flight: while one
+    request is written, each of the others ends once, and the one in its place joins its steps (continuous batching:
+    Yu et al. 2022, Orca, section 3).
+    """
+    return (requests - 1) * prompt_s / (output - 1) if output > 1 else np.zeros_like(prompt_s)
+
+
+def pipeline_fill(columns: Columns, prompt: float) -> FloatArray:
+    """Time of a prompt over pipeline stages against one card: (chunks + stages - 1) / (chunks * stages).
+
+    The chunks a runtime cuts a prompt into follow each other through the stages (Huang et al. 2019, GPipe, 2.3).
+    """
+    chunks = _chunks(columns, prompt)
+    filled: FloatArray = (chunks + columns.pipeline - 1) / (chunks * columns.pipeline)
+    return filled
+
+
+def _chunks(columns: Columns, prompt: float) -> float:
+    """How many chunks the runtime cuts a prompt into."""
+    chunk = columns.coefficients.pick("prefill-chunk-tokens", columns.contexts[0]).likely
+    return float(np.ceil(max(prompt, 1) / chunk))
+
+
+def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> FloatArray:
+    """Bytes of weights on the cards that a step over so many tokens reads: all but a looked-up token table, and the
+    experts that are chosen.
+    """
+    number_format = columns.setup.format
+    lookup = not shape.tied_embeddings or shape.kind == "encoder"
+    fixed = routed = 0.0
+    for part in shape.parts:
+        size = part.parameters * number_format.bits_in(shape, part.name) / 8
+        if part.name == "experts":
+            routed += size
+        elif part.name != "embedding" or not lookup:
+            fixed += size
+    if not shape.is_moe:
+        return np.full(columns.device.size, fixed + routed)
+    if columns.setup.offloads_experts:
+        return np.full(columns.device.size, fixed)
+    return fixed + routed * touched(shape, tokens)
+
+
+def cache_read(columns: Columns) -> FloatArray:
+    """Bytes of cache per sequence that one card of a tensor group reads in a step, in the middle of a usual answer
+    (all pipeline stages in turn).
+    """
+    setup, shape = columns.setup, columns.shape
+    tokens = max(setup.usual_tokens - setup.output_tokens / 2, 1.0)
+    total = (
+        np.full(columns.device.size, shape.state_layers * shape.state_elements * setup.format.compute_bits / 8)
+        / columns.tensor
+    )
+    for group in shape.kv_groups:
+        size = group.layers * group.elements * group.tokens(tokens) * setup.kv_bits / 8
+        total = total + size * np.ceil(group.heads / columns.tensor) / group.heads
+    return total
+
+
+def overlapped(read_s: FloatArray, compute_s: FloatArray) -> FloatArray:
+    """Seconds of work that reads and computes: the longer of the two far from the ridge of the roofline, and up to
+    1.4 times that at the ridge, where neither unit is kept busy all the time: (read^2 + compute^2)^0.5.
+
+    Source: Volkov 2016, Understanding latency hiding on GPUs (throughput falls short of both bounds where they meet).
+    """
+    seconds: FloatArray = np.hypot(read_s, compute_s)
+    return seconds
+
+
+def prompt_flops(shape: ModelShape, tokens: float) -> float:
+    """Operations of reading a prompt with the weights: 2 * active parameters * tokens (Kaplan et al. 2020, 2.1)."""
+    return 2.0 * shape.matmul_parameters * tokens
+
+
+def score_flops(shape: ModelShape, tokens: int, computed: float | None = None) -> float:
+    """Operations of attention over a prompt, in 16 bits whatever the weights' format: 4 * layers * query width *
+    tokens^2, halved by the causal mask. Where only the last `computed` tokens are computed, the others lie before them:
+    a share c of the prompt takes c * (2 - c) of the work.
+
+    Source: Kaplan et al. 2020 (arXiv:2001.08361), 2.1.
+    """
+    causal = 0.5 if shape.kind in GENERATIVE else 1.0
+    lengths = (
+        sum(group.layers * group.tokens(tokens) for group in shape.kv_groups if not group.fixed_tokens)
+        if shape.kv_groups
+        else shape.layers * tokens
+    )
+    share = 1.0 if computed is None else computed / tokens
+    return 4.0 * causal * shape.query_width * lengths * tokens * (share * (2.0 - share))
+
+
+def prompt_width(shape: ModelShape, tokens: int) -> float:
+    """Elements that kernels of their own read and write per token, over all layers: the feed-forward width, three
+    times the hidden size (norms, rotation, residual sums), and the scores twice (scaling, softmax).
+    """
+    layers = shape.layers + shape.encoder_layers
+    return layers * (widest_ffn(shape) + 3 * shape.hidden_size + shape.heads * tokens)
+
+
+def unpacked_bytes(columns: Columns, prompt: float) -> float:
+    """Bytes moved where quantized weights are unpacked to 16 bits before each chunk of a prompt: read, and written."""
+    form, shape = columns.setup.format, columns.shape
+    if not form.quantized:
+        return 0.0
+    return _chunks(columns, prompt) * (form.weight_bytes(shape) + 2.0 * shape.matmul_parameters)
+
+
+def _wire(all_reduce_s: FloatArray, layers: int) -> FloatArray:
+    """Two all-reduces a layer (Shoeybi et al. 2019, Megatron-LM, section 3)."""
+    return 2 * layers * all_reduce_s
+
+
+def bands(done: InferenceWork) -> dict[str, Band]:
+    """The figures of the contract, by name."""
+    shape, setup = done.columns.shape, done.columns.setup
+    if shape.kind not in GENERATIVE:
+        each = done.columns.data * done.requests * done.stages / done.prefill_s
+        return {
+            "ttft_ms": Band.of(done.ttft_s, 1e3),
+            "samples_per_s": Band.of(each),
+            "requests_per_s": Band.of(each),
+        }
+    return {
+        "ttft_ms": Band.of(done.ttft_s, 1e3),
+        "token_ms": Band.of(done.mean_token_s, 1e3),
+        "tokens_per_s": Band.of(done.tokens_s),
+        "requests_per_s": Band.of(done.tokens_s / max(setup.output_tokens, 1)),
+    }

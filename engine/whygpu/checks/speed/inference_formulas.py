@@ -1,0 +1,281 @@
+"""How the likely figures of reading prompts and writing tokens came about, for one plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from whygpu.checks.calculation import Calculation, Term
+from whygpu.checks.model_shape import GENERATIVE
+from whygpu.checks.setup import FloatArray
+from whygpu.checks.speed.columns import LIKELY, coefficient_of, power_term
+from whygpu.checks.speed.inference import (
+    InferenceWork,
+    pipeline_fill,
+    prompt_length,
+    prompt_width,
+    unpacked_bytes,
+    unpacked_rate,
+    weights_read,
+)
+from whygpu.checks.speed.serving import SLOWDOWN, explain_gain
+
+
+def explain(done: InferenceWork, i: int) -> list[Calculation]:
+    """The figures of plan `i` with their formulas and the numbers put in."""
+    *parts, prefill = _prefill(done, i)
+    if done.columns.shape.kind not in GENERATIVE:
+        return [*parts, prefill, _samples(done, i, prefill)]
+    read, compute = _read(done, i), _compute(done, i)
+    step = _step(done, i, read, compute)
+    steps = [step]
+    if done.gain is not None:
+        gain = explain_gain(done.columns, i, float(done.requests[i]), done.gain)
+        terms = (step.as_term(), gain.as_term())
+        value = _likely(done.token_s, i)
+        steps += [gain, Calculation("token_s", "step_s / speculative_gain", terms, value, "s", note="on average")]
+    found = [*parts, prefill, read, compute, *steps]
+    first = prefill
+    if done.longest is not None:
+        first = replace(_prefill(done.longest, i)[-1], name="longest_prefill_s", note="as of a usual prompt")
+        found.append(first)
+    return [*found, *_answers(done, i, prefill, first, steps[-1])]
+
+
+def _likely(rows: FloatArray, i: int) -> float:
+    return float(rows[LIKELY, i])
+
+
+def _rates(done: InferenceWork, i: int) -> tuple[Term, Term, Term]:
+    columns = done.columns
+    return (
+        Term("tensor", float(columns.tensor[i]), "cards"),
+        Term("rate", float(columns.device.flops_s[i]), "operations/s"),
+        Term("bandwidth", float(columns.device.bandwidth_bytes_s[i]), "bytes/s"),
+    )
+
+
+def _host(done: InferenceWork, i: int) -> tuple[Term, Term, Term]:
+    return (
+        Term("launch", _likely(done.launch_s, i), "s", (), "host work of all layers"),
+        Term("gap", _likely(done.gap_s, i), "s", (), "between kernels of all layers, and around them"),
+        Term("hops", _likely(done.hop_s, i), "s", (), "from one pipeline stage to the next"),
+    )
+
+
+def _row(done: InferenceWork, i: int) -> Term:
+    return Term("row", _likely(done.row_s, i), "s per token", (), "kernels that work on a row each, of all layers")
+
+
+def _prefill(done: InferenceWork, i: int) -> list[Calculation]:
+    """Seconds of a prompt, and the three terms it is made of."""
+    columns, shape = done.columns, done.columns.shape
+    prompt, computed = prompt_length(columns), done.computed
+    once = weights_read(shape, columns, np.full(columns.device.size, computed))
+    tensor, rate, bandwidth = _rates(done, i)
+    share = coefficient_of(columns, i, "decode-bandwidth-share", "share")
+    together = Term("together", float(done.together[i]), "requests", (), "read in one pass")
+    overlap = "of the time, as pipeline stages overlap"
+    filled = Term("filled", float(pipeline_fill(columns, computed)[i]), "share", (), overlap)
+    compute = Calculation(
+        "prefill_compute_s",
+        "(flops / (rate * unpacked) + scores / half) * together * filled / (tensor * power * mfu)",
+        (
+            Term("flops", done.prefill_flops, "operations", ("kaplan-2020",)),
+            rate,
+            Term(
+                "unpacked",
+                float(np.broadcast_to(unpacked_rate(columns), done.prefill_s.shape)[LIKELY, i]),
+                "share",
+                columns.coefficients.pick("unpacked-rate-share", columns.contexts[int(columns.device.kind[i])]).source,
+                "of the rate where weights are unpacked within the products",
+            ),
+            Term("scores", done.score_flops, "operations", ("kaplan-2020",), "of attention"),
+            Term("half", float(columns.device.half_flops_s[i]), "operations/s", (), "in 16 bits"),
+            together,
+            filled,
+            tensor,
+            power_term(done.power, i),
+            coefficient_of(columns, i, "prefill-mfu", "mfu"),
+        ),
+        _likely(done.prefill_compute_s, i),
+        "s",
+    )
+    read = Calculation(
+        "prefill_read_s",
+        "weights / tensor / (bandwidth * share)",
+        (Term("weights", float(once[i]), "bytes", (), "read once"), tensor, bandwidth, share),
+        _likely(done.prefill_read_s, i),
+        "s",
+    )
+    moved = Calculation(
+        "prefill_moved_s",
+        "((traffic * tokens * width * together + unpacked * copies) / tensor / (bandwidth * share) "
+        "+ row * tokens * together) * filled",
+        (
+            coefficient_of(columns, i, "prefill-traffic-bytes", "traffic"),
+            Term("tokens", computed, "tokens", (), _of_prompt(done, prompt)),
+            Term("width", prompt_width(shape, prompt), "elements per token", shape.source),
+            together,
+            Term(
+                "unpacked", unpacked_bytes(columns, computed), "bytes", shape.source, "weights turned into 16-bit ones"
+            ),
+            coefficient_of(columns, i, "prefill-unpacked-share", "copies"),
+            _row(done, i),
+            filled,
+            tensor,
+            bandwidth,
+            share,
+        ),
+        _likely(done.prefill_moved_s, i),
+        "s",
+    )
+    if done.host is not None:
+        moved = _copied(done, i, moved)
+    wire = Term("wire", _likely(done.prefill_wire_s, i), "s", (), "two all-reduces a layer")
+    parts = tuple(part.as_term() for part in (compute, read, moved))
+    together_s = "(prefill_compute_s ** 2 + prefill_read_s ** 2) ** 0.5 + prefill_moved_s"
+    formula = f"max({together_s}, launch) + gap + hops + wire"
+    prefill = Calculation("prefill_s", formula, (*parts, *_host(done, i), wire), _likely(done.prefill_s, i), "s")
+    return [compute, read, moved, _with_adapters(done, i, prefill)]
+
+
+def _of_prompt(done: InferenceWork, prompt: int) -> str:
+    """What the tokens computed are of a prompt."""
+    rate = done.columns.setup.prefix_hit_rate
+    return f"of {prompt}; the other {rate:.0%} are found in the cache" if done.computed < prompt else ""
+
+
+def _with_adapters(done: InferenceWork, i: int, calculation: Calculation) -> Calculation:
+    """The same with what adapters add to its time."""
+    if done.slowdown is None:
+        return calculation
+    term = coefficient_of(done.columns, i, SLOWDOWN, "adapters")
+    return replace(calculation, formula=f"({calculation.formula}) * adapters", terms=(*calculation.terms, term))
+
+
+def _copied(done: InferenceWork, i: int, moved: Calculation) -> Calculation:
+    """The same with the experts that are copied to the cards for each chunk of a prompt."""
+    assert done.host is not None
+    columns = done.columns
+    known = float(columns.device.pcie_bytes_s[i])
+    slot = Term("slot", known, "bytes/s", (), "PCIe, one direction")
+    if np.isnan(known):
+        slot = coefficient_of(columns, i, "pcie-bytes-s", "slot")
+    terms = (
+        Term("experts", done.host.prompt_bytes, "bytes", columns.shape.source, "copied to the cards, over all chunks"),
+        slot,
+        coefficient_of(columns, i, "host-copy-share", "copy"),
+    )
+    formula = f"{moved.formula} + experts / tensor / (slot * copy)"
+    return replace(moved, formula=formula, terms=(*moved.terms, *terms))
+
+
+def _read(done: InferenceWork, i: int) -> Calculation:
+    tensor, _, bandwidth = _rates(done, i)
+    terms: tuple[Term, ...] = (
+        Term("weights", float(done.weight_bytes[i]), "bytes", done.columns.shape.source, "read in a step"),
+        tensor,
+        Term(
+            "cache",
+            float(done.cache_bytes[i]),
+            "bytes per card",
+            (),
+            "of all requests, in the middle of a usual answer",
+        ),
+        bandwidth,
+        coefficient_of(done.columns, i, "decode-bandwidth-share", "share"),
+    )
+    formula = "(weights / tensor + cache) / (bandwidth * share)"
+    if done.host is not None:
+        formula += " + experts / host"
+        terms = (
+            *terms,
+            Term("experts", float(done.host.step_bytes[i]), "bytes", done.columns.shape.source, "in the host's memory"),
+            coefficient_of(done.columns, i, "host-bytes-s", "host"),
+        )
+    return Calculation("read_s", formula, terms, _likely(done.read_s, i), "s")
+
+
+def _compute(done: InferenceWork, i: int) -> Calculation:
+    columns = done.columns
+    tensor, rate, _ = _rates(done, i)
+    terms = (
+        Term("active", columns.shape.matmul_parameters, "parameters", columns.shape.source),
+        Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica"),
+        coefficient_of(columns, i, "decode-rows", "rows"),
+        tensor,
+        rate,
+        power_term(done.power, i),
+        coefficient_of(columns, i, "decode-mfu", "mfu"),
+    )
+    formula = "2 * active * max(requests, rows) / (tensor * rate * power * mfu)"
+    return Calculation("compute_s", formula, terms, _likely(done.compute_s, i), "s")
+
+
+def _step(done: InferenceWork, i: int, read: Calculation, compute: Calculation) -> Calculation:
+    """Seconds of a step: those of a token, where no tokens are guessed ahead."""
+    wire = Term("wire", _likely(done.decode_wire_s, i), "s", (), "two all-reduces a layer")
+    requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
+    served = coefficient_of(done.columns, i, "request-step-s", "served")
+    terms = (read.as_term(), compute.as_term(), _row(done, i), requests, *_host(done, i), served, wire)
+    formula = (
+        "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch, served * requests) + row * requests + gap + hops + wire"
+    )
+    name = "token_s" if done.gain is None else "step_s"
+    return _with_adapters(done, i, Calculation(name, formula, terms, _likely(done.step_s, i), "s"))
+
+
+def _samples(done: InferenceWork, i: int, prefill: Calculation) -> Calculation:
+    terms = (
+        Term("data", float(done.columns.data[i]), "replicas"),
+        Term("together", float(done.together[i]), "requests", (), "read in one pass"),
+        Term("stages", float(done.stages[i]), "passes", (), "under way in the pipeline"),
+        prefill.as_term(),
+    )
+    value = float(done.columns.data[i] * done.together[i] * done.stages[i]) / _likely(done.prefill_s, i)
+    return Calculation("samples_per_s", "data * together * stages / prefill_s", terms, value, "1/s")
+
+
+def _answers(
+    done: InferenceWork, i: int, prefill: Calculation, first_prompt: Calculation, token: Calculation
+) -> list[Calculation]:
+    """What users see; the time to the first token with the prompt that it is for."""
+    columns = done.columns
+    alone = float(done.requests[i]) <= 1
+    wait = Term(
+        "wait", 0.0 if alone else _likely(done.step_s, i), "s", (), "the step under way, where others are served"
+    )
+    queue = Term("queue", _likely(done.queue_s, i), "s", ("mean-value-analysis",), "for prompts that came before it")
+    first = (first_prompt.as_term(), coefficient_of(columns, i, "request-s", "server"), wait, queue)
+    requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
+    output = Term("output", float(max(columns.setup.output_tokens, 1)), "tokens")
+    stages = Term("stages", float(done.stages[i]), "prompts", (), "under way in the pipeline")
+    joined = Term("joined", _likely(done.joined_s, i), "s", ("sarathi-serve",), "that a prompt adds to others' steps")
+    further: tuple[Term, ...] = (token.as_term(),)
+    further_ms = "1000 * token_s"
+    if columns.setup.output_tokens > 1:
+        further = (*further, requests, joined, output)
+        further_ms = "1000 * (token_s + (requests - 1) * joined / (output - 1))"
+    terms = (
+        Term("data", float(columns.data[i]), "replicas"),
+        requests,
+        output,
+        prefill.as_term(),
+        stages,
+        joined,
+        token.as_term(),
+    )
+    formula = "data * requests * output / (prefill_s / stages + (requests - 1) * joined + (output - 1) * token_s)"
+    return [
+        Calculation(
+            "ttft_ms",
+            f"1000 * ({first_prompt.name} + server + wait + queue)",
+            first,
+            1e3 * _likely(done.ttft_s, i),
+            "ms",
+        ),
+        Calculation("token_ms", further_ms, further, 1e3 * _likely(done.mean_token_s, i), "ms"),
+        Calculation("tokens_per_s", formula, terms, _likely(done.tokens_s, i), "tokens/s"),
+    ]

@@ -1,0 +1,272 @@
+"""Speed of training: three terms that follow each other on a card, and what host and network add.
+
+Matrix products: 6 operations per parameter and token (2 forward, 4 backward), 2 more where the forward pass is
+repeated, 4 where the weights are frozen and only adapters learn, over the rate that a training step's products reach.
+Attention: its two products forward, 3.5 times that in all, for its kernel computes the scores anew in the backward
+pass (Dao 2023, 4.1), halved by the causal mask, at a rate of its own. Elementwise work (norms, activations, residuals,
+the loss): bytes in proportion to what the layers keep, over the bandwidth.
+Sources: Kaplan et al. 2020 (2.1), Chowdhery et al. 2022 (appendix B), Korthikanti et al. 2022, Dao 2023
+(arXiv:2307.08691), Ivanov et al. 2020 (arXiv:2007.00072).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from whygpu.checks.memory.activations import activations, step_tokens
+from whygpu.checks.memory.adapters import adapter_parameters
+from whygpu.checks.memory.weights import ENDS
+from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
+from whygpu.checks.setup import HALF, FloatArray, ParallelLayout, Setup
+from whygpu.checks.speed.columns import WIRE, Band, Columns
+
+UNCERTAIN = (
+    "joules-per-operation",
+    "product-rate-share",
+    "training-product-share",
+    "attention-share",
+    "training-traffic",
+    "convolution-traffic",
+    "training-launch-s-per-layer",
+    "gather-launch-s-per-layer",
+    "vision-step-s",
+    "unpack-share",
+    "decode-bandwidth-share",
+    "exchange-overlap",
+    "host-update-bytes-s",
+    "formula-error",
+    *WIRE,
+)
+
+
+REPEATED = {"full": 1.0, "selective": 0.5}
+"""Share of the forward pass's products that are computed once more (PyTorch, selective activation checkpointing)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingWork:
+    """Columns and rows behind the figures. Seconds per optimizer step over one micro-batch; rows over n plans
+    unless said.
+    """
+
+    columns: Columns
+    product_flops: float
+    attention_flops: float
+    traffic_bytes: FloatArray
+    share: FloatArray
+    attention_share: FloatArray
+    products_s: FloatArray
+    attention_s: FloatArray
+    traffic_s: FloatArray
+    bubble: FloatArray
+    launch_s: FloatArray
+    unpack_s: FloatArray
+    compute_s: FloatArray
+    update_s: FloatArray
+    tensor_wire_s: FloatArray
+    data_wire_s: FloatArray
+    step_s: FloatArray
+    samples_s: FloatArray
+    tokens_s: FloatArray
+    work_total: float
+
+
+def passes(columns: Columns) -> float:
+    """Operations per parameter and token; selective recomputation repeats every other product of the forward pass."""
+    setup = columns.setup
+    forward_backward = 6.0 if setup.method == "full" else 4.0
+    return forward_backward + 2.0 * REPEATED.get(setup.gradient_checkpointing, 0.0)
+
+
+def product_flops(columns: Columns) -> float:
+    """Operations of one micro-batch over one data-parallel rank in matrix products and convolutions, without
+    attention's own where that is counted apart.
+    """
+    shape, setup = columns.shape, columns.setup
+    if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
+        return passes(columns) / 2 * shape.flops_per_sample * setup.pixel_scale(shape) * setup.batch_size
+    return passes(columns) * shape.matmul_parameters * step_tokens(shape, setup)
+
+
+def attention_passes(columns: Columns) -> float:
+    """Attention's operations of a step over those of its forward pass: 1 forward, 2.5 backward, whichever weights
+    learn, and 1 more where the forward pass is repeated.
+    """
+    return 3.5 + (1.0 if columns.setup.gradient_checkpointing == "full" else 0.0)
+
+
+def attention_flops(columns: Columns) -> float:
+    """Operations of one micro-batch in scores and sums of values; 0 where a model's own figure has them already."""
+    shape, setup = columns.shape, columns.setup
+    if shape.kind not in TOKEN_KINDS:
+        return 0.0
+    tokens = step_tokens(shape, setup)
+    return attention_passes(columns) * 4 * shape.query_width * attended(columns) * tokens
+
+
+def attended(columns: Columns) -> float:
+    """Tokens that one token attends to, summed over the layers: half of the length under a causal mask, at most the
+    window in sliding layers.
+    """
+    shape, setup = columns.shape, columns.setup
+    length = step_tokens(shape, setup) / max(setup.batch_size, 1)
+    if shape.kind == "encoder":
+        return shape.attention_layers * length
+    seen = sum(group.layers * min(group.tokens(length), length / 2) for group in shape.kv_groups)
+    return seen + shape.encoder_layers * length
+
+
+def traffic_bytes(columns: Columns) -> float:
+    """Bytes of activations that one micro-batch computes: what a step would keep of them without checkpoints, once
+    more by half where the forward pass is repeated (it has about a third of the traffic of a step).
+    """
+    shape, setup = columns.shape, columns.setup
+    whole = replace(setup, gradient_checkpointing="off")
+    kept = activations(shape, whole, ParallelLayout(), columns.coefficients, columns.contexts[0])
+    return (kept.layers.likely + kept.logits.likely) * _dispatched(setup)
+
+
+def _dispatched(setup: Setup) -> float:
+    """Operators of a step with recomputation over those without: the forward pass has a third of them."""
+    return 4 / 3 if setup.gradient_checkpointing in REPEATED else 1.0
+
+
+def traffic_of(shape: ModelShape) -> str:
+    """The coefficient of elementwise work that fits the kind of model."""
+    return "training-traffic" if shape.kind in TOKEN_KINDS or shape.kind == "vit" else "convolution-traffic"
+
+
+def work(columns: Columns) -> TrainingWork:
+    """Compute a training step of all plans."""
+    shape, setup, device = columns.shape, columns.setup, columns.device
+    power = columns.power_share()
+    best = np.minimum(columns.more_is_better("product-rate-share"), power)
+    share = best * columns.more_is_better("training-product-share")
+    attention_share = np.minimum(columns.more_is_better("attention-share"), power)
+    bandwidth = device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
+    products, attention = product_flops(columns), attention_flops(columns)
+    moved = traffic_bytes(columns) * columns.less_is_better(traffic_of(shape))
+    wire = columns.wire()
+    accumulation = max(setup.gradient_accumulation, 1)
+    waits = (columns.pipeline - 1) / columns.interleave
+    bubble = waits / (accumulation + waits)
+    layers = shape.layers + shape.encoder_layers
+    host = columns.less_is_better("training-launch-s-per-layer")
+    host = host + columns.gathers * columns.less_is_better("gather-launch-s-per-layer")
+    launch = host * _dispatched(setup) * layers / columns.pipeline
+    if shape.kind not in TOKEN_KINDS:
+        launch = np.maximum(launch, columns.less_is_better("vision-step-s"))  # a step has a forward pass in it
+    cards = columns.tensor * columns.pipeline
+    products_s = products * columns.operations_error() / (cards * device.flops_s * share)
+    attention_s = attention / (cards * device.half_flops_s * attention_share)
+    traffic_s = moved / (cards * bandwidth)
+    unpack = unpacked_bytes(columns) / cards / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share"))
+    busy = products_s + attention_s + traffic_s + unpack
+    compute = np.maximum(busy, launch) / (1 - bubble)
+    trained = float(
+        min(shape.trained_parameters, shape.touched_parameters(setup.batch_size))
+        if setup.method == "full"
+        else adapter_parameters(shape, setup.lora_rank, setup.lora_targets)
+    )
+    update = _update_s(columns, trained, bandwidth)
+    payload = step_tokens(shape, setup) * shape.hidden_size * 2.0
+    reduces = layers / columns.pipeline * (4 + 2 * REPEATED.get(setup.gradient_checkpointing, 0.0))
+    tensor_wire = reduces * wire.all_reduce_s(columns.tensor, np.full(device.size, payload))
+    # sharded weights are gathered, and their gradients scattered, for every micro-batch; others are exchanged once
+    together = np.where(columns.gathers > 0, 1, accumulation)
+    data_wire = (
+        _gradient_exchange(columns, trained, wire.data_bytes_s, np.maximum(busy - launch, 0.0) * together) / together
+    )
+    step = compute + tensor_wire + data_wire + update / accumulation
+    step = step * columns.unmodelled()
+    samples = columns.data * setup.batch_size / step
+    tokens = samples * setup.sequence_tokens
+    total = setup.epochs * (
+        setup.dataset_tokens / setup.sequence_tokens if setup.dataset_tokens else setup.dataset_samples
+    )
+    return TrainingWork(
+        columns,
+        products,
+        attention,
+        moved,
+        share,
+        attention_share,
+        products_s,
+        attention_s,
+        traffic_s,
+        bubble,
+        launch,
+        unpack,
+        compute,
+        update,
+        tensor_wire,
+        data_wire,
+        step,
+        samples,
+        tokens,
+        total,
+    )
+
+
+def unpacked_bytes(columns: Columns) -> float:
+    """Bytes moved in a step to turn quantized frozen weights into 16-bit ones: read at their format and written at 16
+    bits each time a layer is passed through (forward, backward, and again where the forward pass is repeated).
+    """
+    shape, setup = columns.shape, columns.setup
+    if setup.method == "full" or not setup.format.quantized or setup.format.rate[0] not in HALF:
+        return 0.0
+    inside = sum(part.parameters for part in shape.parts if part.name not in ENDS) * setup.format.bits_per_weight / 8
+    written = inside * 16 / setup.format.bits_per_weight
+    return (3.0 if setup.gradient_checkpointing == "full" else 2.0) * (inside + written)
+
+
+def _update_bytes(columns: Columns, trained: float) -> float:
+    """Bytes the optimizer moves in a step: states read and written, weights and gradients once each."""
+    context = columns.contexts[0]
+    pick = columns.coefficients.pick
+    states = pick("training-master-bytes", context).likely + pick("optimizer-bytes", context).likely
+    return trained * (
+        2 * states + pick("training-weight-bytes", context).likely + pick("training-gradient-bytes", context).likely
+    )
+
+
+def _update_s(columns: Columns, trained: float, bandwidth: FloatArray) -> FloatArray:
+    """Seconds of the optimizer's pass; where its states live in the host, the host's, with the gradients and weights
+    over PCIe either way (Ren et al. 2021, arXiv:2101.06840, 3).
+    """
+    cards = columns.tensor * columns.pipeline
+    moved = _update_bytes(columns, trained) / cards
+    if columns.setup.offload not in ("optimizer", "all"):
+        return moved / bandwidth
+    ranks = np.where(columns.shards, columns.data, 1.0)
+    carried = 4.0 * trained / cards / columns.pcie_bytes_s()
+    return (moved / columns.more_is_better("host-update-bytes-s") + carried) / ranks
+
+
+def _gradient_exchange(columns: Columns, trained: float, bytes_s: FloatArray, compute_s: FloatArray) -> FloatArray:
+    """Seconds of the gradients' all-reduce that the card's work does not hide, as far as the host is ahead of it;
+    gathering the weights adds half as much again.
+
+    Ring: 2 (n - 1) / n * bytes (NCCL); ZeRO-3 moves 1.5 times that (Rajbhandari et al. 2020, 7.2).
+    """
+    ranks = columns.data
+    size = trained / (columns.tensor * columns.pipeline) * 2.0
+    frozen = 0.0 if columns.setup.method == "full" else columns.setup.format.weight_bytes(columns.shape)
+    volume = 2 * size * np.where(columns.gathers > 0, 1.5, 1.0) + columns.gathers * 2 * frozen / (
+        columns.tensor * columns.pipeline
+    )
+    seconds = (ranks - 1) / ranks * volume / bytes_s
+    hidden = columns.more_is_better("exchange-overlap") * compute_s
+    return np.maximum(seconds - hidden, 0.0)
+
+
+def bands(done: TrainingWork) -> dict[str, Band]:
+    """The figures of the contract, by name."""
+    found = {"samples_per_s": Band.of(done.samples_s)}
+    if done.columns.shape.kind in TOKEN_KINDS:
+        found["train_tokens_per_s"] = Band.of(done.tokens_s)
+    if done.work_total:
+        found["train_hours"] = Band.of(done.work_total / done.samples_s / 3600)
+    return found

@@ -1,0 +1,182 @@
+"""Speed of models that work on whole samples: operations per sample over the share of the peak rate they reach.
+
+Products take turns with kernels that only move activations (norms, sums, what is between layers), so arithmetic and the
+moving of activations add up; reading weights (of a recommender's tables the rows looked up) hides behind the products
+where these take longer. The host's work, and what goes with the image alone (copying it to the card, decoding boxes),
+come on top. Diffusion repeats it for every step.
+
+Source: Ivanov et al. 2020, Data movement is all you need (arXiv:2007.00072), 3: operators other than products are bound
+by memory, and are 40% of the time of a transformer that does 0.2% of its arithmetic in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from whygpu.checks.calculation import Calculation, Term
+from whygpu.checks.setup import FloatArray
+from whygpu.checks.speed.columns import LIKELY, Band, Columns, coefficient_of, power_term
+
+UNCERTAIN = (
+    "joules-per-operation",
+    "vision-mfu",
+    "traffic-per-activation",
+    "decode-bandwidth-share",
+    "vision-step-s",
+    "vision-pixel-s",
+    "formula-error",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VisionWork:
+    """Columns and rows behind the figures. Seconds per batch; rows over n plans unless said."""
+
+    columns: Columns
+    flops: float
+    steps: int
+    mfu: FloatArray
+    power: FloatArray
+    weight_bytes: float
+    compute_s: FloatArray
+    read_s: FloatArray
+    moved_s: FloatArray
+    fixed_s: FloatArray
+    image_s: FloatArray
+    batch_s: FloatArray
+    samples_s: FloatArray
+
+
+def work(columns: Columns) -> VisionWork:
+    """Compute one batch of all plans."""
+    shape, setup, device = columns.shape, columns.setup, columns.device
+    steps = max(shape.steps, 1)
+    flops = (
+        shape.flops_per_sample * setup.pixel_scale(shape) * setup.batch_size if shape.flops_per_sample else float("nan")
+    )
+    mfu = columns.more_is_better("vision-mfu")
+    power = columns.power_share()
+    weights = read_bytes(columns)
+    compute = flops * columns.operations_error() / (columns.tensor * device.flops_s * power * mfu)
+    bandwidth = device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
+    read = weights / columns.tensor / bandwidth
+    moved = columns.less_is_better("traffic-per-activation") * moved_bytes(columns) / columns.tensor / bandwidth
+    fixed = columns.less_is_better("vision-step-s")
+    image = columns.less_is_better("vision-pixel-s") * pixels(columns)
+    batch = steps * (np.maximum(compute, read) + moved + fixed) + image
+    batch = batch * columns.unmodelled()
+    samples = columns.data * columns.pipeline * setup.batch_size / batch
+    return VisionWork(columns, flops, steps, mfu, power, weights, compute, read, moved, fixed, image, batch, samples)
+
+
+def pixels(columns: Columns) -> float:
+    """Pixels of one batch's images, 0 where the model has no image size."""
+    side = columns.setup.pixels or columns.shape.image_size
+    return float(side**2 * columns.setup.batch_size)
+
+
+def read_bytes(columns: Columns) -> float:
+    """Bytes of weights that one pass over a batch reads; of looked-up tables only the rows."""
+    shape, setup = columns.shape, columns.setup
+    return setup.format.weight_bytes(shape) * shape.touched_parameters(setup.batch_size) / shape.parameters
+
+
+def moved_bytes(columns: Columns) -> float:
+    """Bytes of one batch's activations at the computing width: the model's own figure, else by its arithmetic."""
+    shape, setup = columns.shape, columns.setup
+    each = shape.activation_bytes_per_sample * setup.format.compute_bits / 32
+    if not each and shape.flops_per_sample:
+        share = columns.coefficients.pick("activation-bytes-per-gflop", columns.contexts[0]).likely
+        each = share * shape.flops_per_sample / 1e9 * setup.format.compute_bits / 16
+    return each * setup.pixel_scale(shape) * setup.batch_size
+
+
+def bands(done: VisionWork) -> dict[str, Band]:
+    """The figures of the contract, by name. `ttft_ms` is the time of one batch."""
+    found = {
+        "ttft_ms": Band.of(done.batch_s, 1e3),
+        "samples_per_s": Band.of(done.samples_s),
+        "requests_per_s": Band.of(done.samples_s),
+    }
+    if done.columns.shape.kind in ("cnn", "vit", "detector", "segmenter"):
+        found["frames_per_s"] = found["samples_per_s"]
+    return found
+
+
+def explain(done: VisionWork, i: int) -> list[Calculation]:
+    """How the likely figures of one plan came about."""
+    columns = done.columns
+    shape, setup, device = columns.shape, columns.setup, columns.device
+    tensor = Term("tensor", float(columns.tensor[i]), "cards")
+    forward = Term("forward", shape.flops_per_sample or float("nan"), "operations", columns.sources_of_operations())
+    arithmetic = (
+        forward,
+        Term("area", setup.pixel_scale(shape), "share", (), "image area against the model's own"),
+        Term("batch", setup.batch_size, "samples"),
+        tensor,
+        Term("rate", float(device.flops_s[i]), "operations/s"),
+        power_term(done.power, i),
+        coefficient_of(columns, i, "vision-mfu", "mfu"),
+    )
+    path = (
+        tensor,
+        Term("bandwidth", float(device.bandwidth_bytes_s[i]), "bytes/s"),
+        coefficient_of(columns, i, "decode-bandwidth-share", "share"),
+    )
+    compute = Calculation(
+        "compute_s",
+        "forward * area * batch / (tensor * rate * power * mfu)",
+        arithmetic,
+        float(done.compute_s[LIKELY, i]),
+        "s",
+    )
+    read = Calculation(
+        "read_s",
+        "weights / tensor / (bandwidth * share)",
+        (Term("weights", done.weight_bytes, "bytes", shape.source, "read in a pass over a batch"), *path),
+        float(done.read_s[LIKELY, i]),
+        "s",
+    )
+    moved = Calculation(
+        "moved_s",
+        "activations * traffic / tensor / (bandwidth * share)",
+        (
+            Term("activations", moved_bytes(columns), "bytes", shape.source, "of a batch"),
+            coefficient_of(columns, i, "traffic-per-activation", "traffic"),
+            *path,
+        ),
+        float(done.moved_s[LIKELY, i]),
+        "s",
+    )
+    fixed = coefficient_of(columns, i, "vision-step-s", "fixed")
+    batch = Calculation(
+        "batch_s",
+        "steps * (max(compute_s, read_s) + moved_s + fixed) + pixels * pixel",
+        (
+            Term("steps", done.steps, "steps", shape.source),
+            compute.as_term(),
+            read.as_term(),
+            moved.as_term(),
+            fixed,
+            Term("pixels", pixels(columns), "pixels", (), "of a batch"),
+            coefficient_of(columns, i, "vision-pixel-s", "pixel"),
+        ),
+        float(done.batch_s[LIKELY, i]),
+        "s",
+    )
+    terms = (
+        Term("data", float(columns.data[i]), "replicas"),
+        Term("pipeline", float(columns.pipeline[i]), "stages"),
+        Term("batch", setup.batch_size, "samples"),
+        batch.as_term(),
+    )
+    formula = "data * pipeline * batch / batch_s"
+    return [
+        compute,
+        read,
+        moved,
+        batch,
+        Calculation("samples_per_s", formula, terms, float(done.samples_s[LIKELY, i]), "1/s"),
+    ]

@@ -1,0 +1,1 @@
+"""A consultation by stage: answers, session rules, plans, verdicts, ranking."""

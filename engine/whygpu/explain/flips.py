@@ -1,0 +1,244 @@
+"""Tipping points: the nearest change of a price or an answer that changes the recommendation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whygpu.explain.conclude import Conclusion
+from whygpu.explain.meters import needs
+from whygpu.explain.rerun import ENGINE, Among, changed, choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Plan
+    from whygpu.explain.meters import Need
+    from whygpu.explain.rerun import Identity
+    from whygpu.language.names import NameSpec
+    from whygpu.plans.enumerate import Planner
+
+LADDER = (2.0, 8.0, 64.0)
+"""Numbers are tried this many times more and less; between the last that changes nothing and the first that does the
+search goes on by halving.
+"""
+_HALVINGS = 5
+_CONTENDERS = 8
+"""Cards among which the search goes on: what it finds is made sure of among all of them."""
+_MOST_CHOICES = 12
+_HAIR = 1e-3
+_THE_WORK = ("phase", "task", "model")
+"""What the work is: another one is no change of this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A single answer that changes the recommendation: for a number, the nearest that was found to."""
+
+    answer: str
+    before: float | bool | str
+    after: float | bool | str
+    plan: Plan | None
+    unchanged: float | None = None
+    """Of a number: the value nearest to it, on the side of ``before``, that changes nothing."""
+    engine: str = ENGINE
+
+    @property
+    def near(self) -> float:
+        """How many times more or less the number is, at least 1; a choice is as far as a number four times as large."""
+        if isinstance(self.before, bool) or not isinstance(self.before, float) or not isinstance(self.after, float):
+            return 4.0
+        return max(self.after / self.before, self.before / self.after) if self.before > 0 < self.after else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class PriceFlip:
+    """The hourly price of a plan, with all plans on its card in proportion, from which another is recommended."""
+
+    plan: Plan
+    """Whose price changes."""
+    before: float
+    after: float
+    """USD an hour: below it (or above, where it is more than before) ``winner`` comes first."""
+    winner: Plan
+    engine: str
+
+    @property
+    def near(self) -> float:
+        """How many times more or less the price is, at least 1."""
+        return max(self.after / self.before, self.before / self.after) if self.before > 0 < self.after else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """Every tipping point that was found, the nearest first, and the answers that change nothing as far as tried."""
+
+    found: tuple[Flip, ...]
+    idle: tuple[str, ...]
+
+
+def price_flips(consultation: Consultation, most: int = 8) -> tuple[PriceFlip, ...]:
+    """By division: the price above which the next card wins, and those below which others do; the nearest first.
+
+    The price of all plans on one card moves together. Empty where plans compare by something else than money.
+    """
+    conclusion, ranking = Conclusion(consultation), consultation.ranking
+    groups = conclusion.groups[: most + 1]
+    if ranking is None or len(groups) < 2:
+        return ()
+    values, best = ranking.counted.values, groups[0][0]
+    groups = [
+        rows
+        for rows in groups
+        if math.isfinite(values[rows[0]]) and consultation.unverified[rows[0]] == consultation.unverified[best]
+    ]
+    if len(groups) < 2 or groups[0][0] != best:
+        return ()
+    found = [_price_flip(conclusion, rows, float(values[best]), rows[0]) for rows in groups[1:]]
+    found.append(_price_flip(conclusion, groups[0], float(values[groups[1][0]]), groups[1][0]))
+    return tuple(sorted((item for item in found if item is not None), key=lambda item: item.near))
+
+
+def _price_flip(conclusion: Conclusion, rows: list[int], value: float, winner: int) -> PriceFlip | None:
+    """The price at which the best of one card's plans counts as ``value``; ``winner``: what is first beyond it."""
+    consultation = conclusion.consultation
+    ranking, costs = consultation.ranking, consultation.costs
+    if ranking is None or costs is None:
+        return None
+    scale, row = max(
+        (ranking.counted.hourly_to_count(row, value) / float(costs.hourly[row]), row)
+        for row in rows
+        if float(costs.hourly[row]) > 0
+    )
+    if not math.isfinite(scale) or scale <= 0:
+        return None
+    shown = row if winner == rows[0] else rows[0]  # of the recommendation its own price, of others that of what wins
+    before = float(costs.hourly[shown])
+    first = row if winner == rows[0] else winner
+    return PriceFlip(conclusion.at(shown), before, before * scale, conclusion.at(first), consultation.engine)
+
+
+def limit_flips(consultation: Consultation) -> tuple[Flip, ...]:
+    """For each limit that was answered: the recommendation just misses it where it is as tight as this."""
+    conclusion = Conclusion(consultation)
+    if not conclusion.heads:
+        return ()
+    before = choice(consultation)
+    found = (
+        _limit_flip(consultation, need, before) for need in needs(consultation, conclusion.at(conclusion.heads[0]))
+    )
+    return tuple(sorted((item for item in found if item is not None), key=lambda item: item.near))
+
+
+def _limit_flip(consultation: Consultation, need: Need, before: Identity | None) -> Flip | None:
+    spec = consultation.knowledge.vocabulary[need.limit_name]
+    key = spec.answer
+    value = consultation.answers.values.get(key or "")
+    if key is None or not isinstance(value, float) or spec.unit == "pixels":
+        return None
+    tighter = need.got.likely * (1 - _HAIR if need.at_most else 1 + _HAIR)
+    other = _bounded(float(f"{tighter:.4g}"), spec)
+    after = changed(consultation, {key: other}, before)
+    if after is None:
+        return None
+    return Flip(
+        key,
+        value,
+        other,
+        _recommended(after),
+        float(f"{need.got.likely * (1 + _HAIR if need.at_most else 1 - _HAIR):.4g}"),
+    )
+
+
+def search(consultation: Consultation) -> Flips:
+    """For each answer, given or assumed, the nearest value that changes the recommendation, where one was found."""
+    return _Search(consultation).run()
+
+
+class _Search:
+    """Looks for tipping points among the plans on the best few cards, and makes sure of each among all plans."""
+
+    def __init__(self, consultation: Consultation) -> None:
+        conclusion = Conclusion(consultation)
+        self._c, self._before = consultation, choice(consultation)
+        cards = {conclusion.identity(row)[0] for row in conclusion.heads[:_CONTENDERS]}
+        self._few = Among(frozenset(cards)) if cards else None
+
+    def run(self) -> Flips:
+        assumed = {item.question.id: item.value for item in self._c.assumed}
+        found: list[Flip] = []
+        idle: list[str] = []
+        for key, value in {**assumed, **self._c.answers.values}.items():
+            if key in _THE_WORK:
+                continue
+            spec = self._c.knowledge.name_by_answer[key]
+            known = len(found)
+            if spec.kind in ("choice", "flag"):
+                found += self._choices(key, value, spec)
+            elif isinstance(value, float) and value > 0 and spec.unit != "pixels":  # its sides are the answer
+                found += [item for up in (True, False) if (item := self._number(key, value, spec, up=up)) is not None]
+            else:
+                continue
+            if len(found) == known:
+                idle.append(key)
+        return Flips(tuple(sorted(found, key=lambda item: item.near)), tuple(idle))
+
+    def _tried(self, key: str, value: float | bool | str, planner: Planner | None) -> Consultation | None:
+        return changed(self._c, {key: value}, self._before, planner)
+
+    def _choices(self, key: str, value: float | bool | str, spec: NameSpec) -> Iterator[Flip]:
+        others: tuple[bool | str, ...] = (not value,) if isinstance(value, bool) else tuple(spec.values)
+        if len(others) > _MOST_CHOICES and self._c.options is not None:  # of all formats, those that are considered
+            others = tuple(other for other in others if other in self._c.options.formats)
+        for other in others:
+            after = self._tried(key, other, None) if other != value else None
+            if after is not None:
+                yield Flip(key, value, other, _recommended(after))
+
+    def _number(self, key: str, value: float, spec: NameSpec, *, up: bool) -> Flip | None:
+        """The nearest number on one side; found among few plans and true among all, or else searched among all."""
+        for planner in dict.fromkeys((self._few, None)):
+            ends = self._ends(key, value, spec, planner, up=up)
+            if ends is None and planner is not None:
+                return None
+            if ends is None:
+                continue
+            same, other = ends
+            found = self._tried(key, other, None)
+            if found is not None and (same == value or self._tried(key, same, None) is None):
+                return Flip(key, value, other, _recommended(found), same)
+        return None
+
+    def _ends(
+        self, key: str, value: float, spec: NameSpec, planner: Planner | None, *, up: bool
+    ) -> tuple[float, float] | None:
+        """The last number that changes nothing, and the first that does."""
+        same = other = value
+        for factor in LADDER:
+            other = _bounded(value * factor if up else value / factor, spec)
+            if other != same and self._tried(key, other, planner) is not None:
+                break
+            same = other
+        else:
+            return None
+        for _ in range(_HALVINGS):  # towards the nearest value that still changes it
+            middle = _bounded(float(f"{math.sqrt(same * other):.3g}"), spec)
+            if not min(same, other) < middle < max(same, other):
+                break
+            if self._tried(key, middle, planner) is None:
+                same = middle
+            else:
+                other = middle
+        return same, other
+
+
+def _bounded(value: float, spec: NameSpec) -> float:
+    value = min(max(value, spec.minimum or 0.0), spec.maximum or math.inf)
+    return float(round(value)) if spec.integer else value
+
+
+def _recommended(consultation: Consultation) -> Plan | None:
+    conclusion = Conclusion(consultation)
+    return conclusion.best()

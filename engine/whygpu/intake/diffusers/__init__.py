@@ -1,0 +1,1 @@
+"""Diffusers pipelines, component by component."""

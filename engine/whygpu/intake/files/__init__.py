@@ -1,0 +1,1 @@
+"""Files of weights: GGUF and safetensors, read by their headers."""

@@ -1,0 +1,1 @@
+"""Hugging Face configurations, one module per family of shapes."""

@@ -1,0 +1,1 @@
+"""The concepts of a knowledge base: rules, sources, questions, catalogue, cases."""

@@ -1,0 +1,95 @@
+"""The knowledge base's own concepts, one frozen class each: what the loader makes of ``kb/`` and the engines run on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from whygpu.knowledge.preferences import Preferences
+from whygpu.knowledge.questions import DerivedValue, Profile, Question, Unasked
+from whygpu.knowledge.rules import Rule, Table, concluded_names
+from whygpu.knowledge.sources import Citation, Claim, Formula, SourceDocument, Tension
+from whygpu.language.names import NameSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from whygpu.checks.calculation import Calculation, Phase
+    from whygpu.knowledge.cases import Case
+    from whygpu.knowledge.catalogue import Catalogue
+    from whygpu.knowledge.strata import Strata
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """All that is known, typed and checked; immutable."""
+
+    version: str
+    hash: str
+    root: str
+    documents: Mapping[str, SourceDocument]
+    claims: Mapping[str, Claim]
+    vocabulary: Mapping[str, NameSpec]
+    questions: tuple[Question, ...]
+    values: Mapping[str, DerivedValue]
+    rules: tuple[Rule, ...]
+    catalogue: Catalogue
+    strata: Strata
+    formulas: tuple[Formula, ...] = ()
+    tensions: Mapping[str, Tension] = field(default_factory=lambda: MappingProxyType({}))
+    tables: tuple[Table, ...] = ()
+    cases: tuple[Case, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    """Who names which source; empty where cases were not read either."""
+    profiles: Mapping[str, Profile] = field(default_factory=lambda: MappingProxyType({}))
+    """What each phase is like, by phase."""
+    preferences: Preferences = field(default_factory=Preferences)
+    """What verdicts, speed and priorities are worth."""
+    unasked: tuple[Unasked, ...] = ()
+
+    @cached_property
+    def rule_by_id(self) -> Mapping[str, Rule]:
+        """Rules by id."""
+        return {rule.id: rule for rule in self.rules}
+
+    def sourced(self, calculations: Iterable[Calculation], *, trains: bool) -> Iterator[Calculation]:
+        """The worked figures of training or of inference, with the sources that their formulas name."""
+        return self._sourced(calculations, "training" if trains else "inference")
+
+    def sourced_lifecycle(self, calculations: Iterable[Calculation]) -> Iterator[Calculation]:
+        """The worked figures of a lifecycle, with the sources that their formulas name."""
+        return self._sourced(calculations, "life")
+
+    def _sourced(self, calculations: Iterable[Calculation], phase: Phase) -> Iterator[Calculation]:
+        for item in calculations:
+            yield replace(item, sources=self._formula_sources.get((item.check, phase), ()))
+
+    @cached_property
+    def _formula_sources(self) -> Mapping[tuple[str, Phase], tuple[str, ...]]:
+        found: dict[tuple[str, Phase], tuple[str, ...]] = {}
+        for formula in self.formulas:
+            for check, phase in product(formula.checks, formula.phases):
+                found[check, phase] = tuple(dict.fromkeys((*found.get((check, phase), ()), *formula.sources)))
+        return found
+
+    @cached_property
+    def concluders(self) -> Mapping[str, tuple[Rule, ...]]:
+        """The rules that conclude each name that any does."""
+        found: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            for name in dict.fromkeys(concluded_names([rule])):
+                found.setdefault(name, []).append(rule)
+        return {name: tuple(rules) for name, rules in found.items()}
+
+    @cached_property
+    def name_by_answer(self) -> Mapping[str, NameSpec]:
+        """Vocabulary names by the answer key they come from."""
+        return {spec.answer: spec for spec in self.vocabulary.values() if spec.answer is not None}
+
+    @cached_property
+    def concluded(self) -> frozenset[str]:
+        """Names that some rule concludes."""
+        return frozenset(self.concluders)

@@ -1,0 +1,82 @@
+"""What is asked, what not knowing assumes, and what is computed from the answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whygpu.knowledge.rules import Template
+
+if TYPE_CHECKING:
+    from whygpu.errors import Location
+    from whygpu.language.tree import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What an unanswered question assumes, when, and why."""
+
+    when: Expression
+    value: Expression
+    because: Template
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, how, and what not knowing assumes."""
+
+    id: str
+    name: str
+    topic: str
+    ask: str
+    help: str | None
+    when: Expression
+    assumptions: tuple[Assumption, ...]
+    sources: tuple[str, ...]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """An answer that nobody is asked for, and when it applies where it is given."""
+
+    id: str
+    name: str
+    when: Expression
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One thing that a profile says, in our own words."""
+
+    text: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a phase is like."""
+
+    phase: str
+    title: str
+    points: tuple[Point, ...]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedValue:
+    """A name computed from others: an expression, or for ``field`` names an aggregate over the plans left."""
+
+    name: str
+    expression: Expression
+    text: str
+    aggregate: str | None
+    location: Location
+    where: Expression | None = None
+    """Of an aggregate: the condition on the plans it is over; None for all that are left."""
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """All that it is computed from."""
+        return (self.expression,) if self.where is None else (self.expression, self.where)

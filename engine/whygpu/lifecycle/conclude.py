@@ -1,0 +1,114 @@
+"""Makes the advice on a lifecycle out of its two consultations: what both cost, and what the rules say of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from whygpu.chain.environment import known_value, plain
+from whygpu.checks.cost.lifecycle import Lifecycle, LifecycleCost, life_cost
+from whygpu.checks.cost.money import hours_a_month
+from whygpu.consult.driver import judge
+from whygpu.explain.conclude import conclude
+from whygpu.lifecycle.advice import LifecycleAdvice, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whygpu.answers import Answers
+    from whygpu.chain.engines import Chain
+    from whygpu.consult.driver import Consultation
+    from whygpu.explain.advice import Advice, Plan
+
+Again = Callable[["Answers"], "Consultation"]
+SAME = "life.same_accelerator"
+LIFE_NAMES = (*(f"life.{item.name}" for item in fields(LifecycleCost) if item.name != "calculations"), SAME)
+"""Names that get their values from the cost of a life."""
+_SIZES = ("dataset_tokens", "dataset_samples")
+
+
+def conclude_lifecycle(
+    given: Mapping[str, Any], train: Consultation, serve: Consultation, again: Again, chain: Chain
+) -> LifecycleAdvice:
+    """The advice on a life; ``again`` consults on the serving phase as before, ``chain`` fires what is said of cost."""
+    advice = conclude(train), conclude(serve)
+    same, no_same = _same(advice, serve, again)
+    unknown = Unknown(_untold_training(advice[0]), _untold(advice[1].recommendation, "serve"), no_same)
+    cost = _cost(train, serve, advice, same)
+    figures: dict[str, float | bool] = {
+        f"life.{name}": value for name, value in (cost.figures() if cost else {}).items()
+    }
+    best = [item.recommendation for item in advice]
+    if best[0] is not None and best[1] is not None:
+        figures[SAME] = best[0].accelerator.id == best[1].accelerator.id
+    names = serve.knowledge.vocabulary
+    facts = {name: known_value(value) for name, value in figures.items() if name in names}
+    said = conclude(judge(serve.knowledge, facts, chain, serve.engine))
+    return LifecycleAdvice(given, *advice, same, cost, unknown, said)
+
+
+def _cost(
+    train: Consultation, serve: Consultation, advice: tuple[Advice, Advice], same: Plan | None
+) -> LifecycleCost | None:
+    """What it costs in all; None where nobody says how long it serves."""
+    months = _answer(serve, "service_months")
+    if months is None:
+        return None
+    best, serving = (item.recommendation for item in advice)
+    life = Lifecycle(
+        service_months=months,
+        hours_per_month=hours_a_month(_answer(serve, "hours_per_day") or 24),
+        training_runs=_answer(train, "training_runs") or 1.0,
+        retrain_months=_answer(train, "retrain_months"),
+        usd_per_run=best.cost.compared.usd_total if best is not None and best.cost else None,
+        serve_usd_per_hour=_hourly(serving),
+        same_usd_per_hour=_hourly(same),
+    )
+    return life_cost(life)
+
+
+def _answer(consultation: Consultation, key: str) -> float | None:
+    """A number answered or assumed."""
+    spec = consultation.knowledge.name_by_answer.get(key)
+    value = None if spec is None else plain(consultation.session.value(spec.name))
+    return value if isinstance(value, float) else None
+
+
+def _hourly(plan: Plan | None) -> float | None:
+    return plan.cost.compared.usd_per_hour if plan is not None and plan.cost else None
+
+
+def _same(advice: tuple[Advice, Advice], serve: Consultation, again: Again) -> tuple[Plan | None, str | None]:
+    """The best plan to serve on the accelerator that trains, or why there is none or no price."""
+    best, serving = (item.recommendation for item in advice)
+    if best is None:
+        return None, "there is no plan to train on"
+    card = best.accelerator
+    if serving is not None and serving.accelerator.id == card.id:
+        return serving, _untold(serving, "serve")
+    answers = replace(serve.answers, accelerators=(card.id,), exclude_accelerators=())
+    found = conclude(again(answers))
+    plan = found.recommendation
+    if plan is not None:
+        return plan, _untold(plan, "serve")
+    texts = [reason.text for rejection in found.rejected for reason in rejection.because[:1]]
+    return None, " ".join([f"{card.name} cannot serve it.", *texts])
+
+
+def _untold(plan: Plan | None, verb: str) -> str | None:
+    """Why a plan's hours have no price; None where they have."""
+    if plan is None:
+        return f"no plan to {verb} satisfies every constraint"
+    return None if plan.cost else f"no price is known for {plan.label}"
+
+
+def _untold_training(advice: Advice) -> str | None:
+    """Why a training run has no cost; None where it has."""
+    plan = advice.recommendation
+    if plan is None or plan.cost is None or plan.cost.usd_total is not None:
+        return _untold(plan, "train")
+    sizes = [item.question for item in advice.open if item.question in _SIZES]
+    if sizes:
+        return f"the size of the data set is not known: answer {' or '.join(sizes)}"
+    return f"how long {plan.label} takes is not known"

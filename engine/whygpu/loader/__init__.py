@@ -1,0 +1,1 @@
+"""Reads the files of a knowledge base into its concepts, with every problem and its place."""

@@ -1,0 +1,57 @@
+"""What only the whole shows: names without a value, negations that stay open, titles used twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.errors import Problem
+from whygpu.knowledge.rules import concluded_names
+from whygpu.language.tree import negated_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from whygpu.knowledge.rules import Rule
+    from whygpu.language.names import NameSpec
+
+
+def cross_check(
+    vocabulary: Mapping[str, NameSpec], values: Mapping[str, object], rules: list[Rule], provided: frozenset[str]
+) -> Iterator[Problem]:
+    """The problems of a knowledge base whose parts are sound. ``provided``: names with values from checks and plans."""
+    concluded = frozenset(concluded_names(rules))
+    for spec in vocabulary.values():
+        given = spec.answer is not None or spec.entity in ("gpu", "measured") or spec.name in values
+        if not given and spec.name not in concluded and spec.name not in provided:
+            yield Problem(
+                "no-value",
+                f"nothing gives '{spec.name}' a value",
+                spec.location,
+                "give it an answer key, a value in values.yaml or a rule that concludes it",
+            )
+        if spec.name in concluded and spec.name in values:
+            yield Problem(
+                "two-values",
+                f"'{spec.name}' is computed in values.yaml, and a rule concludes it",
+                spec.location,
+                "keep one of the two",
+            )
+    for rule in rules:
+        for name in dict.fromkeys(name.name for name in negated_names(rule.condition)):
+            if name in concluded and vocabulary[name].otherwise is None:
+                yield Problem(
+                    "open-negation",
+                    f"rule '{rule.id}' negates '{name}', which may stay unknown",
+                    rule.location,
+                    f"give '{name}' an 'otherwise:' in vocabulary.yaml",
+                )
+    seen: dict[str, Rule] = {}
+    for rule in rules:
+        if rule.title in seen:
+            yield Problem(
+                "duplicate-title",
+                f"rules '{rule.id}' and '{seen[rule.title].id}' share a title",
+                rule.location,
+                "say what sets them apart",
+            )
+        seen.setdefault(rule.title, rule)

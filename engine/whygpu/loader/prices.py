@@ -1,0 +1,142 @@
+"""Reads who rents accelerators out, at which prices, and what they cost to buy."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from whygpu.errors import did_you_mean
+from whygpu.knowledge.catalogue import (
+    PRICE_KINDS,
+    PROVIDER_CLASSES,
+    PURCHASE_KINDS,
+    Accelerator,
+    Area,
+    Offering,
+    Provider,
+    Purchase,
+)
+from whygpu.yamldoc.fields import Fields, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.loader.facts import FactReader
+
+
+def read_providers(reader: FactReader) -> dict[str, Provider]:
+    found: dict[str, Provider] = {}
+    for fields, identifier in reader.entries("providers", "provider"):
+        kind = fields.choice("class", PROVIDER_CLASSES, required=True)
+        reader.sources(fields, required=True)
+        fields.text("note")
+        name = fields.text("name", required=True) or identifier
+        fields.done()
+        if kind is not None:
+            found[identifier] = Provider(identifier, name, kind)
+    return found
+
+
+def read_areas(reader: FactReader, providers: dict[str, Provider]) -> dict[str, Area]:
+    """Parts of the world, and the regions that providers have there."""
+    found: dict[str, Area] = {}
+    for fields, identifier in reader.entries("areas", "area"):
+        name = fields.text("name", required=True) or identifier
+        regions: dict[str, tuple[str, ...]] = {}
+        for row in fields.mappings("regions", fields.what):
+            provider = _known(reader, row, "provider", providers)
+            reader.sources(row, required=True)
+            row.text("note")
+            ids = row.texts("ids")
+            row.done()
+            if provider is not None:
+                regions[provider] = (*regions.get(provider, ()), *ids)
+        fields.done()
+        found[identifier] = Area(identifier, name, MappingProxyType(regions), fields.node.location)
+    return found
+
+
+def _known(
+    reader: FactReader, fields: Fields, key: str, known: dict[str, Accelerator] | dict[str, Provider]
+) -> str | None:
+    text = fields.text(key, required=True)
+    if text is not None and text not in known:
+        problem(
+            reader.problems,
+            fields.node.items[key],
+            f"unknown-{key}",
+            f"there is no {key} '{text}'",
+            did_you_mean(text, known),
+        )
+        return None
+    return text
+
+
+def read_offerings(
+    reader: FactReader, accelerators: dict[str, Accelerator], providers: dict[str, Provider]
+) -> Iterator[Offering]:
+    for fields, identifier in reader.entries("offerings", "offering"):
+        provider = _known(reader, fields, "provider", providers)
+        accelerator = _known(reader, fields, "accelerator", accelerators)
+        count = fields.number("count", required=True)
+        usd = fields.number("usd_per_hour", required=True)
+        kind = fields.choice("price_kind", PRICE_KINDS, required=True)
+        sources = reader.sources(fields, required=True)
+        region, instance = fields.text("region"), fields.text("instance")
+        as_of, suspect, note = fields.date("as_of"), fields.text("suspect"), fields.text("note")
+        statistic, vcpu, ram_gib = fields.text("statistic"), fields.number("vcpu"), fields.number("ram_gib")
+        fields.done()
+        if usd is not None and usd <= 0:
+            problem(
+                reader.problems,
+                fields.node.items["usd_per_hour"],
+                "bad-price",
+                f"{fields.what} costs {usd:g}",
+                "a price is above zero",
+            )
+        elif count is not None and (count < 1 or count != int(count)):
+            problem(
+                reader.problems, fields.node.items["count"], "bad-count", f"{fields.what} has {count:g} accelerators"
+            )
+        elif provider and accelerator and count and usd and kind:
+            yield Offering(
+                identifier,
+                provider,
+                accelerator,
+                int(count),
+                usd,
+                kind,
+                region,
+                instance,
+                as_of,
+                sources,
+                suspect,
+                note,
+                fields.node.location,
+                vcpu,
+                ram_gib,
+                statistic,
+                () if any(name in reader.references for name in sources) else sources,
+            )
+
+
+def read_purchases(reader: FactReader, accelerators: dict[str, Accelerator]) -> Iterator[Purchase]:
+    for fields, identifier in reader.entries("purchases", "purchase"):
+        accelerator = _known(reader, fields, "accelerator", accelerators)
+        usd = fields.number("usd", required=True)
+        kind = fields.choice("kind", PURCHASE_KINDS, required=True)
+        as_of = fields.date("as_of")
+        sources = reader.sources(fields, required=True)
+        whole = fields.flag("whole_machine")
+        note = fields.text("note")
+        fields.done()
+        if usd is not None and usd <= 0:
+            problem(
+                reader.problems,
+                fields.node.items["usd"],
+                "bad-price",
+                f"{fields.what} costs {usd:g}",
+                "a price is above zero",
+            )
+        elif accelerator and usd and kind:
+            yield Purchase(identifier, accelerator, usd, kind, as_of, sources, fields.node.location, note, whole)

@@ -1,0 +1,198 @@
+"""Reads ``kb/rules``: if-then advice with its reasons, sources and tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.knowledge.rules import Advise, AnyOf, Conclude, Consider, Exclude, Require, Rule, Template, Verdict, Warn
+from whygpu.language import tree as t
+from whygpu.language.names import Scope
+from whygpu.loader.conditions import Reading, expression_of
+from whygpu.loader.effects import EffectReader, Placed
+from whygpu.loader.inline_tests import read_tests
+from whygpu.yamldoc.fields import Fields, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from whygpu.errors import Problem
+    from whygpu.knowledge.rules import AllOf, Effect, RuleTest
+    from whygpu.yamldoc.document import Node
+
+NO_TEXT = Template("", (("", None),))
+
+
+def read_rules(
+    nodes: Iterable[tuple[str, Node]], options: Mapping[str, frozenset[str]], reading: Reading
+) -> list[Rule]:
+    """The rules of every file, given as (topic, node). ``options``: what may be considered (formats, methods ...)."""
+    found: dict[str, Rule] = {}
+    for topic, node in nodes:
+        rule = _read_rule(topic, node, options, reading)
+        if rule is not None and is_new(rule, found, node, reading.problems):
+            found[rule.id] = rule
+    return list(found.values())
+
+
+def is_new(rule: Rule, found: Mapping[str, Rule], node: Node, problems: list[Problem]) -> bool:
+    """Whether the id is not taken; adds a problem where it is."""
+    if rule.id not in found:
+        return True
+    first = found[rule.id].location
+    message = f"rule '{rule.id}' is defined twice; first at {first}"
+    problem(problems, node, "duplicate-id", message, "rename or remove one")
+    return False
+
+
+def _read_rule(topic: str, node: Node, options: Mapping[str, frozenset[str]], reading: Reading) -> Rule | None:
+    before = len(reading.problems)
+    fields = Fields.of(node, "rule", reading.problems)
+    identifier = fields.identifier() if fields is not None else None
+    if fields is None or identifier is None:
+        return None
+    fields.what = what = f"rule '{identifier}'"
+    title = fields.text("title", required=True)
+    when = reading.all_of(fields.get("when", required=True), what)
+    unless = AnyOf(reading.conditions(fields.get("unless"), what))
+    effects = tuple(EffectReader(what, options, reading).listed(fields))
+    because = reading.template(fields.get("because", required=True), f"'because' of {what}")
+    sources = reading.cited(fields, required=True)
+    overrides = fields.texts("overrides")
+    tests = tuple(read_tests(fields, reading))
+    fields.done()
+    if len(reading.problems) > before:
+        return None
+    return Assembly(reading, node, identifier, topic).rule(
+        title or identifier, when, unless, effects, because or NO_TEXT, sources, overrides, tests
+    )
+
+
+class Assembly:
+    """Puts the parts of one rule together and checks that they agree: scopes, and what goes with what."""
+
+    def __init__(self, reading: Reading, node: Node, identifier: str, topic: str) -> None:
+        """``node``: what the rule is read from, for messages."""
+        self._reading, self._node, self._id, self._topic = reading, node, identifier, topic
+
+    def rule(
+        self,
+        title: str,
+        when: AllOf,
+        unless: AnyOf,
+        placed: tuple[Placed, ...],
+        because: Template,
+        sources: tuple[str, ...],
+        overrides: tuple[str, ...],
+        tests: tuple[RuleTest, ...],
+    ) -> Rule | None:
+        """The rule; None, with problems added, where its parts do not go together."""
+        before = len(self._reading.problems)
+        effects = tuple(item.effect for item in placed)
+        condition = self._condition(when, unless, placed)
+        scope = self._scope(condition)
+        location = self._node.location
+        for item in placed:
+            self._check_effect(item, scope)
+        self._check_texts(because, placed, scope)
+        rule = Rule(
+            self._id,
+            title,
+            self._topic,
+            when,
+            unless,
+            effects,
+            because,
+            sources,
+            overrides,
+            tests,
+            scope,
+            condition,
+            location,
+        )
+        return rule if len(self._reading.problems) == before else None
+
+    def _condition(self, when: AllOf, unless: AnyOf, placed: tuple[Placed, ...]) -> t.Expression:
+        # conditions on the consultation first: where one fails, those on the plans need not be evaluated
+        parts: list[t.Expression] = [t.All(tuple(sorted(map(expression_of, when.parts), key=self._is_plan)))]
+        if unless.parts:
+            parts.append(t.Not(expression_of(unless)))
+        required = tuple(item.effect.condition.tree for item in placed if isinstance(item.effect, Require))
+        if required:  # the rule rejects the plans that its requirement does not hold for
+            parts.append(t.Not(t.All(required)))
+        if 0 < len(required) < len(placed):
+            other = next(item.node for item in placed if not isinstance(item.effect, Require))
+            self._add(
+                other,
+                "mixed-effects",
+                f"rule '{self._id}' requires and does something else",
+                "give 'require' a rule of its own",
+            )
+        return t.All(tuple(parts))
+
+    def _is_plan(self, condition: t.Expression) -> bool:
+        return self._scope(condition) != "session"
+
+    def _scope(self, condition: t.Expression) -> Scope:
+        scopes = {self._reading.vocabulary[name.name].scope for name in t.names(condition)}
+        return "field" if "field" in scopes else "plan" if "plan" in scopes else "session"
+
+    def _check_effect(self, item: Placed, scope: Scope) -> None:
+        effect: Effect = item.effect
+        if isinstance(effect, Exclude | Require | Verdict) and scope == "session":
+            self._add(
+                item.node,
+                "wrong-scope",
+                f"rule '{self._id}' judges plans, but none of its conditions speaks of gpu. or plan.",
+                "add a condition on the accelerator or the plan, or use advise",
+            )
+        elif isinstance(effect, Consider) and scope != "session":
+            self._add(
+                item.node,
+                "wrong-scope",
+                f"rule '{self._id}' considers an option, so it cannot speak of gpu. or plan.",
+                "options are considered once, before plans exist",
+            )
+        elif scope == "field" and isinstance(effect, Exclude | Require | Conclude):
+            self._add(
+                item.node,
+                "wrong-scope",
+                f"rule '{self._id}' speaks of field., so it can only prefer, avoid, advise or warn",
+                "field values are known only after the hard rules",
+            )
+        elif isinstance(effect, Conclude) and (self._reading.vocabulary[effect.name].scope == "plan") != (
+            scope == "plan"
+        ):
+            per = {"session": "consultation"}
+            own = per.get(self._reading.vocabulary[effect.name].scope, "plan")
+            self._add(
+                item.node,
+                "wrong-scope",
+                f"rule '{self._id}' is judged per {per.get(scope, scope)}, but {effect.name} has one value per {own}",
+                "conclude a plan. name where a condition speaks of gpu. or plan., another name elsewhere",
+            )
+
+    def _check_texts(self, because: Template, placed: tuple[Placed, ...], scope: Scope) -> None:
+        texts: list[tuple[Template, Node]] = [(because, self._node)]
+        for item in placed:
+            if isinstance(item.effect, Advise | Warn) and item.effect.text is not None:
+                texts.append((item.effect.text, item.node))
+        for text, node in texts:
+            for name in dict.fromkeys(text.names):
+                own = self._reading.vocabulary[name].scope
+                if own != "session" and scope == "session":
+                    self._add(
+                        node,
+                        "wrong-scope",
+                        f"the text of rule '{self._id}' uses {{{name}}}, but the rule is not judged per plan",
+                        "add a condition on the accelerator or the plan, or leave the name out",
+                    )
+                elif own == "field" and scope != "field":
+                    self._add(
+                        node,
+                        "wrong-scope",
+                        f"the text of rule '{self._id}' uses {{{name}}}, but no condition does",
+                        "field. values are known only to rules with a condition on them",
+                    )
+
+    def _add(self, node: Node, code: str, message: str, help_text: str | None = None) -> None:
+        problem(self._reading.problems, node, code, message, help_text)

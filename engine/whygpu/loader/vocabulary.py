@@ -1,0 +1,276 @@
+"""Reads vocabulary.yaml, questions.yaml and values.yaml."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from whygpu.errors import did_you_mean
+from whygpu.knowledge.questions import Assumption, DerivedValue, Question, Unasked
+from whygpu.language.names import NameSpec
+from whygpu.language.tree import Constant, names
+from whygpu.loader.conditions import expression_of
+from whygpu.loader.facts import fits
+from whygpu.yamldoc.document import Mapping, Node, Scalar
+from whygpu.yamldoc.fields import Fields, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.errors import Problem
+    from whygpu.language.names import Kind
+    from whygpu.language.tree import Expression
+    from whygpu.loader.conditions import Reading
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\Z")
+ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "life", "measured")
+KINDS: tuple[Kind, ...] = ("choice", "number", "flag", "text")
+AGGREGATES = ("min", "max", "count")
+
+
+def read_names(
+    nodes: list[Node], value_lists: dict[str, dict[str, str]], problems: list[Problem]
+) -> dict[str, NameSpec]:
+    """The vocabulary by name. ``value_lists``: named lists of choices that a catalogue supplies ('formats')."""
+    found: dict[str, NameSpec] = {}
+    for node in nodes:
+        names = Fields.of(node, "names", problems)
+        for name in names.keys() if names else ():
+            inner = names.get(name) if names else None
+            fields = Fields.of(inner, f"name '{name}'", problems) if inner is not None else None
+            if fields is None:
+                continue
+            if not _NAME.match(name) or name.partition(".")[0] not in ENTITIES:
+                problem(
+                    problems,
+                    fields.node,
+                    "bad-name",
+                    f"'{name}' is not a name",
+                    f"write entity.attribute; entities: {', '.join(ENTITIES)}",
+                )
+                continue
+            if name in found:
+                problem(problems, fields.node, "duplicate-id", f"'{name}' is defined twice", "remove one")
+                continue
+            spec = _read_name(name, fields, value_lists)
+            if spec is not None:
+                found[name] = spec
+    return found
+
+
+def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]) -> NameSpec | None:
+    kind = fields.choice("type", KINDS, required=True)
+    values: dict[str, str] = dict(_values(fields))
+    listed = fields.choice("values_from", value_lists)
+    if listed is not None:
+        values |= value_lists[listed]
+    spec = NameSpec(
+        name=name,
+        kind=next((known for known in KINDS if known == kind), "text"),
+        meaning=fields.text("meaning", required=True) or "",
+        location=fields.node.location,
+        unit=fields.text("unit"),
+        values=MappingProxyType(values),
+        answer=fields.text("answer"),
+        also=MappingProxyType(dict(_also(fields, values))),
+        minimum=fields.number("minimum"),
+        maximum=fields.number("maximum"),
+        integer=fields.flag("integer"),
+        unanswered=fields.choice("unanswered", values),
+    )
+    otherwise = fields.get("otherwise")
+    fields.done()
+    if kind is None:
+        return None
+    if kind == "choice" and not values:
+        problem(
+            fields.problems,
+            fields.node,
+            "no-values",
+            f"{fields.what} is a choice without values",
+            "add values: {word: meaning}",
+        )
+    if otherwise is not None:
+        value = otherwise.value if isinstance(otherwise, Scalar) else None
+        value = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        if value is None or not fits(spec, value):
+            problem(fields.problems, otherwise, "wrong-type", f"'otherwise' of {fields.what} must be a {spec.kind}")
+        else:
+            return replace(spec, otherwise=value)
+    return spec
+
+
+def _also(fields: Fields, values: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Other words for values; a flag is one where it is written as such."""
+    node = fields.get("also")
+    inner = Fields.of(node, f"also of {fields.what}", fields.problems) if node is not None else None
+    for key in inner.keys() if inner else ():
+        value = inner.choice(key, values, required=True) if inner else None
+        if value is not None:
+            yield key.lower(), value
+
+
+def _values(fields: Fields) -> Iterator[tuple[str, str]]:
+    node = fields.get("values")
+    inner = Fields.of(node, f"values of {fields.what}", fields.problems) if node is not None else None
+    for key in inner.keys() if inner else ():
+        text = inner.text(key, required=True) if inner else None
+        if text is not None:
+            yield key, text
+
+
+def read_questions(nodes: list[Node], reading: Reading) -> list[Question]:
+    """The questions, in the order of the file."""
+    found: dict[str, Question] = {}
+    by_answer = {spec.answer: spec for spec in reading.vocabulary.values() if spec.answer}
+    for node in nodes:
+        fields = Fields.of(node, "question", reading.problems)
+        identifier = fields.identifier() if fields is not None else None
+        if fields is None or identifier is None:
+            continue
+        fields.what = f"question '{identifier}'"
+        if identifier in found:
+            problem(reading.problems, node, "duplicate-id", f"{fields.what} is asked twice", "rename or remove one")
+        spec = by_answer.get(identifier)
+        when = expression_of(reading.all_of(fields.get("when"), fields.what))
+        found[identifier] = Question(
+            id=identifier,
+            name=spec.name if spec is not None else "",
+            topic=fields.text("topic", required=True) or "",
+            ask=fields.text("ask", required=True) or "",
+            help=fields.text("help"),
+            when=when,
+            assumptions=tuple(_assumptions(fields, spec, reading)),
+            sources=reading.cited(fields, required=False),
+            location=node.location,
+        )
+        fields.done()
+    return list(found.values())
+
+
+def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[Unasked]:
+    """When the answers apply that nobody is asked for."""
+    found: dict[str, Unasked] = {}
+    names = {spec.answer: spec.name for spec in reading.vocabulary.values() if spec.answer}
+    for node in nodes:
+        fields = Fields.of(node, "unasked answer", reading.problems)
+        identifier = fields.identifier() if fields is not None else None
+        if fields is None or identifier is None:
+            continue
+        fields.what = f"unasked answer '{identifier}'"
+        if identifier in found or identifier in asked:
+            problem(reading.problems, node, "duplicate-id", f"{fields.what} is there twice", "remove one")
+        if identifier not in names:
+            near = did_you_mean(identifier, names) or "only answers of the vocabulary can be given"
+            problem(reading.problems, node, "unknown-name", f"there is no answer '{identifier}'", near)
+            continue
+        when = expression_of(reading.all_of(fields.get("when", required=True), fields.what))
+        found[identifier] = Unasked(identifier, names[identifier], when, node.location)
+        fields.done()
+    return list(found.values())
+
+
+def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Iterator[Assumption]:
+    for item in fields.mappings("unknown", f"'unknown' of {fields.what}"):
+        when = expression_of(reading.all_of(item.get("when"), fields.what))
+        node = item.get("assume", required=True)
+        because = reading.template(item.get("because", required=True), f"'because' of {fields.what}")
+        item.done()
+        if spec is None:
+            problem(
+                reading.problems,
+                item.node,
+                "no-name",
+                f"{fields.what} assumes a value, but no name has 'answer: {fields.node.items['id'].text}'",  # type: ignore[union-attr]
+                "add 'answer:' to a name in vocabulary.yaml",
+            )
+            continue
+        if not isinstance(node, Scalar) or because is None:
+            continue
+        if (node.value is not None and not isinstance(node.value, str)) or node.text in spec.values:
+            value = reading.value_of(node, spec, f"'assume' of {fields.what}")
+            expression: Expression | None = None if value is None else Constant(value)
+        elif spec.kind == "text":
+            expression = Constant(node.text)
+        else:
+            want = {"number": "number", "flag": "flag"}.get(spec.kind, "word")
+            expression = reading.expression(node, want)  # type: ignore[arg-type]
+        if expression is not None:
+            yield Assumption(when, expression, because)
+
+
+def read_values(nodes: list[Node], reading: Reading) -> dict[str, DerivedValue]:
+    """The derived values by name."""
+    found: dict[str, DerivedValue] = {}
+    for node in nodes:
+        fields = Fields.of(node, "values", reading.problems)
+        for name in fields.keys() if fields else ():
+            inner = fields.get(name) if fields else None
+            spec = reading.vocabulary.get(name)
+            if inner is None or fields is None:
+                continue
+            if spec is None:
+                problem(
+                    reading.problems,
+                    fields.node.keys[name],
+                    "unknown-name",
+                    f"'{name}' is not in the vocabulary",
+                    "add it to vocabulary.yaml",
+                )
+                continue
+            if name in found:
+                problem(reading.problems, inner, "duplicate-id", f"'{name}' is computed twice", "remove one")
+                continue
+            value = _read_value(name, spec, inner, reading)
+            if value is not None:
+                found[name] = value
+    return found
+
+
+def _read_value(name: str, spec: NameSpec, node: Node, reading: Reading) -> DerivedValue | None:
+    aggregate: str | None = None
+    where: Expression | None = None
+    text = ""
+    if isinstance(node, Mapping):
+        fields = Fields(node, f"value '{name}'", reading.problems)
+        aggregate = next((word for word in AGGREGATES if word in fields), None)
+        inner = fields.get(aggregate, required=True) if aggregate else fields.get("is", required=True)
+        condition = fields.get("where") if aggregate else None
+        fields.done()
+        if isinstance(condition, Scalar):
+            where = reading.expression(condition, "flag")
+            text = f", where {' '.join(condition.text.split())}"
+        elif condition is not None:
+            problem(reading.problems, condition, "wrong-type", f"'where' of value '{name}' must be an expression")
+        if inner is None:
+            return None
+        node = inner
+    if not isinstance(node, Scalar):
+        problem(reading.problems, node, "wrong-type", f"value '{name}' must be an expression")
+        return None
+    want = {"number": "number", "flag": "flag"}.get(spec.kind, "word")
+    expression = reading.expression(node, "flag" if aggregate == "count" else want)  # type: ignore[arg-type]
+    if expression is None:
+        return None
+    if (spec.scope == "field") != (aggregate is not None):
+        problem(
+            reading.problems,
+            node,
+            "wrong-scope",
+            f"'{name}': field names, and only they, are aggregates over plans",
+            "write {min: ...}, {max: ...} or {count: ...}",
+        )
+        return None
+    used = {reading.vocabulary[inner.name].scope for inner in names(expression)}
+    if spec.scope == "session" and used & {"plan", "field"}:
+        problem(
+            reading.problems,
+            node,
+            "wrong-scope",
+            f"'{name}' is computed once per consultation and cannot use names of plans",
+            "give it a name under plan. instead",
+        )
+        return None
+    return DerivedValue(name, expression, " ".join(node.text.split()) + text, aggregate, node.location, where)

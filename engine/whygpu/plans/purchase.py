@@ -1,0 +1,144 @@
+"""What the plans cost where they are bought, or owned already: the purchase, the power, and when buying pays."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.checks.cost import money
+from whygpu.plans.typical import purchase_estimates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from whygpu.checks.coefficients import Coefficient
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Purchase
+    from whygpu.plans.plan_set import PlanSet
+    from whygpu.plans.typical import Estimates
+
+OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
+"""Where hardware stands that is bought: nobody rents it by the hour."""
+UNATTENDED = ("workstation", "edge")
+"""Where nobody is paid to look after a machine."""
+_OF_THE_SITE = ("electricity-usd-per-kwh", "pue", "hardware-life-months")
+_OF_THE_CARD = ("wall-power-ratio", "host-price-ratio", "host-price-floor")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What owning costs beside the cards, at one site: coefficients, those of the card by its class."""
+
+    site: Mapping[str, Coefficient]
+    cards: Mapping[str, tuple[Coefficient, ...]]
+    """Of every accelerator of the catalogue, in order."""
+    purchases: tuple[Purchase | None, ...]
+    usd_each: NDArray[np.float64]
+    """Of every accelerator: what one costs to buy; NaN where nobody says.
+
+    Where hardware is bought, that is estimated as far as others of the kind allow.
+    """
+    estimates: Estimates
+    estimated: NDArray[np.bool_]
+    """Of every accelerator: whether what one costs is estimated."""
+    host_share: NDArray[np.float64]
+    """Of every accelerator: USD of machine per USD of cards; zero where the price is the whole machine's."""
+    host_floor: NDArray[np.float64]
+    """Of every accelerator: USD of the cheapest machine around it; zero likewise."""
+    sold_by: NDArray[np.float64]
+    """Of every accelerator: how many are sold together on one board."""
+    draw: NDArray[np.float64]
+    """Of every accelerator: the machine's power over that of its accelerators."""
+    usd_per_kwh: float
+    months: float
+    """Months a purchase is spread over; NaN where nobody says how long the service runs."""
+    hours_a_month: float
+    """Hours that it is used in each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurchaseTerms:
+    """What owning each plan costs, in columns; NaN where a price or the power is not known."""
+
+    terms: Terms
+    bought: NDArray[np.float64]
+    """Accelerators that are paid for: whole boards."""
+    usd_purchase: NDArray[np.float64]
+    usd_power_per_hour: NDArray[np.float64]
+    usd_per_hour: NDArray[np.float64]
+    """Purchase over the months, and power."""
+
+
+def terms_of(
+    knowledge: Knowledge,
+    deployment: str,
+    months: float | None,
+    usd_per_kwh: float | None,
+    hours_a_month: float = money.HOURS_PER_MONTH,
+) -> Terms | None:
+    """The terms at a site; None where the knowledge base lacks one of their coefficients.
+
+    ``usd_per_kwh``: the user's own price of electricity. ``hours_a_month``: of use.
+    """
+    coefficients = knowledge.catalogue.coefficients
+    if any(name not in coefficients for name in (*_OF_THE_SITE, *_OF_THE_CARD)):
+        return None
+    return _terms(knowledge, deployment, months, usd_per_kwh, hours_a_month)
+
+
+@lru_cache(maxsize=32)
+def _terms(
+    knowledge: Knowledge, deployment: str, months: float | None, usd_per_kwh: float | None, hours_a_month: float
+) -> Terms:
+    catalogue = knowledge.catalogue
+    pick = catalogue.coefficients.pick
+    at = {"deployment": deployment}
+    site = {name: pick(name, at) for name in _OF_THE_SITE}
+    cards = {
+        name: tuple(pick(name, at | {"class": card.text("class") or ""}) for card in catalogue.accelerators.values())
+        for name in _OF_THE_CARD
+    }
+    purchases = tuple(catalogue.purchase_by_accelerator.get(name) for name in catalogue.accelerators)
+    known = np.array([math.nan if item is None else item.usd for item in purchases])
+    estimates, sold_whole = purchase_estimates(catalogue)
+    prices = np.where(np.isnan(known), estimates.likely, known) if deployment in OWN_DEPLOYMENTS else known
+    whole = np.array([sold_whole[row] if item is None else item.whole_machine for row, item in enumerate(purchases)])
+    sold_by = np.array([card.number("sold_by") or 1.0 for card in catalogue.accelerators.values()])
+    draw, share, floor = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
+    return Terms(
+        site,
+        cards,
+        purchases,
+        prices,
+        estimates,
+        np.isnan(known) & np.isfinite(prices),
+        np.where(whole, 0.0, share),
+        np.where(whole, 0.0, floor),
+        sold_by,
+        draw,
+        site["electricity-usd-per-kwh"].likely if usd_per_kwh is None else usd_per_kwh,
+        math.nan if months is None else money.spread_months(months, site["hardware-life-months"].likely),
+        hours_a_month,
+    )
+
+
+def purchase_terms_of(
+    terms: Terms, plan_set: PlanSet, watts: NDArray[np.float64], counts: NDArray[np.float64]
+) -> PurchaseTerms:
+    """The columns; ``watts``: what each plan's accelerators may draw, ``counts``: how many they are."""
+    card = plan_set.card
+    bought = np.ceil(counts / terms.sold_by[card]) * terms.sold_by[card]
+    purchase = money.purchase_usd(
+        terms.usd_each[card], bought, terms.host_share[card], terms.host_floor[card], plan_set.nodes.astype(np.float64)
+    )
+    power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)
+    months = np.full(len(plan_set), terms.months)
+    return PurchaseTerms(
+        terms, bought, purchase, power, money.purchase_usd_per_hour(purchase, months, power, terms.hours_a_month)
+    )

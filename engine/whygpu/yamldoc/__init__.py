@@ -1,0 +1,1 @@
+"""YAML as nodes that know where they stand, so that every problem has its place."""

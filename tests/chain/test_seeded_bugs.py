@@ -1,0 +1,190 @@
+"""Bugs put into either engine on purpose are found by the differential run: it can fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.chain.drive import Tally, judge
+from tests.chain.programs import program
+from whygpu.chain import durable, normal
+from whygpu.consult import driver as consult
+from whygpu.language import evaluate
+from whygpu.language import tree as t
+from whygpu.language import values as v
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST = 400
+
+
+@dataclass(frozen=True)
+class Bug:
+    """Puts ``make(what is there)`` in place of ``owner.name``."""
+
+    what: str
+    owner: Any
+    name: str
+    make: Callable[[Any], Any]
+
+
+def _flipped(compare: Any) -> Any:
+    return lambda op, left, right: compare({"<=": "<"}.get(op, op), left, right)
+
+
+def _drop_last(alternatives: Any) -> Any:
+    return lambda condition, most: tuple(
+        parts[:-1] if len(parts) > 1 else parts for parts in alternatives(condition, most)
+    )
+
+
+def _cut(_: Any) -> Any:
+    return lambda literals: tuple(literals[:3])
+
+
+def _without_unless(alternatives: Any) -> Any:
+    def changed(condition: t.Expression, most: int) -> Any:
+        match condition:
+            case t.All(parts=(when, t.Not(part=t.Any()))):
+                return alternatives(when, most)
+        return alternatives(condition, most)
+
+    return changed
+
+
+def _rolled(facts: Any) -> Any:
+    def changed(self: Any, bucket: Any) -> Any:
+        found = list(facts(self, bucket))
+        rows = [item[1] for item in found]
+        return [(name, other, known) for (name, _, known), other in zip(found, rows[1:] + rows[:1], strict=True)]
+
+    return changed
+
+
+def _everywhere(plans: Any) -> Any:
+    return lambda test: plans._holds(test)[0].all()
+
+
+def _fewer_tests(alike: Any) -> Any:
+    return lambda self, tests: alike(self, tests[:-1] if len(tests) > 1 else tests)
+
+
+NEGATED: dict[t.CompareOp, t.CompareOp] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def _negated_by_operator(constant_test: Any) -> Any:
+    def changed(literal: normal.Literal) -> Any:
+        match literal:
+            case normal.Literal(part=t.Compare(op=op, left=left, right=right), positive=False):
+                return constant_test(normal.Literal(t.Compare(NEGATED[op], left, right), True))
+        return constant_test(literal)
+
+    return changed
+
+
+def _without_lacks(known: Any) -> Any:
+    return staticmethod(
+        lambda value: (
+            known(value) & v.Truth(value.present, value.present ^ True) if isinstance(value, v.Number) else known(value)
+        )
+    )
+
+
+def _without_overrides(begin: Any) -> Any:
+    def changed(self: Any, *arguments: Any) -> None:
+        begin(self, *arguments)
+        self._overriders.clear()
+
+    return changed
+
+
+BUGS = (
+    Bug("evaluator: <= compares as <", v, "compare", _flipped),
+    Bug(
+        "evaluator: not makes unknown true",
+        v.Truth,
+        "__invert__",
+        lambda _: lambda self: v.Truth(self.true ^ True, self.true),
+    ),
+    Bug("evaluator: or takes only the right side", v.Truth, "__or__", lambda _: lambda self, other: other),
+    Bug(
+        "evaluator: a lack compares like a number",
+        v,
+        "compare",
+        lambda old: lambda op, a, b: old(op, v.Number(a.low, a.high), b),
+    ),
+    Bug("evaluator: a lack is not known", evaluate.Evaluator, "_known", _without_lacks),
+    Bug("evaluator: max is min", v, "least", lambda old: lambda numbers, greatest=False: old(numbers)),
+    Bug("evaluator: minus is plus", v, "arithmetic", lambda old: lambda op, a, b: old({"-": "+"}.get(op, op), a, b)),
+    Bug("evaluator: an overflow is a number", v, "_doubt", lambda _: v.Number),
+    Bug(
+        "evaluator: unknown words compare",
+        v,
+        "compare_words",
+        lambda _: lambda op, a, b: v.Truth((a.word == b.word) == (op == "=="), (a.word == b.word) != (op == "==")),
+    ),
+    Bug("compiler: the last literal is dropped", durable, "alternatives", _drop_last),
+    Bug(
+        "compiler: the last alternative is dropped",
+        durable,
+        "alternatives",
+        lambda old: lambda c, most: old(c, most)[:-1] or old(c, most),
+    ),
+    Bug("compiler: what one pattern has no room for is dropped", durable, "_folded", _cut),
+    Bug("compiler: unless is ignored", durable, "alternatives", _without_unless),
+    Bug("compiler: 5 < x is tested as x < 5", normal, "MIRRORED", lambda old: {op: op for op in old}),
+    Bug("compiler: not (x > 5) is tested as x <= 5", durable, "constant_test", _negated_by_operator),
+    Bug(
+        "compiler: intervals are tested as points",
+        durable.Program,
+        "_may_be_interval",
+        lambda _: lambda self, name: False,
+    ),
+    Bug(
+        "adapter: numbers are printed with six digits",
+        durable._Number,
+        "__repr__",
+        lambda _: lambda self: f"{float(self):.6f}",
+    ),
+    Bug(
+        "adapter: plans share a fact though one test differs",
+        durable._Plans,
+        "_alike",
+        _fewer_tests,
+    ),
+    Bug("adapter: a group's facts go to the wrong plans", durable._Plans, "facts", _rolled),
+    Bug(
+        "adapter: facts are left out where rules may still fire",
+        durable._Plans,
+        "_can_fire",
+        lambda old: lambda self, session, plan: not old(self, session, plan),
+    ),
+    Bug(
+        "adapter: a rule is left out unless its tests hold for all plans",
+        durable._Plans,
+        "_can_fire",
+        lambda old: lambda self, session, plan: old(self, session, plan) and all(map(_everywhere(self), plan)),
+    ),
+    Bug(
+        "adapter: a session's false flags are not asserted",
+        durable,
+        "plain",
+        lambda old: lambda value: old(value) or None,
+    ),
+    Bug("consultation: otherwise does not wait", consult._Run, "_is_open", lambda _: lambda self, name: False),
+    Bug("consultation: overrides are ignored", consult._Run, "__init__", _without_overrides),
+)
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.what)
+def test_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bug.owner, bug.name, bug.make(getattr(bug.owner, bug.name)))
+    tally = Tally()
+    for seed in range(1, MOST + 1):
+        judge(program(seed), tally)
+        if tally.disagreements:
+            return
+    pytest.fail(f"{MOST} programs did not notice: {bug.what}")

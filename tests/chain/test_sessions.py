@@ -1,0 +1,204 @@
+"""Sessions of durable-rules: a fixed pool, a boot fact in each, ids that are unique, threads, and flat memory."""
+
+from __future__ import annotations
+
+import json
+import resource
+import threading
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.chain.drive import run
+from tests.chain.programs import program
+from tests.chain.small import ADVISE, knowledge, program_of
+from whygpu.chain.durable import RETIRED, SESSIONS, DurableEngine
+from whygpu.errors import EngineError
+
+if TYPE_CHECKING:
+    from tests.chain.programs import Program
+
+LIVE_LIMIT = 1_024
+
+
+class _Watched(DurableEngine):
+    """An engine that notes the facts it is given and the sessions it gives out."""
+
+    def __init__(self, given: Program) -> None:
+        super().__init__(given.knowledge)
+        self.facts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self.live: set[str] = set()
+        self.most = 0
+        self._lock = threading.Lock()
+
+    def take(self) -> str:
+        session = super().take()
+        with self._lock:
+            self.live.add(session)
+            self.most = max(self.most, len(self.live))
+        self.facts[session].clear()
+        return session
+
+    def release(self, session: str) -> None:
+        with self._lock:
+            self.live.discard(session)
+        super().release(session)
+
+    def put(self, fact: str) -> int:
+        plain = json.loads(fact)
+        self.facts[plain["sid"]].append(plain)
+        return super().put(fact)
+
+
+def test_every_session_begins_with_a_boot_fact_and_ids_are_unique() -> None:
+    for seed in range(1, 40):
+        given = program(seed)
+        engine = _Watched(given)
+        run(given, engine.chain())
+        ((session, facts),) = engine.facts.items()
+        assert facts[0] == {"id": "1", "sid": session, "k": "boot"}
+        identifiers = [fact["id"] for fact in facts]
+        assert len(set(identifiers)) == len(identifiers)
+        assert None not in [value for fact in facts for value in fact.values()]
+
+
+def _fnv1a(text: str) -> int:
+    code = 2166136261
+    for byte in text.encode():
+        code = ((code ^ byte) * 16777619) & 0xFFFFFFFF
+    return code
+
+
+def test_ids_do_not_collide_in_the_hash_that_the_library_compares() -> None:
+    assert len({_fnv1a(str(number)) for number in range(1, 100_001)}) == 100_000
+    assert len({_fnv1a(f"s{number}") for number in range(SESSIONS)}) == SESSIONS
+
+
+def test_one_id_twice_is_an_error_not_a_lost_fact() -> None:
+    engine = DurableEngine(knowledge([(["workload.n > 1"], ADVISE)]))
+    (group,) = next(iter(engine.program.groups.values()))
+    stage = {"id": "1", "sid": engine.take(), "g": group.name, "k": "stage", "t0": 2.0}
+    engine.put(json.dumps(stage))
+    with pytest.raises(EngineError, match="collide"):
+        engine.put(json.dumps(stage))
+
+
+def test_a_fact_the_library_cannot_read_is_an_error_not_a_lost_fact() -> None:
+    engine = DurableEngine(knowledge([(["workload.n > 1"], ADVISE)]))
+    with pytest.raises(EngineError, match="refused a fact"):
+        engine.put(json.dumps({"id": "1", "sid": engine.take(), "v": float("inf")}))
+
+
+def test_sessions_come_from_a_pool_and_return_to_it() -> None:
+    base = knowledge([(["workload.n > 1"], ADVISE)])
+    given = program_of(base, {"workload.n": 2.0}, 1.0)
+    engine = _Watched(given)
+    for _ in range(3 * SESSIONS):
+        assert run(given, engine.chain()).fired == {"r0"}
+    assert SESSIONS < LIVE_LIMIT
+    assert len(engine.facts) <= SESSIONS
+    assert not engine.live
+
+
+def test_a_session_is_given_back_after_an_error() -> None:
+    given = program(1)
+    engine = _Watched(given)
+    with pytest.raises(RuntimeError), engine.chain():
+        raise RuntimeError
+    assert not engine.live
+
+
+def test_sessions_that_cannot_begin_do_not_use_up_the_pool() -> None:
+    """64 of them, and every consultation waited for ever. None of them is used again: what is in it is not known."""
+    given = program(1)
+    engine = _Watched(given)
+    wanted = run(given, engine.chain())
+
+    def refused(_: str) -> int:
+        raise EngineError("refused")
+
+    used: set[str] = set()
+    for _ in range(3 * SESSIONS):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(engine, "put", refused)
+            chain = engine.chain()
+            with pytest.raises(EngineError, match="refused"):
+                chain.__enter__()
+        used.add(chain._session)
+    assert len(used) == 3 * SESSIONS
+    assert run(given, engine.chain()) == wanted
+    assert SESSIONS + RETIRED < LIVE_LIMIT
+
+
+def test_too_many_lost_sessions_are_an_error_not_a_crash() -> None:
+    engine = DurableEngine(program(1).knowledge)
+    for _ in range(RETIRED):
+        engine.take()
+        engine.retire()
+    engine.take()
+    with pytest.raises(EngineError, match="could not begin"):
+        engine.retire()
+
+
+def test_a_reused_session_has_forgotten_everything() -> None:
+    base = knowledge([(["workload.n > 1"], ADVISE)])
+    engine = DurableEngine(base)
+    fires, silent = program_of(base, {"workload.n": 2.0}, 1.0), program_of(base, {}, 1.0)
+    for _ in range(2 * SESSIONS):
+        assert run(fires, engine.chain()).fired == {"r0"}
+        assert run(silent, engine.chain()).fired == set()
+
+
+def test_more_consultations_than_sessions_wait_for_one() -> None:
+    given = program(1)
+    engine = _Watched(given)
+    chains = [engine.chain() for _ in range(SESSIONS)]
+    for chain in chains:
+        chain.__enter__()
+    done = threading.Event()
+
+    def consult_one() -> None:
+        run(given, engine.chain())
+        done.set()
+
+    threading.Thread(target=consult_one, daemon=True).start()
+    assert not done.wait(0.1)
+    for chain in chains:
+        chain.__exit__(None, None, None)
+    assert done.wait(10)
+    assert engine.most == SESSIONS
+
+
+def test_eight_threads_on_one_engine_give_the_same_answers() -> None:
+    givens = [program(seed) for seed in range(1, 9)]
+    engines = [DurableEngine(given.knowledge) for given in givens]
+    wanted = [run(given, engine.chain()) for given, engine in zip(givens, engines, strict=True)]
+
+    def consult_all(_: int) -> bool:
+        return all(
+            run(given, engine.chain()) == outcome
+            for given, engine, outcome in zip(givens, engines, wanted, strict=True)
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(consult_all, range(64)))
+
+
+@pytest.mark.slow
+def test_ten_thousand_consultations_hold_memory_flat() -> None:
+    givens = [program(seed) for seed in range(1, 6)]
+    engines = [DurableEngine(given.knowledge) for given in givens]
+    silent = knowledge([(["workload.n > 1"], ADVISE)])
+    givens.append(program_of(silent, {}, 1.0))  # nothing fires in its sessions but the boot rule
+    engines.append(DurableEngine(silent))
+
+    def consult_all(times: int) -> int:
+        for _ in range(times):
+            for given, engine in zip(givens, engines, strict=True):
+                run(given, engine.chain())
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    settled = consult_all(300)
+    assert consult_all(10_000 // len(givens)) - settled < 4 * 1024  # KiB

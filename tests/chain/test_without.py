@@ -1,0 +1,68 @@
+"""Under durable-rules, advice is built only from what it fired: take one compiled rule away and the answer changes."""
+
+from __future__ import annotations
+
+from datetime import date
+from functools import cache
+
+import numpy as np
+import pytest
+
+from whygpu.api import KnowledgeBase, load
+from whygpu.chain.durable import DurableEngine
+from whygpu.consult.driver import Consultation, consult
+from whygpu.explain.conclude import conclude
+from whygpu.render.plain import advice_dict
+
+TODAY = date(2026, 11, 21)
+ANSWERS = (
+    {"model": "llama-3.1-8b", "phase": "inference", "concurrency": 8},
+    {"model": "llama-3.1-8b", "phase": "fine-tuning"},
+)
+
+
+@cache
+def base() -> KnowledgeBase:
+    return load()
+
+
+def _consult(answers: dict[str, object], without: frozenset[str] = frozenset()) -> Consultation:
+    engine = DurableEngine(base().knowledge, without=without)
+    return consult(base().knowledge, base().check(answers), engine.chain(), "durable", TODAY)
+
+
+def _fired(found: Consultation) -> set[str]:
+    return {rule.id for rule in found.fired} | set(found.fired_plans)
+
+
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("answers", ANSWERS, ids=lambda answers: answers["phase"])
+def test_each_rule_that_fires_is_missed_when_it_is_not_compiled(answers: dict[str, object], every: int) -> None:
+    whole = _consult(answers)
+    fired = _fired(whole)
+    assert len(fired) > 10
+    advice = advice_dict(conclude(whole))
+    for rule in sorted(fired)[::every]:
+        less = _consult(answers, frozenset({rule}))
+        assert rule not in _fired(less)
+        assert advice_dict(conclude(less)) != advice, rule
+
+
+def test_without_the_rule_that_the_need_must_fit_plans_that_do_not_fit_stay() -> None:
+    whole, less = _consult(ANSWERS[0]), _consult(ANSWERS[0], frozenset({"the-need-must-fit"}))
+    assert (less.alive & ~whole.alive).any()
+    assert not (whole.alive & ~less.alive).any()
+
+
+def test_without_any_rule_nothing_is_said() -> None:
+    found = _consult(ANSWERS[0], frozenset(base().knowledge.rule_by_id))
+    assert _fired(found) == set()
+    assert found.plans is None or np.all(found.alive)
+
+
+@pytest.mark.parametrize("answers", ANSWERS, ids=lambda answers: answers["phase"])
+def test_both_engines_give_the_same_advice(answers: dict[str, object]) -> None:
+    durable = advice_dict(base().advise(answers, engine="durable", today=TODAY))
+    evaluator = advice_dict(base().advise(answers, engine="evaluator", today=TODAY))
+    assert (durable.pop("engine"), evaluator.pop("engine")) == ("durable", "evaluator")
+    assert durable == evaluator

@@ -1,0 +1,191 @@
+"""What serving stacks do beside one model: bounds that hold for all work, and measurements of published runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.checks.conftest import Facts
+from tests.checks.strategies import FACTS, works
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
+from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
+from whygpu.checks.speed import estimate as speed
+
+Work = tuple[ModelShape, Setup, ParallelLayout]
+CARDS = Device.of(
+    [3.2e11, 1.008e12, 3.35e12],
+    [65e12, 165e12, 989e12],
+    link_bytes_s=[0, 0, 4.5e11],
+    link_cards=[0, 0, 8],
+    pcie_bytes_s=[1.6e10, 3.2e10, float("nan")],
+    kinds=[CardKind("turing", "data-centre"), CardKind("ada", "consumer"), CardKind("hopper", "data-centre")],
+)
+SLOWER_WHEN_MORE, FASTER_WHEN_MORE = ("ttft_ms", "token_ms"), ("tokens_per_s", "requests_per_s")
+H100 = Device.of(3.35e12, 989e12, power_w=700, kinds=CardKind("hopper", "data-centre", memory="hbm3"))
+
+
+def timed(work: Work) -> speed.SpeedEstimate:
+    shape, setup, layout = work
+    return speed.estimate(shape, setup, layout, CARDS, FACTS.coefficients, ranges=False)
+
+
+def assert_no_slower(fast: speed.SpeedEstimate, slow: speed.SpeedEstimate) -> None:
+    for name in (*SLOWER_WHEN_MORE, *FASTER_WHEN_MORE):
+        first, second = getattr(fast, name), getattr(slow, name)
+        if first is None:
+            assert second is None
+            continue
+        left, right = (first, second) if name in SLOWER_WHEN_MORE else (second, first)
+        assert (left.likely <= right.likely * (1 + 1e-9)).all(), name
+
+
+def same_figures(left: speed.SpeedEstimate, right: speed.SpeedEstimate) -> bool:
+    bands = [(getattr(left, name), getattr(right, name)) for name in speed.FIGURES]
+    return all((a is None and b is None) or (a.likely == b.likely).all() for a, b in bands)
+
+
+@given(works(trains=False), st.floats(0, 1), st.floats(0, 1))
+def test_a_higher_hit_rate_is_never_slower(work: Work, one: float, other: float) -> None:
+    shape, setup, layout = work
+    more, fewer = (replace(setup, prefix_hit_rate=rate) for rate in (max(one, other), min(one, other)))
+    assert_no_slower(timed((shape, more, layout)), timed((shape, fewer, layout)))
+    total = memory.estimate(shape, more, layout, FACTS.coefficients).total
+    assert total == memory.estimate(shape, fewer, layout, FACTS.coefficients).total
+
+
+def test_cached_prompts_take_their_share_of_the_arithmetic(facts: Facts) -> None:
+    """Attention of the last half of a prompt is three quarters of its whole, and the products are half."""
+    shape, setup = facts.shape("llama-3.1-8b"), Setup(facts.formats["bf16"], context_tokens=8704, runtime="vllm")
+    whole, half = (
+        speed.estimate(shape, replace(setup, prefix_hit_rate=rate), ParallelLayout(), H100, facts.coefficients).work
+        for rate in (0.0, 0.5)
+    )
+    assert half.prefill_flops == pytest.approx(0.5 * whole.prefill_flops)  # type: ignore[union-attr]
+    assert half.score_flops == pytest.approx(0.75 * whole.score_flops)  # type: ignore[union-attr]
+
+
+@given(works(trains=False), st.sampled_from((0, 1, 2)))
+def test_an_average_as_long_as_the_longest_changes_nothing(work: Work, beyond: int) -> None:
+    shape, setup, layout = work
+    without = (shape, replace(setup, average_context_tokens=0), layout)
+    same = (shape, replace(setup, average_context_tokens=setup.context_tokens + beyond), layout)
+    assert same_figures(timed(without), timed(same))
+    assert (
+        memory.estimate(*without, FACTS.coefficients).ranges.total()
+        == memory.estimate(*same, FACTS.coefficients).ranges.total()
+    )
+
+
+@given(works(trains=False), st.integers(1, 131_072))
+def test_shorter_requests_never_need_more_nor_take_longer(work: Work, average: int) -> None:
+    shape, setup, layout = work
+    longest, usual = (replace(setup, average_context_tokens=tokens) for tokens in (0, average))
+    assert_no_slower(timed((shape, usual, layout)), timed((shape, longest, layout)))
+    less, all_ = (memory.estimate(shape, item, layout, FACTS.coefficients) for item in (usual, longest))
+    assert less.total <= all_.total * (1 + 1e-12)
+    alone = memory.estimate(shape, replace(longest, concurrency=1), layout, FACTS.coefficients)
+    assert less.kv_cache >= alone.kv_cache * (1 - 1e-12)  # one request at its longest always fits
+
+
+def test_one_request_at_its_longest_and_the_others_at_their_average(facts: Facts) -> None:
+    """128 KiB a token (Llama-3.1-8B, 16 bits): 32k once and 4k for seven others, in pages; 32k eight times without."""
+    shape = facts.shape("llama-3.1-8b")
+    setup = Setup(facts.formats["bf16"], context_tokens=32768, average_context_tokens=4096, concurrency=8)
+    paged, reserved = (
+        memory.estimate(shape, replace(setup, runtime=runtime), ParallelLayout(), facts.coefficients).kv_cache
+        for runtime in ("vllm", "llama.cpp")
+    )
+    assert paged == 131_072 * (32768 + 7 * 4096)
+    assert reserved == 131_072 * 8 * 32768
+
+
+@given(works(trains=False), st.integers(0, 100), st.integers(1, 100))
+def test_more_adapters_never_need_less(work: Work, few: int, more: int) -> None:
+    shape, setup, layout = work
+    small, large = (
+        memory.estimate(shape, replace(setup, adapters=number), layout, FACTS.coefficients)
+        for number in (few, few + more)
+    )
+    assert small.total <= large.total
+    if shape.kind in TOKEN_KINDS:
+        assert small.total < large.total
+
+
+@given(works(trains=False))
+def test_adapters_are_never_faster(work: Work) -> None:
+    shape, setup, layout = work
+    none, some = (replace(setup, adapters=number) for number in (0, 4))
+    assert_no_slower(timed((shape, none, layout)), timed((shape, some, layout)))
+
+
+def test_room_for_an_adapter_by_hand(facts: Facts) -> None:
+    """Rank 16 on every linear layer of Llama-3.1-8B is 42M parameters; half of each is on both of two cards."""
+    shape = facts.shape("llama-3.1-8b")
+    setup = Setup(facts.formats["bf16"], adapters=10, lora_rank=16, lora_targets="all-linear", runtime="vllm")
+    per_layer = 2 * (4096 + 4096) + 2 * (4096 + 1024) + 3 * (4096 + 14336)
+    for tensor, held in ((1, 1.0), (2, 0.75)):
+        layout = ParallelLayout(tensor=tensor)
+        with_, without = (
+            memory.estimate(shape, item, layout, facts.coefficients).weights
+            for item in (setup, replace(setup, adapters=0))
+        )
+        assert with_ - without == pytest.approx(10 * 32 * 16 * per_layer * 2 * held)
+
+
+@pytest.mark.parametrize(
+    ("method", "requests", "gain"),
+    [("eagle", 1, 1.75), ("eagle", 40, 1.59), ("eagle", 128, 1.2), ("draft", 500, 1.13), ("mtp", 32, 1.5)],
+)
+def test_the_gain_is_as_measured_and_between_measurements(
+    facts: Facts, method: str, requests: int, gain: float
+) -> None:
+    """speculation-in-production, figure 1; sglang-deepseek-mtp. One token's output has no prompts between."""
+    shape = facts.shape("llama-3.1-8b")
+    setup = Setup(facts.formats["bf16"], concurrency=requests, runtime="vllm")
+    without, with_ = (
+        speed.estimate(shape, replace(setup, speculative=word), ParallelLayout(), H100, facts.coefficients).work
+        for word in ("none", method)
+    )
+    assert without.token_s[0] / with_.token_s[0] == pytest.approx(gain)  # type: ignore[union-attr]
+
+
+def test_the_range_of_a_gain_is_in_the_figures(facts: Facts) -> None:
+    shape, setup = facts.shape("llama-3.1-8b"), Setup(facts.formats["bf16"], runtime="vllm")
+    plain, guessed = (
+        speed.estimate(shape, replace(setup, speculative=word), ParallelLayout(), H100, facts.coefficients).token_ms
+        for word in ("none", "ngram")
+    )
+    assert plain is not None
+    assert guessed is not None
+    assert guessed.low[0] / guessed.likely[0] < plain.low[0] / plain.likely[0]
+
+
+@given(works(trains=False))
+def test_experts_on_the_host_never_need_more_of_the_card(work: Work) -> None:
+    shape, setup, layout = work
+    here, there = (replace(setup, offload=word) for word in ("none", "experts"))
+    on_card, on_host = (memory.estimate(shape, item, layout, FACTS.coefficients) for item in (here, there))
+    assert on_host.total <= on_card.total
+    if not shape.is_moe:
+        assert on_host.total == on_card.total
+        assert same_figures(timed((shape, here, layout)), timed((shape, there, layout)))
+
+
+def test_deepseek_on_one_card_and_two_xeons(facts: Facts) -> None:
+    """ktransformers-deepseek: Q4_K_M takes 14 GB of the card and 382 GB of the host; 4.5 tokens/s in llama.cpp, 8.7 on
+    one socket and 13.4 on two.
+    """
+    shape = facts.shape("deepseek-v3")
+    setup = Setup(
+        facts.formats["q4_k_m"], context_tokens=800, output_tokens=300, runtime="llama.cpp", offload="experts"
+    )
+    held = memory.estimate(shape, setup, ParallelLayout(), facts.coefficients)
+    assert 8e9 < held.total < 1.6e10
+    card = Device.of(1.008e12, 165e12, power_w=450, pcie_bytes_s=3.15e10, kinds=CardKind("ada", "data-centre"))
+    done = speed.estimate(shape, setup, ParallelLayout(), card, facts.coefficients)
+    assert done.token_ms is not None
+    assert done.token_ms.low[0] < 1000 / 8.73 < done.token_ms.high[0]

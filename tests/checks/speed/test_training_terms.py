@@ -1,0 +1,213 @@
+"""Training steps in three terms, and what FSDP keeps: worked numbers from the sources, and limits by property."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import whygpu
+from whygpu import intake
+from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.training import layer_bytes
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
+from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.columns import LIKELY
+from whygpu.checks.speed.estimate import SpeedEstimate
+from whygpu.checks.speed.training import TrainingWork
+
+HOPPER = CardKind("hopper", "data-centre", "cuda", "nvlink", "hbm3")
+AMPERE = CardKind("ampere", "data-centre", "cuda", "nvlink", "hbm2e")
+CDNA3 = CardKind("cdna3", "data-centre", "rocm", "infinity-fabric", "hbm3")
+
+
+def h100(kind: CardKind = HOPPER) -> Device:
+    return Device.of(3.35e12, 989e12, power_w=700.0, link_bytes_s=450e9, link_cards=8, kinds=kind)
+
+
+def a100() -> Device:
+    return Device.of(2.039e12, 312e12, power_w=400.0, link_bytes_s=300e9, link_cards=8, kinds=AMPERE)
+
+
+def mi300x() -> Device:
+    return Device.of(5.3e12, 1307.4e12, power_w=750.0, link_bytes_s=448e9, link_cards=8, kinds=CDNA3)
+
+
+def shape_of(kb: whygpu.KnowledgeBase, name: str) -> ModelShape:
+    catalogue = kb.knowledge.catalogue
+    shape, problems = intake.read(
+        name, {key: entry.data for key, entry in catalogue.models.items()}, catalogue.coefficients
+    )
+    assert shape is not None, problems
+    return shape
+
+
+def setup_of(kb: whygpu.KnowledgeBase, name: str = "bf16", **changes: object) -> Setup:
+    plain = Setup(
+        kb.knowledge.catalogue.formats[name],
+        phase="training",
+        batch_size=2,
+        sequence_tokens=8192,
+        gradient_checkpointing="full",
+    )
+    return replace(plain, **changes)  # type: ignore[arg-type]  # of a dataclass's fields by name
+
+
+def run(
+    kb: whygpu.KnowledgeBase, shape: ModelShape, setup: Setup, layout: ParallelLayout, card: Device
+) -> tuple[SpeedEstimate, TrainingWork]:
+    done = speed.estimate(shape, setup, layout, card, kb.knowledge.catalogue.coefficients, ranges=False)
+    assert isinstance(done.work, TrainingWork)
+    return done, done.work
+
+
+def rate(kb: whygpu.KnowledgeBase, shape: ModelShape, setup: Setup, layout: ParallelLayout, card: Device) -> float:
+    samples = run(kb, shape, setup, layout, card)[0].samples_per_s
+    assert samples is not None
+    return float(samples.likely[0])
+
+
+def test_attention_runs_at_its_own_rate(kb: whygpu.KnowledgeBase) -> None:
+    """FlashAttention-2 reaches 50 to 73% of an A100's peak, 156 to 228 TFLOPS (arXiv:2307.08691), whatever the share
+    of the products."""
+    work = run(kb, shape_of(kb, "llama-3.1-8b"), setup_of(kb), ParallelLayout(), a100())[1]
+    reached = work.attention_flops / float(work.attention_s[LIKELY, 0])
+    assert 156e12 <= reached <= 228e12
+
+
+def test_attention_of_a_layer_by_hand(kb: whygpu.KnowledgeBase) -> None:
+    """4 * width * length / 2 operations per token and layer forward under a causal mask, 3.5 times that in a step."""
+    shape = shape_of(kb, "llama-3.1-8b")
+    setup = setup_of(kb, batch_size=1, gradient_checkpointing="off")
+    work = run(kb, shape, setup, ParallelLayout(), a100())[1]
+    assert work.attention_flops == pytest.approx(3.5 * 4 * 4096 * 4096 * 32 * 8192)
+    adapters = run(kb, shape, replace(setup, method="lora"), ParallelLayout(), a100())[1]
+    assert adapters.attention_flops == work.attention_flops, "frozen projections need their gradients all the same"
+
+
+def test_windows_bound_what_a_token_attends_to(kb: whygpu.KnowledgeBase) -> None:
+    shape = shape_of(kb, "gemma-2-9b")
+    long, longer = (
+        run(kb, shape, setup_of(kb, batch_size=1, sequence_tokens=length), ParallelLayout(), a100())[1]
+        for length in (16384, 32768)
+    )
+    assert longer.attention_flops < 4 * long.attention_flops
+
+
+def test_products_reach_less_than_the_best_one(kb: whygpu.KnowledgeBase) -> None:
+    """795 of an H100's 989 TFLOPS at best, 668 of an MI300X's 1,307 (ml-engineering, MAMF)."""
+    shape, setup = shape_of(kb, "llama-3.1-8b"), setup_of(kb)
+    for card, best in ((h100(), 795e12), (a100(), 271e12), (mi300x(), 785e12)):
+        work = run(kb, shape, setup, ParallelLayout(), card)[1]
+        assert work.product_flops / float(work.products_s[LIKELY, 0]) <= best
+
+
+def test_an_mi300x_is_no_faster_in_products_and_attention_than_an_h100(kb: whygpu.KnowledgeBase) -> None:
+    """On paper it is a third faster; its best product is 0.51 of the peak against 0.80."""
+    shape, setup = shape_of(kb, "llama-3.1-8b"), setup_of(kb)
+    ours, theirs = (run(kb, shape, setup, ParallelLayout(), card)[1] for card in (h100(), mi300x()))
+    for name in ("products_s", "attention_s"):
+        assert getattr(theirs, name)[LIKELY, 0] >= getattr(ours, name)[LIKELY, 0]
+
+
+def test_interleaved_stages_wait_less(kb: whygpu.KnowledgeBase) -> None:
+    """Narayanan et al. 2021 (arXiv:2104.04473), 2.2: (p - 1) / m of the ideal time, over v: 7 / 8 for p = m = 8, and
+    7 / 32 with four stages on each card."""
+    shape, setup = shape_of(kb, "llama-3.1-70b"), setup_of(kb, batch_size=1, gradient_accumulation=8)
+    for interleave, wait in ((1, 7 / 8), (4, 7 / 32)):
+        work = run(kb, shape, setup, ParallelLayout(pipeline=8, interleave=interleave), h100())[1]
+        assert 1 / (1 - float(work.bubble[0])) - 1 == pytest.approx(wait)
+
+
+def test_a_stage_launches_its_own_layers(kb: whygpu.KnowledgeBase) -> None:
+    shape, setup = shape_of(kb, "llama-3.1-70b"), setup_of(kb)
+    whole, stage = (run(kb, shape, setup, ParallelLayout(pipeline=cards), h100())[1] for cards in (1, 8))
+    assert stage.launch_s[LIKELY, 0] == pytest.approx(whole.launch_s[LIKELY, 0] / 8)
+
+
+def test_eight_bit_adapters_are_not_unpacked(kb: whygpu.KnowledgeBase) -> None:
+    shape = shape_of(kb, "llama-3.1-8b")
+    adapters = setup_of(kb, "fp8", method="lora")
+    assert run(kb, shape, adapters, ParallelLayout(), h100())[1].unpack_s[LIKELY, 0] == 0.0
+    packed = setup_of(kb, "nf4", method="qlora")
+    assert run(kb, shape, packed, ParallelLayout(), h100())[1].unpack_s[LIKELY, 0] > 0.0
+
+
+@settings(deadline=None)
+@given(
+    tokens=st.integers(64, 65536),
+    batch=st.integers(1, 16),
+    runtime=st.sampled_from(["transformers", "compiled"]),
+    method=st.sampled_from(["full", "lora"]),
+    name=st.sampled_from(["llama-3.1-8b", "gpt2-xl", "qwen3-30b-a3b", "bert-large", "resnet-50", "vit-b-16"]),
+)
+def test_limits(kb: whygpu.KnowledgeBase, tokens: int, batch: int, runtime: str, method: str, name: str) -> None:
+    """No faster than the peak rate, no slower for being compiled, longer with more work, and n cards at most n times
+    as fast."""
+    shape = shape_of(kb, name)
+    setup = setup_of(kb, sequence_tokens=tokens, batch_size=batch, runtime=runtime, method=method)
+    done, work = run(kb, shape, setup, ParallelLayout(), h100())
+    seconds = float(work.step_s[LIKELY, 0])
+    assert seconds >= (work.product_flops + work.attention_flops) / 989e12
+    assert rate(kb, shape, replace(setup, runtime="compiled"), ParallelLayout(), h100()) * (1 + 1e-9) >= rate(
+        kb, shape, replace(setup, runtime="transformers"), ParallelLayout(), h100()
+    )
+    more = run(kb, shape, replace(setup, batch_size=batch + 1), ParallelLayout(), h100())[1]
+    assert float(more.step_s[LIKELY, 0]) >= seconds
+    assert done.samples_per_s is not None
+    one = float(done.samples_per_s.likely[0])
+    for layout in (
+        ParallelLayout(data=8),
+        ParallelLayout(data=8, sharding="fsdp"),
+        ParallelLayout(tensor=8),
+        ParallelLayout(pipeline=8, interleave=2),
+    ):
+        assert rate(kb, shape, setup, layout, h100()) <= 8 * one * (1 + 1e-9)
+
+
+def test_flat_parameters_get_gradients_whole(kb: whygpu.KnowledgeBase) -> None:
+    """FSDP 1 makes one parameter of a layer: frozen weights get gradients, 8.03e9 * 2 bytes over eight ranks; FSDP 2
+    gives them none (PyTorch, FullyShardedDataParallel)."""
+    shape, setup = shape_of(kb, "llama-3.1-8b"), setup_of(kb, method="lora")
+    coefficients = kb.knowledge.catalogue.coefficients
+    flat, apart = (
+        memory.estimate(shape, setup, ParallelLayout(data=8, sharding=name), coefficients) for name in ("fsdp1", "fsdp")
+    )
+    assert flat.gradients - apart.gradients == pytest.approx(shape.parameters * 2 / 8)
+    accumulates = replace(setup, gradient_accumulation=4)
+    whole = memory.estimate(shape, accumulates, ParallelLayout(data=8, sharding="fsdp1"), coefficients)
+    assert whole.gradients > shape.parameters * 2, "no_sync keeps them unsharded"
+
+
+def test_quantized_layers_travel_in_four_bits(kb: whygpu.KnowledgeBase) -> None:
+    shape = shape_of(kb, "llama-3.1-405b")
+    packed = layer_bytes(shape, setup_of(kb, "nf4", method="qlora"), ParallelLayout())
+    assert packed == pytest.approx(layer_bytes(shape, setup_of(kb), ParallelLayout()) * 4.5 / 16)
+
+
+def test_compiled_steps_keep_less(kb: whygpu.KnowledgeBase) -> None:
+    shape, setup = shape_of(kb, "llama-3.1-8b"), setup_of(kb, gradient_checkpointing="off")
+    coefficients = kb.knowledge.catalogue.coefficients
+    eager, fused = (
+        memory.estimate(shape, replace(setup, runtime=name), ParallelLayout(), coefficients)
+        for name in ("transformers", "compiled")
+    )
+    assert fused.activations < eager.activations
+    assert fused.logits < eager.logits
+
+
+@settings(deadline=None)
+@given(st.integers(1, 8), st.integers(1, 8192), st.sampled_from(["fsdp", "fsdp1", "zero3", "none"]))
+def test_memory_never_falls_with_size(kb: whygpu.KnowledgeBase, batch: int, tokens: int, sharding: str) -> None:
+    shape, coefficients = shape_of(kb, "llama-3.1-8b"), kb.knowledge.catalogue.coefficients
+    for layout in (ParallelLayout(data=8, sharding=sharding), ParallelLayout(pipeline=4, data=2, sharding=sharding)):
+        setup = setup_of(kb, batch_size=batch, sequence_tokens=tokens)
+        here = memory.estimate(shape, setup, layout, coefficients)
+        for larger in (replace(setup, batch_size=batch + 1), replace(setup, sequence_tokens=tokens + 1)):
+            assert memory.estimate(shape, larger, layout, coefficients).total >= here.total
+        assert here.low <= here.total <= here.high
+        assert np.isfinite(here.total)

@@ -1,0 +1,74 @@
+"""What a shape derives: cache groups, parts, active parameters."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checks.conftest import Facts
+from whygpu.checks.model_shape import KvGroup
+
+
+@pytest.mark.parametrize(
+    ("model", "bytes_per_token"),
+    [
+        # DeepSeek-AI 2025 (arXiv:2505.09343), table 1: 70.272, 327.680 and 516.096 kB per token in BF16
+        ("deepseek-v3", 70_272),
+        ("qwen2.5-72b", 327_680),
+        ("llama-3.1-405b", 516_096),
+        # Kwon et al. 2023 (arXiv:2309.06180), section 3: 800 kB for OPT-13B, 2 * 5120 * 40 * 2
+        ("opt-13b", 819_200),
+    ],
+)
+def test_cache_per_token_as_published(facts: Facts, model: str, bytes_per_token: int) -> None:
+    assert facts.shape(model).kv_elements_per_token() * 2 == bytes_per_token
+
+
+def test_vllm_reports_163840_bytes_a_token_for_mistral_small_24b(facts: Facts) -> None:
+    # 40 layers, 8 key and value heads of 128 in BF16
+    shape = facts.shape(
+        {
+            "parameters": 23_600_000_000,
+            "layers": 40,
+            "hidden_size": 5120,
+            "heads": 32,
+            "kv_heads": 8,
+            "head_dim": 128,
+            "vocab_size": 131_072,
+        }
+    )
+    assert shape.kv_elements_per_token() * 2 == 163_840
+
+
+def test_latent_attention_keeps_one_vector_for_all_heads(facts: Facts) -> None:
+    assert facts.shape("deepseek-v3").kv_groups == (KvGroup(61, 512 + 64, 1),)
+
+
+def test_sliding_layers_keep_their_window(facts: Facts) -> None:
+    # gpt-oss alternates full attention with windows of 128 (config.json: layer_types, sliding_window)
+    full, sliding = facts.shape("gpt-oss-20b").kv_groups
+    assert (full.layers, full.window, sliding.layers, sliding.window) == (12, 0, 12, 128)
+    assert sliding.tokens(64) == 64
+    assert sliding.tokens(8192) == 128
+
+
+def test_encoders_and_vision_keep_no_cache(facts: Facts) -> None:
+    assert facts.shape("bert-base").kv_groups == ()
+    assert facts.shape("resnet-50").kv_groups == ()
+
+
+def test_whisper_keeps_the_sound_beside_the_text(facts: Facts) -> None:
+    own, cross = facts.shape("whisper-large-v3").kv_groups
+    assert cross.tokens(10) == 1500
+    assert own.tokens(10) == 10
+
+
+def test_a_mixture_reads_few_experts_for_one_token_and_nearly_all_for_many(facts: Facts) -> None:
+    shape = facts.shape("mixtral-8x7b")
+    assert shape.experts_touched(1) == pytest.approx(2 / 8)
+    assert 0.99 < shape.experts_touched(64) <= 1
+
+
+def test_tied_tables_still_multiply(facts: Facts) -> None:
+    tied, untied = facts.shape("llama-3.2-1b"), facts.shape("llama-3.1-8b")
+    assert tied.matmul_parameters == tied.parameters
+    assert untied.matmul_parameters == untied.parameters - 128_256 * 4096

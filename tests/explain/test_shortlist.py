@@ -1,0 +1,189 @@
+"""The shortlist by role: who qualifies, what is told of each, and when there is nothing sensible to list."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import whygpu
+from whygpu.chain.engines import EvaluatorChain
+from whygpu.consult.driver import Consultation, consult
+from whygpu.explain.advice import Pick, Plan
+from whygpu.explain.conclude import conclude
+from whygpu.explain.shortlist import MOST
+from whygpu.knowledge.preferences import ROLES, RoleId
+
+CHAT: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 8, "context_tokens": 4096}
+LARGE: dict[str, Any] = {"phase": "inference", "model": "llama-3.3-70b", "concurrency": 16}
+JOB: dict[str, Any] = {"phase": "fine-tuning", "method": "lora", "model": "llama-3.1-8b", "dataset_tokens": 1e8}
+DESK: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "deployment": "workstation"}
+OWNED: dict[str, Any] = {**CHAT, "priority": "latency", "owned": [{"accelerator": "T4", "count": 1}]}
+GIANT: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-405b", "concurrency": 16, "service_months": 36}
+WORK = {"chat": CHAT, "large": LARGE, "job": JOB, "desk": DESK, "owned": OWNED, "giant": GIANT}
+
+
+def advise(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> whygpu.Advice:
+    return kb.advise(answers, engine="evaluator")
+
+
+def consultation(advice: whygpu.Advice) -> Consultation:
+    found: Consultation = advice.sections.consultation
+    return found
+
+
+@pytest.mark.parametrize("answers", WORK.values(), ids=WORK.keys())
+def test_no_plan_is_listed_twice_and_no_more_than_six(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> None:
+    found = advise(kb, answers).shortlist
+    assert found[0].role == "recommended"
+    assert len({pick.plan.id for pick in found}) == len(found) <= MOST
+    assert [ROLES.index(pick.role) for pick in found] == sorted(ROLES.index(pick.role) for pick in found)
+
+
+def test_each_role_has_somebody_somewhere(kb: whygpu.KnowledgeBase) -> None:
+    """Else the tests of what qualifies test nothing. What an earlier role shows is dropped, so each is asked alone."""
+    for role in ROLES[1:]:
+        assert any(role in {pick.role for pick in alone(kb, answers, role)} for answers in WORK.values()), role
+
+
+def alone(kb: whygpu.KnowledgeBase, answers: dict[str, Any], role: RoleId) -> tuple[Pick, ...]:
+    """The shortlist with one role beside the recommendation."""
+    prices = kb.knowledge.preferences
+    roles = tuple(item for item in prices.roles if item.id in ("recommended", role))
+    knowledge = replace(kb.knowledge, preferences=replace(prices, roles=roles))
+    return conclude(consult(knowledge, kb.check(answers), EvaluatorChain(), "evaluator")).shortlist
+
+
+def _cost(plan: Plan) -> float:
+    return math.inf if plan.cost is None or plan.cost.objective is None else plan.cost.objective
+
+
+def _time(plan: Plan) -> float:
+    figures = (plan.speed.get(name) for name in ("token_ms", "ttft_ms", "train_hours"))
+    return next((found.likely for found in figures if found is not None), math.inf)
+
+
+def _room(plan: Plan) -> float:
+    return plan.memory.high_gib / (plan.memory.usable_gib or 1)
+
+
+BEST: dict[str, Callable[[Plan], float]] = {"cheapest": _cost, "fastest": _time, "fewest": lambda plan: plan.count}
+
+
+@pytest.mark.parametrize("answers", WORK.values(), ids=WORK.keys())
+def test_who_has_a_role_is_the_best_at_it_of_what_may_be_listed(
+    kb: whygpu.KnowledgeBase, answers: dict[str, Any]
+) -> None:
+    """Within a tenth of every other plan of the list: each of those could have had the role."""
+    picks = {pick.role: pick.plan for role in ROLES[1:] for pick in alone(kb, answers, role)}
+    for role, figure in BEST.items():
+        if role in picks:
+            assert figure(picks[role]) <= 1.1 * min(figure(plan) for plan in picks.values()) + 1e-9
+    if "room-to-grow" in picks:
+        assert _room(picks["room-to-grow"]) <= 0.1
+    best = picks["recommended"]
+    if "owned" in picks:
+        assert picks["owned"].owned
+    if "other-vendor" in picks:
+        assert picks["other-vendor"].accelerator.vendor != best.accelerator.vendor
+    if "to-buy" in picks:
+        cost = picks["to-buy"].cost
+        assert cost is not None
+        assert cost.buying is not None
+        assert cost.buying.usd_per_hour < (cost.usd_per_hour or 0)
+
+
+def test_the_easiest_to_get_is_offered_by_the_most(kb: whygpu.KnowledgeBase) -> None:
+    advice = advise(kb, LARGE)
+    plans = consultation(advice).plans
+    assert plans is not None
+    picks = {pick.role: pick.plan for pick in advice.shortlist}
+    providers = {role: plans.at("plan.providers", plan.index).low for role, plan in picks.items()}  # type: ignore[union-attr]
+    assert providers["easiest-to-get"] >= max(providers.values()) / 1.1
+
+
+@pytest.mark.parametrize("answers", WORK.values(), ids=WORK.keys())
+def test_nothing_is_listed_that_nobody_would_take(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> None:
+    """Verified, priced where the recommendation is, within a multiple of its price, and no strong objection."""
+    advice = advise(kb, answers)
+    found = consultation(advice)
+    assert found.ranking is not None
+    assert found.tally is not None
+    best, strong = advice.shortlist[0].plan, kb.knowledge.preferences.worth("strong")
+    assert best.counted is not None
+    for pick in advice.shortlist[1:]:
+        assert pick.plan.counted is not None
+        assert pick.plan.counted.value <= kb.knowledge.preferences.shortlist_at_most * best.counted.value
+        assert not pick.plan.unverified
+        for criterion, against in found.tally.against.items():
+            favour, factor = found.tally.favour[criterion], found.tally.factor(criterion)
+            objection = against[pick.plan.index] >= strong and favour[pick.plan.index] < strong
+            assert not objection or factor[pick.plan.index] <= factor[best.index] * 1.05
+
+
+@pytest.mark.parametrize("answers", WORK.values(), ids=WORK.keys())
+def test_gains_and_what_is_given_up_are_true(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> None:
+    """The figures in the sentences are those of the plans, on the right side."""
+    picks = advise(kb, answers).shortlist
+    best = picks[0].plan
+    assert (picks[0].gains, picks[0].gives_up) == ("", "")
+    for pick in picks[1:]:
+        told = {True: pick.gains, False: pick.gives_up}
+        assert pick.gains or pick.gives_up
+        for figure, text in (
+            (_cost, r"\$([0-9.,]+)\S* instead of \$([0-9.,]+)"),
+            (_time, r"(?:in) ([0-9.,]+) \S+ instead of ([0-9.,]+)"),
+        ):
+            mine, theirs = figure(pick.plan), figure(best)
+            better = told[mine < theirs]
+            assert not re.search(text, told[mine >= theirs])
+            match = re.search(text, better)
+            assert (match is not None) == (abs(mine - theirs) > 0.05 * theirs)
+            if match is not None and not match.group(0).count(" s "):
+                shown = [float(number.replace(",", "")) for number in match.groups()]
+                assert shown == pytest.approx([mine, theirs], rel=0.03, abs=0.006)
+        fewer = re.search(r"(\d+) accelerators? instead of (\d+)", told[pick.plan.count < best.count])
+        assert (fewer is not None) == (pick.plan.count != best.count)
+        if fewer is not None:
+            assert [int(number) for number in fewer.groups()] == [pick.plan.count, best.count]
+        free = re.search(r"(\d+)% of its memory free instead of (\d+)%", f"{pick.gains} {pick.gives_up}")
+        if free is not None:
+            usual = [100 * (1 - plan.memory.total_gib / (plan.memory.usable_gib or 1)) for plan in (pick.plan, best)]
+            assert [int(number) for number in free.groups()] == pytest.approx(usual, abs=0.51)
+            assert (free.group(0) in pick.gains) == (usual[0] > usual[1])
+
+
+CROWD: dict[str, Any] = {
+    "phase": "inference",
+    "model": "llama-3.1-405b",
+    "budget_per_hour": 3,
+    "criticality": "production",
+}
+
+
+def test_what_has_only_strong_objections_is_no_recommendation(kb: whygpu.KnowledgeBase) -> None:
+    advice = advise(kb, CROWD)
+    found = consultation(advice)
+    assert found.alive.any()
+    assert found.objections
+    assert advice.status == "infeasible"
+    assert advice.shortlist == ()
+    assert advice.infeasible is not None
+    assert advice.infeasible.conflict == found.objections
+    assert advice.infeasible.least_bad is not None
+    for rule in found.objections:
+        assert np.any(found.fired_plans[rule] & found.alive)
+
+
+def test_who_names_the_cards_has_chosen(kb: whygpu.KnowledgeBase) -> None:
+    left = consultation(advise(kb, CROWD))
+    assert left.plan_set is not None
+    names = {left.plan_set.cards.accelerators[card].id for card in left.plan_set.card[left.alive]}
+    advice = advise(kb, {**CROWD, "accelerators": sorted(names)})
+    assert advice.status in ("recommended", "tied")
+    assert not consultation(advice).objections

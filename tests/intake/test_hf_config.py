@@ -1,0 +1,152 @@
+"""Hugging Face configurations: parameters as the built modules have them, caches as published, clear problems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from whygpu.intake.huggingface.config import from_hf_config
+
+ROOT = Path(__file__).parents[2]
+CONFIGS: list[dict[str, Any]] = yaml.load(
+    (ROOT / "tests" / "data" / "configs.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader
+)["configs"]
+LLAMA = next(row["config"] for row in CONFIGS if row["name"] == "meta-llama/Meta-Llama-3.1-8B")
+
+
+@pytest.mark.parametrize("row", CONFIGS, ids=lambda row: str(row["name"]))
+def test_parameters_are_those_of_the_built_model(row: dict[str, Any]) -> None:
+    shape, problems = from_hf_config(row["config"])
+    assert shape is not None, problems
+    assert all(problem.severity == "warning" for problem in problems)
+    # Routers' correction biases are buffers, which counting parameters leaves out.
+    assert shape.parameters == pytest.approx(row["parameters"], rel=2e-5)
+    assert shape.active_parameters == row["active"]
+    assert shape.kv_elements_per_token() == row["cache_elements_per_token"]
+    assert "parameters" in shape.assumed
+
+
+def test_llama_3_1_8b_to_the_last_parameter() -> None:
+    shape, problems = from_hf_config(LLAMA, name="Llama 3.1 8B")
+    assert shape is not None
+    assert not problems
+    assert shape.parameters == 8_030_261_248  # sum of the safetensors index of meta-llama/Llama-3.1-8B
+    assert (shape.name, shape.kv_heads, shape.head_dim, shape.gated_ffn) == ("Llama 3.1 8B", 8, 128, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "state_layers", "attending"),
+    [
+        ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", 23, 6),
+        ("Qwen/Qwen3.5-27B", 48, 16),
+        ("jamba (defaults)", 28, 4),
+        ("mamba2 (defaults)", 64, 0),
+    ],
+)
+def test_hybrids_cache_only_where_they_attend(name: str, state_layers: int, attending: int) -> None:
+    shape, _ = from_hf_config(next(row["config"] for row in CONFIGS if row["name"] == name))
+    assert shape is not None
+    assert shape.state_layers == state_layers
+    assert shape.state_elements > 0
+    assert sum(group.layers for group in shape.kv_groups) == attending
+
+
+def test_heads_that_differ_from_layer_to_layer() -> None:
+    shape, _ = from_hf_config(next(row["config"] for row in CONFIGS if row["name"] == "google/gemma-4-26B-A4B"))
+    assert shape is not None
+    around, near = shape.kv_groups
+    assert (around.layers, around.elements, around.window) == (5, 2 * 2 * 512, 0)
+    assert (near.layers, near.elements, near.window) == (25, 2 * 8 * 256, 1024)
+
+
+def test_an_unknown_architecture_is_taken_as_a_decoder_and_said_so() -> None:
+    shape, problems = from_hf_config({**LLAMA, "model_type": "lama"})
+    assert shape is not None
+    assert shape.parameters == 8_030_261_248
+    (problem,) = problems
+    assert problem.severity == "warning"
+    assert problem.path == "model.config.model_type"
+    assert "did you mean llama?" in problem.help
+
+
+def test_an_unknown_architecture_with_unusual_layers_is_not_counted() -> None:
+    config = {**LLAMA, "model_type": "newt", "kv_lora_rank": 512}
+    shape, problems = from_hf_config(config)
+    assert shape is None
+    assert "kv_lora_rank" in problems[0].message
+    assert "525336576" in problems[0].help  # what can still be said: its token table
+    shape, problems = from_hf_config(config, parameters=7_000_000_000)
+    assert shape is not None
+    assert shape.parameters == shape.active_parameters == 7_000_000_000
+    assert "parameters" not in shape.assumed
+
+
+def test_missing_sizes_are_named() -> None:
+    shape, problems = from_hf_config({"model_type": "llama", "vocab_size": 100, "hidden_size": 64})
+    assert shape is None
+    (problem,) = problems
+    assert "num_hidden_layers" in problem.message
+    assert "num_attention_heads" in problem.message
+    assert "6400 parameters" in problem.help
+
+
+def test_experts_without_a_count_of_the_chosen() -> None:
+    shape, problems = from_hf_config({**LLAMA, "model_type": "mixtral", "num_local_experts": 8})
+    assert shape is None
+    assert problems[0].path == "model.config.num_experts_per_tok"
+
+
+def test_a_vision_transformer() -> None:
+    config = {"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+              "intermediate_size": 3072, "image_size": 224, "patch_size": 16}  # fmt: skip
+    shape, problems = from_hf_config(config)
+    assert shape is not None
+    assert not problems
+    assert shape.parameters == 85_798_656  # google/vit-base-patch16-224 without its classifier
+    assert shape.positions == 197
+    assert shape.flops_per_sample == pytest.approx(35e9, rel=0.05)  # 17.6 GMAC (torchvision, vit_b_16)
+
+
+def test_the_language_model_of_a_multimodal_configuration() -> None:
+    config = {"model_type": "llava", "text_config": LLAMA, "vision_config": {"model_type": "clip_vision_model"}}
+    shape, problems = from_hf_config(config)
+    assert shape is not None
+    assert shape.parameters == 8_030_261_248
+    assert [problem.severity for problem in problems] == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("quantization", "expected"),
+    [
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8"),
+        ({"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}, "mxfp4"),
+        ({"quant_method": "awq", "bits": 4}, "awq-int4"),
+        ({"quant_method": "gptq", "bits": 8}, "gptq-int8"),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8"),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "nf4"),
+        ({}, ""),
+        ("fp8", ""),
+    ],
+)
+def test_the_format_it_is_published_in(quantization: object, expected: str) -> None:
+    shape, problems = from_hf_config({**LLAMA, "quantization_config": quantization})
+    assert shape is not None
+    assert not problems
+    assert shape.published_format == expected
+
+
+def test_a_quantization_that_is_not_known_is_said() -> None:
+    shape, problems = from_hf_config({**LLAMA, "quantization_config": {"quant_method": ["new"]}})
+    assert shape is not None
+    assert shape.published_format == ""
+    assert [problem.path for problem in problems] == ["model.config.quantization_config"]
+
+
+def test_a_language_model_inside_another_has_the_format_of_the_whole() -> None:
+    nested = {"model_type": "llava", "text_config": LLAMA, "quantization_config": {"quant_method": "awq"}}
+    shape, _ = from_hf_config(nested)
+    assert shape is not None
+    assert shape.published_format == "awq-int4"

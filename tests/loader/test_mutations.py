@@ -1,0 +1,69 @@
+"""Whatever is done to a file, loading ends in a knowledge base or in problems that say where; never in a traceback."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.effort import loops
+from tests.loader.mutate import mutate
+from tests.loader.small import real_texts, small_texts
+from whygpu.api import REGISTRY
+from whygpu.errors import KnowledgeBaseError, Problem
+from whygpu.knowledge.base import Knowledge
+from whygpu.lint.registry import lint
+from whygpu.lint.tests import outcome
+from whygpu.loader.assemble import load_texts
+from whygpu.yamldoc.spans import split_lines
+
+LOOPS_EACH = 200
+
+
+def _load(texts: dict[str, str]) -> Knowledge | tuple[Problem, ...]:
+    try:
+        return load_texts(texts, "kb", REGISTRY)
+    except KnowledgeBaseError as error:
+        return error.problems
+
+
+def _misplaced(problem: Problem, texts: dict[str, str]) -> bool:
+    lines = split_lines(texts.get(problem.location.file, ""))
+    return problem.location.file not in texts or not 1 <= problem.location.line <= len(lines)
+
+
+def _try(seed: int, *, whole_files: bool) -> bool:
+    """Damage one file; whether the rest could still be loaded."""
+    generator = random.Random(seed)
+    texts = small_texts()
+    name = generator.choice(sorted(real_texts() if whole_files else texts))
+    texts[name] = mutate((real_texts() if whole_files else texts)[name], generator)
+    loaded: list[Knowledge | tuple[Problem, ...]] = []
+    assert loops(lambda: loaded.append(_load(texts))) < LOOPS_EACH, (seed, name)
+    found = loaded[0]
+    if isinstance(found, Knowledge):
+        if seed % 5 == 0:
+            list(lint(found))
+            for rule in found.rules:
+                for test in rule.tests:
+                    outcome(found, rule, test)
+    else:
+        assert found, (seed, name)
+        bad = [str(problem) for problem in found if _misplaced(problem, texts)]
+        assert not bad, (seed, name, bad)
+    return isinstance(found, Knowledge)
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_mutations_of_every_file_load_or_are_explained(block: int) -> None:
+    """200 changes; both ends must occur, or nothing was tried."""
+    loaded = sum(_try(seed, whole_files=False) for seed in range(block * 100, block * 100 + 100))
+    assert 5 <= loaded <= 90
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(11))
+def test_many_mutations_load_or_are_explained(block: int) -> None:
+    """1,650 changes, of the real files in their full length."""
+    for seed in range(10_000 + block * 150, 10_000 + block * 150 + 150):
+        _try(seed, whole_files=True)

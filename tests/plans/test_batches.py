@@ -1,0 +1,153 @@
+"""The micro-batch of training plans, how far they grow, and what is said where the limits do not let them."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import whygpu
+
+TODAY = date(2026, 11, 21)
+PRETRAINING = {"phase": "training", "model": "llama-2-7b", "dataset_tokens": 1e12}
+
+
+def advise(kb: whygpu.KnowledgeBase, **answers: Any) -> whygpu.Advice:
+    return kb.advise(answers, engine="evaluator", today=TODAY)
+
+
+def hours(plan: whygpu.Plan) -> float:
+    band = plan.speed["train_hours"]
+    assert band is not None
+    return band.likely
+
+
+def test_pretraining_is_not_sized_at_one_sample(kb: whygpu.KnowledgeBase) -> None:
+    """Llama 2 7B took 184,320 A100-hours for 2e12 tokens (arXiv:2307.09288, table 2): with usual batches it is about
+    that, and never less than 6 N D operations at the 62% of 312 TFLOPS that training reaches at best.
+    """
+    work = {**PRETRAINING, "dataset_tokens": 2e12, "sequence_tokens": 4096, "deadline_hours": 2880}
+    found = advise(kb, **work, accelerators=["a100-sxm-80gb"], max_count=512, max_nodes=64).recommendation
+    assert found is not None
+    assert found.count * hours(found) == pytest.approx(184320, rel=0.25)
+    assert found.count * hours(found) > 6 * 6.7e9 * 2e12 / (0.62 * 312e12) / 3600
+
+
+def test_fewer_cards_than_at_one_sample(kb: whygpu.KnowledgeBase) -> None:
+    """6 N D at 0.43 of 989 TFLOPS are 18.3 H100 for 1440 hours: at one sample each it took 56, and recomputed."""
+    work = {**PRETRAINING, "deadline_hours": 1440, "accelerators": ["h100-sxm"]}
+    one = advise(kb, **work, batch_size=1).recommendation
+    many = advise(kb, **work).recommendation
+    assert one is not None
+    assert many is not None
+    assert 18 < many.count < one.count
+
+
+@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    model=st.sampled_from(["gpt2-large", "llama-3.2-1b", "llama-3.1-8b"]),
+    phase=st.sampled_from(["training", "fine-tuning"]),
+    tokens=st.sampled_from([1e8, 1e10, 1e12]),
+    deadline=st.sampled_from([None, 24.0, 2000.0]),
+)
+def test_what_a_card_holds_with_room(
+    kb: whygpu.KnowledgeBase, model: str, phase: str, tokens: float, deadline: float | None
+) -> None:
+    """A power of two, no more in all than a step usually has (griddly-03), and within the high end of the need."""
+    answers: dict[str, Any] = {"phase": phase, "model": model, "dataset_tokens": tokens, "deadline_hours": deadline}
+    given_answers = {key: value for key, value in answers.items() if value is not None}
+    field = kb.consult(given_answers, engine="evaluator", today=TODAY).plan_set
+    assert field is not None
+    for number, card in zip(field.configuration.tolist(), field.card.tolist(), strict=True):
+        configuration = field.configurations[number]
+        size = configuration.setup.batch_size
+        assert size & (size - 1) == 0
+        if size > 1:
+            assert size * configuration.layout.data <= (4096 if phase == "training" else 32)
+            assert configuration.memory.high <= field.cards.usable_bytes[card]
+
+
+def test_an_answered_batch_is_kept(kb: whygpu.KnowledgeBase) -> None:
+    field = kb.consult({**PRETRAINING, "batch_size": 3, "deadline_hours": 2000}, engine="evaluator").plan_set
+    assert field is not None
+    assert {configuration.setup.batch_size for configuration in field.configurations} == {3}
+
+
+def test_a_run_is_sized_for_weeks_and_nothing_is_out_for_that(kb: whygpu.KnowledgeBase) -> None:
+    """griddly-22: training takes hours to weeks; without a deadline a plan of years stays, beside one of weeks."""
+    found = kb.consult({**PRETRAINING, "accelerators": ["h100-sxm"]}, engine="evaluator", today=TODAY)
+    assert found.plan_set is not None
+    assert found.alive.any()
+    times = found.plan_set.speeds.figures["train_hours"][found.alive]
+    assert times.min() <= 1500 < times.max()
+    best = advise(kb, **PRETRAINING, accelerators=["h100-sxm"]).recommendation
+    assert best is not None
+    assert hours(best) <= 1500
+
+
+LATE = {"phase": "training", "model": "llama-3.1-70b", "dataset_tokens": 1e12, "deadline_hours": 1000}
+LIMITED = {**LATE, "max_count": 64, "max_nodes": 8}
+
+
+def test_the_nearest_relaxation(kb: whygpu.KnowledgeBase) -> None:
+    """Nobody is told of six cards that take years where 64 take months."""
+    advice = advise(kb, **LIMITED)
+    assert advice.infeasible is not None
+    relaxed = {item.constraint: item.plan for item in advice.infeasible.relaxations}
+    found = kb.consult(LIMITED, engine="evaluator", today=TODAY)
+    assert found.plan_set is not None
+    only_late = found.fired_plans["deadline-must-be-met"] & (
+        np.sum([mask for rule, mask in found.fired_plans.items() if kb.knowledge.rule_by_id[rule].rejects], axis=0) == 1
+    )
+    nearest = found.plan_set.speeds.figures["train_hours"][only_late].min()
+    shown = next(item.plan for item in advice.rejected if item.plan.id == relaxed["deadline-must-be-met"])
+    assert hours(shown) == pytest.approx(nearest)
+
+
+def test_what_was_assumed_refuses_nothing_and_is_said(kb: whygpu.KnowledgeBase) -> None:
+    """ai-rng-52: as many accelerators as the timeline asks for; a plan beyond what is assumed says so."""
+    advice = advise(kb, **LATE)
+    best = advice.recommendation
+    assert best is not None
+    assert hours(best) <= 1000
+    assert best.count > 64
+    assert "larger-than-assumed" in best.techniques
+    assert {item.answer for item in advice.assumed} >= {"max_count", "max_nodes"}
+    within = advise(kb, **LATE, max_count=best.count, max_nodes=best.nodes).recommendation
+    assert within is not None
+    assert "larger-than-assumed" not in within.techniques
+
+
+@pytest.mark.parametrize(("deployment", "most", "streams"), [("workstation", 4, 110), ("edge", 1, 40)])
+def test_nor_does_what_was_assumed_of_a_place(
+    kb: whygpu.KnowledgeBase, deployment: str, most: int, streams: int
+) -> None:
+    work = {"phase": "inference", "task": "vision", "model": "yolo11x", "streams": streams, "deployment": deployment}
+    assert advise(kb, **work, max_count=most, max_nodes=1).status == "infeasible"
+    best = advise(kb, **work).recommendation
+    assert best is not None
+    assert best.count > most
+    assert "larger-than-assumed" in best.techniques
+
+
+def test_more_than_usual_is_not_taken_for_room_alone(kb: whygpu.KnowledgeBase) -> None:
+    """Hundreds of cards of 8 GB would hold a fully trained 8B model tightly: nobody would."""
+    field = kb.consult({"phase": "fine-tuning", "model": "llama-3.1-8b"}, engine="evaluator", today=TODAY).plan_set
+    assert field is not None
+    assert max(field.configurations[number].layout.cards for number in field.configuration.tolist()) <= 64
+
+
+def test_a_pretraining_cluster_is_found(kb: whygpu.KnowledgeBase) -> None:
+    """6 x 70.6e9 x 1.4e12 operations (nuface-03) in 60 days are 114 PFLOP/s: 230 to 450 H100 at half to a quarter of
+    their 989 TFLOPS, on whole machines.
+    """
+    asked = {**LATE, "dataset_tokens": 1.4e12, "deadline_hours": 1440, "accelerators": ["h100-sxm"]}
+    best = advise(kb, **asked).recommendation
+    assert best is not None
+    assert 230 < best.count < 450
+    assert best.count % 8 == 0
+    assert best.parallelism.sharding == "fsdp"

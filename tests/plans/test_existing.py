@@ -1,0 +1,315 @@
+"""What is owned, bought or rented, in whole consultations: counts, prices, comparisons, and where figures come from."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import whygpu
+from tests.checks.formulas import value_of
+from whygpu.errors import AnswerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TODAY = date(2026, 11, 21)
+SERVE: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b"}
+TUNE: dict[str, Any] = {"phase": "fine-tuning", "method": "lora", "model": "llama-3.1-8b", "dataset_tokens": 1e8}
+FOUR_3090 = [{"accelerator": "rtx-3090", "count": 4}]
+
+
+def advise(kb: whygpu.KnowledgeBase, **answers: Any) -> whygpu.Advice:
+    """Advice by the engine that needs no warming up."""
+    return kb.advise(answers, engine="evaluator", today=TODAY)
+
+
+def every_plan(advice: whygpu.Advice) -> Iterator[whygpu.Plan]:
+    """Each plan that is left, variants too."""
+    for plan in advice.plans:
+        yield plan
+        yield from plan.variants
+
+
+def test_owned_plans_stand_beside_rented_ones(kb: whygpu.KnowledgeBase) -> None:
+    plans = list(every_plan(advise(kb, **SERVE, owned=FOUR_3090, accelerators=["RTX 3090", "L40S"])))
+    owned = [plan for plan in plans if plan.owned]
+    assert {plan.accelerator.id for plan in owned} == {"rtx-3090"}
+    assert {plan.count for plan in owned} >= {1, 2, 3, 4}
+    assert any(not plan.owned and plan.accelerator.id == "rtx-3090" for plan in plans)
+    for plan in owned:
+        assert plan.cost is not None
+        assert (plan.cost.provider_class, plan.cost.price_kind, plan.cost.basis) == ("own", "owned", "owned")
+        assert plan.cost.buying is None
+    assert len({plan.id for plan in plans}) == len(plans)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(count=st.integers(1, 6), model=st.sampled_from(["llama-3.2-1b", "llama-3.1-8b", "llama-3.1-70b"]))
+def test_never_more_than_is_owned_and_never_more_expensive_than_rent(
+    kb: whygpu.KnowledgeBase, count: int, model: str
+) -> None:
+    """At a household's price of electricity an RTX 4090 draws less than anyone rents it for."""
+    owned = [{"accelerator": "rtx-4090", "count": count}]
+    answers = {"phase": "inference", "model": model, "owned": owned, "accelerators": ["rtx-4090"]}
+    plans = list(every_plan(advise(kb, **answers)))
+    rent = {
+        (plan.count, plan.format): plan.cost.usd_per_hour for plan in plans if plan.cost is not None and not plan.owned
+    }
+    for plan in plans:
+        if plan.owned:
+            assert plan.count <= count
+            assert plan.cost is not None
+            assert plan.cost.usd_per_hour <= rent.get((plan.count, plan.format), math.inf)
+
+
+def test_a_count_asked_for_holds_for_what_is_owned_too(kb: whygpu.KnowledgeBase) -> None:
+    plans = list(every_plan(advise(kb, **SERVE, owned=FOUR_3090, accelerators=["rtx-3090"], count=2)))
+    assert {plan.count for plan in plans if plan.owned} == {2}
+    beyond = advise(kb, **SERVE, owned=FOUR_3090, accelerators=["rtx-3090"], count=8)
+    assert not any(plan.owned for plan in every_plan(beyond))
+
+
+def test_cards_named_twice_are_added_up(kb: whygpu.KnowledgeBase) -> None:
+    assert kb.check({"owned": [*FOUR_3090, {"accelerator": "RTX 3090", "count": 2}]}).owned == (("rtx-3090", 6),)
+
+
+def test_what_does_not_run_on_what_is_owned_is_told(kb: whygpu.KnowledgeBase) -> None:
+    advice = advise(kb, phase="inference", model="llama-3.1-405b", owned=FOUR_3090)
+    first = advice.rejected[0]
+    assert first.plan.owned
+    assert first.because[0].rule == "the-need-must-fit"
+    assert advice.recommendation is not None
+    assert not advice.recommendation.owned
+
+
+def test_owned_against_rented_by_hand(kb: whygpu.KnowledgeBase) -> None:
+    """runpod-64: both jobs are price x hours; an hour sooner costs the difference over the hours saved."""
+    advice = advise(kb, **TUNE, owned=FOUR_3090)
+    found = next(item for item in advice.comparisons if item.kind == "owned-or-rented")
+    plans = {plan.id: plan for plan in advice.plans}
+    expensive, cheap = plans[found.expensive], plans[found.cheap]
+    assert {expensive.owned, cheap.owned} == {True, False}
+    hours = {plan.id: plan.speed["train_hours"].likely for plan in (expensive, cheap) if plan.speed["train_hours"]}
+    assert expensive.cost is not None
+    assert cheap.cost is not None
+    assert found.expensive_usd == pytest.approx(expensive.cost.usd_per_hour * hours[expensive.id])
+    assert found.price_ratio == pytest.approx(expensive.cost.usd_per_hour / cheap.cost.usd_per_hour)
+    saved = hours[cheap.id] - hours[expensive.id]
+    assert found.hours_saved == pytest.approx(saved)
+    assert found.expensive_usd is not None
+    assert found.cheap_usd is not None
+    assert found.usd_per_hour_saved == pytest.approx((found.expensive_usd - found.cheap_usd) / saved)
+    assert (found.cheaper == expensive.id) == (found.expensive_usd < found.cheap_usd)
+
+
+def test_free_electricity_leaves_nothing_to_compare(kb: whygpu.KnowledgeBase) -> None:
+    advice = advise(kb, **SERVE, owned=FOUR_3090, electricity_usd_per_kwh=0)
+    assert advice.comparisons == ()
+    assert advice.recommendation is not None
+    assert advice.recommendation.owned
+
+
+def test_a_training_job_tells_when_the_more_expensive_hour_pays(kb: whygpu.KnowledgeBase) -> None:
+    """runpod-10, runpod-64."""
+    found = advise(kb, **{**TUNE, "dataset_tokens": 1e9}, accelerators=["l4", "a100-sxm-80gb"]).comparisons
+    assert [item.kind for item in found] == ["fast-or-cheap"]
+    assert found[0].cheaper == found[0].expensive
+    assert found[0].speed_ratio is not None
+    assert found[0].speed_ratio > found[0].price_ratio > 1
+    assert "runpod-64" in found[0].claims
+    assert advise(kb, **SERVE).comparisons == ()
+
+
+def test_a_workstation_compares_by_purchase_terms(kb: whygpu.KnowledgeBase) -> None:
+    plan = advise(kb, **SERVE, deployment="workstation", accelerators=["rtx-3090"]).recommendation
+    assert plan is not None
+    assert plan.cost is not None
+    assert plan.cost.buying is not None
+    assert plan.cost.basis == "buying"
+    assert plan.cost.objective == pytest.approx(plan.cost.buying.usd_per_hour)
+    assert plan.cost.price_kind == "on-demand"
+    # 1,207 USD used, and the least that a desktop around it costs (kb/facts/purchases.yaml, money.yaml)
+    assert plan.cost.buying.usd_purchase == pytest.approx(1207 + 600)
+    assert plan.cost.buying.source == ("gpupoet-2026-10",)
+
+
+@pytest.mark.parametrize(("deployment", "rented"), [("on-prem", "mi325x"), ("workstation", "quadro-rtx-8000")])
+def test_a_rent_is_no_price_of_what_is_bought(kb: whygpu.KnowledgeBase, deployment: str, rented: str) -> None:
+    """Both cards are rented out, and kb/facts/purchases.yaml knows no price to buy them: it is estimated."""
+    rent = kb.estimate({**SERVE, "accelerators": [rented], "count": 1}, today=TODAY).cost
+    assert rent is not None
+    cards = [rented, "rtx-3090", "l4"]
+    advice = advise(kb, **SERVE, deployment=deployment, accelerators=cards, owned=[{"accelerator": "l4", "count": 1}])
+    plans = list(every_plan(advice))
+    assert {plan.cost.basis for plan in plans if plan.cost is not None} == {"buying", "owned"}
+    unpriced = [plan for plan in plans if plan.accelerator.id == rented]
+    assert unpriced
+    for plan in unpriced:
+        assert plan.cost is not None
+        assert plan.cost.estimated
+        assert plan.cost.compared.usd_per_hour != rent.usd_per_hour
+        assert any("price-is-estimated" in verdict.rules for verdict in plan.verdicts)
+
+
+def test_what_cannot_be_estimated_has_no_price(kb: whygpu.KnowledgeBase) -> None:
+    """Of Apple machines too few have a price for the others to be estimated."""
+    plans = list(every_plan(advise(kb, **SERVE, deployment="workstation", accelerators=["apple-m4-max", "rtx-3090"])))
+    unpriced = [plan for plan in plans if plan.accelerator.id == "apple-m4-max"]
+    assert unpriced
+    for plan in unpriced:
+        assert plan.cost is None
+        assert plan.unpriced is not None
+        assert any("unknown-price" in verdict.rules for verdict in plan.verdicts)
+
+
+def test_renting_is_spoken_of_only_where_there_is_a_rent(kb: whygpu.KnowledgeBase) -> None:
+    """Owned cards against a DGX Spark, which nobody rents out."""
+    told = {
+        deployment: advise(
+            kb, **SERVE, deployment=deployment, owned=FOUR_3090, accelerators=["rtx-3090", card]
+        ).comparisons[0]
+        for deployment, card in (("cloud", "l4"), ("workstation", "dgx-spark"))
+    }
+    assert [item.kind for item in told.values()] == ["owned-or-rented", "owned-or-bought"]
+    assert "renting" in told["cloud"].text
+    assert "rent" not in told["workstation"].text
+    assert told["workstation"].hours_a_month is None
+
+
+def test_a_server_costs_its_least_price_around_the_cheapest_card(kb: whygpu.KnowledgeBase) -> None:
+    """tesla-p40-server: about 1,500 USD without its cards; a T4 is 878 USD in a shop (united-compute-prices)."""
+    plan = advise(kb, **SERVE, deployment="on-prem", accelerators=["t4"], count=1).recommendation
+    assert plan is not None
+    assert plan.cost is not None
+    assert plan.cost.buying is not None
+    assert plan.cost.buying.usd_purchase == 878 + 1500
+
+
+def test_a_whole_machine_needs_no_other(kb: whygpu.KnowledgeBase) -> None:
+    plan = advise(kb, phase="inference", model="llama-3.2-1b", deployment="edge").recommendation
+    assert plan is not None
+    assert plan.cost is not None
+    assert plan.cost.buying is not None
+    assert plan.cost.buying.usd_purchase == 249  # a developer kit, nvidia-blog-orin-nano-super
+    assert (plan.cost.price_kind, plan.cost.buying.break_even_months) == ("purchase", None)
+
+
+def test_buying_is_told_where_the_service_has_an_end(kb: whygpu.KnowledgeBase) -> None:
+    cards = ["h100-pcie"]
+    silent, told = (advise(kb, **SERVE, accelerators=cards, **more) for more in ({}, {"service_months": 24}))
+    assert silent.recommendation is not None
+    assert silent.recommendation.cost is not None
+    assert silent.recommendation.cost.buying is None
+    assert told.recommendation is not None
+    cost = told.recommendation.cost
+    assert cost is not None
+    assert cost.buying is not None
+    assert cost.basis == "renting"
+    margin = cost.usd_per_hour - (cost.usd_power_per_hour or 0)
+    assert cost.buying.break_even_months == pytest.approx(cost.buying.usd_purchase / margin / 730)
+
+
+def test_longer_services_and_more_expensive_power_move_the_cost_of_purchase_terms(kb: whygpu.KnowledgeBase) -> None:
+    def hourly(**answers: Any) -> float:
+        plan = advise(kb, **SERVE, deployment="on-prem", accelerators=["h100-pcie"], **answers).recommendation
+        assert plan is not None
+        assert plan.cost is not None
+        assert plan.cost.buying is not None
+        return plan.cost.buying.usd_per_hour
+
+    assert hourly(service_months=48) < hourly(service_months=24)
+    assert hourly(electricity_usd_per_kwh=0.4) > hourly(electricity_usd_per_kwh=0.1)
+    assert hourly(service_months=120) == hourly(service_months=60)  # hardware-life-months
+
+
+def test_spot_stands_beside_on_demand(kb: whygpu.KnowledgeBase) -> None:
+    cards = ["h100-pcie"]
+    usual, spot = (advise(kb, **TUNE, accelerators=cards, price_kinds=kinds) for kinds in (["on-demand"], ["spot"]))
+    assert usual.recommendation is not None
+    assert spot.recommendation is not None
+    one, other = usual.recommendation.cost, spot.recommendation.cost
+    assert one is not None
+    assert other is not None
+    assert one.spot is not None
+    assert (other.price_kind, other.spot) == ("spot", None)
+    assert one.spot.usd_per_hour == other.usd_per_hour
+
+
+def test_an_estimate_of_what_is_owned_costs_its_power(kb: whygpu.KnowledgeBase) -> None:
+    base = {**SERVE, "accelerators": ["rtx-3090"], "owned": FOUR_3090}
+    owned, beyond = (kb.estimate({**base, "count": count}, today=TODAY) for count in (4, 8))
+    assert owned.owned
+    assert not beyond.owned
+    assert owned.cost is not None
+    # 4 x 350 W x 1.38 x 1.54 at 0.1282 USD/kWh (kb/facts/money.yaml)
+    assert owned.cost.usd_per_hour == pytest.approx(4 * 350 * 1.38 * 1.54 / 1000 * 0.1282)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {**SERVE, "deployment": "on-prem", "accelerators": ["h100-pcie"]},
+        {**SERVE, "deployment": "edge", "accelerators": ["jetson-agx-orin-64gb"]},
+        {**TUNE, "accelerators": ["rtx-3090"], "count": 2, "owned": FOUR_3090},
+        {**TUNE, "accelerators": ["l4"]},
+    ],
+)
+def test_each_figure_of_money_follows_from_its_formula(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> None:
+    found = {item.name: item for item in kb.estimate_in_full(answers, today=TODAY).cost}
+    assert found
+    for item in found.values():
+        assert value_of(item) == pytest.approx(item.value, rel=1e-9), item.name
+    if "usd_purchase" in found:
+        known = [term for term in found["usd_purchase"].terms if term.name not in ("count", "machines")]
+        told = ("estimated from", "the price is the whole machine's")  # what has no source says what it is instead
+        assert all(term.source or term.meaning.startswith(told) for term in known)
+    assert all(term.source for term in found["usd_power_per_hour"].terms if term.name != "count")
+
+
+def test_the_trace_holds_the_money(kb: whygpu.KnowledgeBase) -> None:
+    advice = advise(kb, **TUNE, owned=FOUR_3090)
+    assert advice.recommendation is not None
+    steps = {step.title: step for step in advice.trace.of_plan(advice.recommendation.id)}
+    assert steps["usd_power_per_hour"].formula == "count * tdp_w * wall_power_ratio * pue / 1000 * usd_per_kwh"
+    assert any(step.formula and "speed_ratio > price_ratio" in step.formula for step in advice.trace.steps)
+
+
+@pytest.mark.parametrize(
+    ("owned", "code"),
+    [
+        ([{"accelerator": "rtx-3099", "count": 1}], "unknown-accelerator"),
+        ([{"accelerator": "A100", "count": 1}], "several-accelerators"),
+        ([{"accelerator": "rtx-3090", "count": 0}], "wrong-type"),
+        ([{"accelerator": "rtx-3090", "count": 1.5}], "wrong-type"),
+        ([{"accelerator": "rtx-3090", "count": True}], "wrong-type"),
+        ([{"accelerator": "rtx-3090"}], "missing-key"),
+        ([{"count": 2}], "wrong-type"),
+        ([{"accelerator": "rtx-3090", "count": 1, "where": "here"}], "unknown-key"),
+        (["rtx-3090"], "wrong-type"),
+        (4, "wrong-type"),
+    ],
+)
+def test_what_is_wrong_with_owned_is_told(kb: whygpu.KnowledgeBase, owned: object, code: str) -> None:
+    with pytest.raises(AnswerError) as error:
+        kb.check({"owned": owned})
+    assert [problem.code for problem in error.value.problems] == [code]
+
+
+def test_what_is_owned_and_out_is_told(kb: whygpu.KnowledgeBase) -> None:
+    eight = [{"accelerator": "v100-sxm2-32gb", "count": 8}]
+    advice = advise(kb, **SERVE, deployment="on-prem", criticality="production", owned=eight)
+    assert not any(plan.owned for plan in every_plan(advice))
+    (told,) = [item.text for item in advice.warnings if item.id == "owned-out-v100-sxm2-32gb"]
+    assert "compute capability" in told
+
+
+def test_what_is_owned_and_not_tried_is_told(kb: whygpu.KnowledgeBase) -> None:
+    for restriction in ({"accelerators": ["L4"]}, {"provider_classes": ["hyperscaler"]}):
+        advice = advise(kb, **SERVE, owned=FOUR_3090, **restriction)
+        assert not any(plan.owned for plan in every_plan(advice))
+        assert "owned-left-out-rtx-3090" in {item.id for item in advice.warnings}

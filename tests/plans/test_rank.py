@@ -1,0 +1,138 @@
+"""The order of plans, what is tied, and the sentence on why one is behind."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import whygpu
+from tests.plans.counted import counted, dollars, only, preferences, tallied
+from whygpu.chain.engines import EvaluatorChain
+from whygpu.consult.driver import Consultation, consult
+from whygpu.explain.conclude import smallest_cover
+from whygpu.knowledge.base import Knowledge
+from whygpu.knowledge.rules import Verdict
+from whygpu.lint.robust import repriced
+from whygpu.plans.rank import Ranking, rank
+
+PLAIN = preferences()
+ALL, NONE = only(0, 1, 2), only()
+AGAINST = Verdict(False, "reliability", "strong")
+
+
+def ranked(
+    *prices: float, against: tuple[int, ...] = (), unverified: tuple[int, ...] = (), left: tuple[int, ...] = (0, 1, 2)
+) -> Ranking:
+    """Three plans at these hourly prices in order, some of them strongly spoken against."""
+    found = counted(dollars(*prices, handling=0.25), tallied((AGAINST, only(*against))), PLAIN)
+    return rank(only(*left), only(*unverified), found, 0.1)
+
+
+def test_plans_come_in_order_of_what_they_count_as() -> None:
+    assert ranked(3, 1, 2).order == (1, 2, 0)
+    assert ranked(3, 1, 2, against=(1,)).order == (2, 0, 1)
+
+
+def test_what_is_out_has_no_rank() -> None:
+    assert ranked(3, 1, 2, left=(0, 2)).order == (2, 0)
+
+
+def test_what_has_no_price_comes_last_by_its_factors() -> None:
+    assert ranked(math.nan, 5, math.nan, against=(0,)).order == (1, 2, 0)
+    assert ranked(math.nan, 5, math.nan, against=(1, 2)).order == (1, 0, 2)
+
+
+def test_what_is_unverified_comes_after_everything_verified() -> None:
+    assert ranked(1, 2, 3, unverified=(0,)).order == (1, 2, 0)
+    assert ranked(1, 2, math.nan, unverified=(0,)).order == (1, 2, 0)
+    assert ranked(1, 2, 3, unverified=(0, 1, 2)).order == (0, 1, 2)
+
+
+def test_plans_within_the_share_are_tied() -> None:
+    found = rank(ALL, NONE, counted(dollars(1, 1.1, 1.11), tallied(), PLAIN), 0.1)
+    assert found.tied(0, 1)
+    assert found.tied(1, 0)
+    assert not found.tied(0, 2)
+    assert not ranked(1, math.nan, math.nan).tied(0, 1)
+
+
+def test_behind_tells_the_price_at_which_a_plan_would_win() -> None:
+    found = ranked(4, 3, 8, against=(0,))
+    assert found.behind(0, 1) == "counts as $17/hour against $3.25/hour: it would win below $0.56/hour"
+    assert ranked(0.5625 - 1e-9, 3, 8, against=(0,)).order[0] == 0
+    assert ranked(0.5625 + 1e-9, 3, 8, against=(0,)).order[0] == 1
+
+
+def test_behind_tells_where_no_price_is_low_enough() -> None:
+    """Handling alone, four times over, is more than the other counts as."""
+    found = ranked(1, 0.5, 8, against=(0,))
+    assert (
+        found.behind(0, 1)
+        == "counts as $5/hour against $0.75/hour: no price is low enough, what speaks against it weighs more"
+    )
+    assert ranked(0, 0.5, 8, against=(0,)).order[0] == 1
+
+
+def test_behind_tells_of_what_has_no_price() -> None:
+    assert ranked(1, math.nan, 2).behind(1, 0) == "no price is known, so it comes after what has one"
+
+
+def test_behind_in_watts_tells_no_price() -> None:
+    watts = replace(dollars(70, 300, 700), unit="W", hours=np.full(3, np.nan))
+    found = rank(ALL, NONE, counted(watts, tallied(), PLAIN), 0.1)
+    assert found.behind(1, 0) == "counts as 300 W against 70 W"
+
+
+SERVICE = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 8}
+JOB = {"phase": "fine-tuning", "method": "lora", "model": "llama-3.1-8b", "dataset_tokens": 1e8}
+
+
+@pytest.mark.parametrize("answers", [SERVICE, JOB], ids=["service", "job"])
+def test_at_the_price_told_an_accelerator_does_win(kb: whygpu.KnowledgeBase, answers: dict[str, object]) -> None:
+    """Asked again with the accelerator's offers at just less, and at just more, than what it would win below."""
+
+    def asked(knowledge: Knowledge) -> Consultation:
+        return consult(knowledge, kb.check(answers), EvaluatorChain(), "evaluator")
+
+    before = asked(kb.knowledge)
+    assert before.ranking is not None
+    assert before.costs is not None
+    assert before.plan_set is not None
+    counted_, best = before.ranking.counted, before.ranking.order[0]
+    tried = 0
+    for index in before.ranking.order[1:]:
+        card = before.plan_set.card[index]
+        told = counted_.hourly_to_count(index, float(counted_.values[best]))
+        if card == before.plan_set.card[best] or not told > 0:
+            continue
+        name = before.plan_set.cards.accelerators[card].id
+        for share, first in ((0.999, index), (1.001, None)):
+            factor = share * told / before.costs.hourly[index]
+            after = asked(repriced(kb.knowledge, factor, {name})).ranking
+            assert after is not None
+            of_card = [row for row in after.order if before.plan_set.card[row] == card]
+            if first is not None:
+                assert after.order[0] in of_card
+            elif of_card[0] == index:
+                assert after.order[0] not in of_card
+        tried += 1
+        if tried == 3:
+            break
+    assert tried == 3
+
+
+@pytest.mark.parametrize(
+    ("masks", "cover"),
+    [
+        ({"a": [1, 1, 0], "b": [0, 0, 1], "c": [0, 1, 1]}, ("a", "b")),
+        ({"a": [1, 1, 1], "b": [1, 0, 0]}, ("a",)),
+        ({"big": [1, 1, 0, 0], "even": [1, 0, 1, 0], "odd": [0, 1, 0, 1]}, ("even", "odd")),
+        ({}, ()),
+    ],
+)
+def test_the_smallest_conflict_is_smallest(masks: dict[str, list[int]], cover: tuple[str, ...]) -> None:
+    """The third case is one that taking the largest first gets wrong."""
+    assert smallest_cover({name: np.array(mask, dtype=np.bool_) for name, mask in masks.items()}) == cover
