@@ -193,3 +193,15 @@ def test_late_answers_of_a_small_model_come_from_replicas(kb: whygpu.KnowledgeBa
     band = found.speed["ttft_ms"]
     assert band is not None
     assert band.likely <= 100
+
+
+def test_a_little_more_load_takes_a_little_more_hardware(kb: whygpu.KnowledgeBase) -> None:
+    """Doubling alone took 12 accelerators for 422 requests and 8 for 487."""
+    counts = []
+    for concurrency in (365, 422, 487, 562):
+        asked = {"model": "llama-3.1-70b", "format": "fp8", "context_tokens": 4096, "token_latency_ms": 60}
+        found = plan(kb, "b300", **asked, concurrency=concurrency, max_nodes=4)
+        assert found is not None
+        counts.append(found.count)
+    assert counts == sorted(counts)
+    assert counts[-1] < 2 * counts[0]

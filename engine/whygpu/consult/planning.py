@@ -57,7 +57,8 @@ class Planning:
         costs = self._costs(plan_set, today)
         environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set))
         if len(plan_set):  # where there are none, none of their names is known
-            fill(environment, self._knowledge, plan_set, costs, np.datetime64(today))
+            named = self._answers.accelerators is not None
+            fill(environment, self._knowledge, plan_set, costs, np.datetime64(today), named)
         return Planned(self._work, options, plan_set, costs, environment)
 
     def _allowed(self) -> Mask:

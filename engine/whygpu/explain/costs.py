@@ -173,8 +173,7 @@ class CostSheet:
             float(purchase_terms.usd_power_per_hour[index]),
         )
         ends = np.array([terms.estimates.low[card], terms.estimates.high[card]])
-        layout = self._plan_set.candidate(index).layout
-        count, nodes = float(layout.cards), float(layout.nodes)
+        count, nodes = float(purchase_terms.bought[index]), float(self._plan_set.candidate(index).layout.nodes)
         usd = money.purchase_usd(ends, count, terms.host_share[card], terms.host_floor[card], nodes)
         low, high = money.purchase_usd_per_hour(usd, terms.months, power).tolist()
         return low, high
@@ -222,7 +221,8 @@ class CostSheet:
         self, index: int, candidate: Candidate, purchase_terms: PurchaseTerms
     ) -> Iterator[Calculation]:
         card, terms = int(self._plan_set.card[index]), purchase_terms.terms
-        count, power = float(candidate.layout.cards), float(purchase_terms.usd_power_per_hour[index])
+        count, power = float(purchase_terms.bought[index]), float(purchase_terms.usd_power_per_hour[index])
+        boards = f"boards of {terms.sold_by[card]:g}" if terms.sold_by[card] > 1 else ""
         yield _power(terms, card, candidate, power)
         purchase = terms.purchases[card]
         if bool(self._plan_set.owned[index]):
@@ -230,7 +230,7 @@ class CostSheet:
         usd = float(purchase_terms.usd_purchase[index])
         parts = (
             _each(terms, card, purchase),
-            Term("count", count, ""),
+            Term("count", count, "", (), boards),
             _host("host_price_ratio", terms.cards["host-price-ratio"][card], float(terms.host_share[card]), purchase),
             _host("host_price_floor", terms.cards["host-price-floor"][card], float(terms.host_floor[card]), purchase),
             Term("machines", float(candidate.layout.nodes), ""),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.explain.parts import Item
+from whygpu.explain.rejections import reasons
 from whygpu.explain.templates import fill_template
 from whygpu.knowledge.rules import Advise, Warn
 
@@ -47,7 +48,7 @@ def warnings(maker: PlanMaker) -> tuple[Item, ...]:
     found = list(session_items(consultation.session, Warn))
     found += _irrelevant(consultation)
     found += _unchecked(consultation, next(iter(maker.rows.heads), 0))
-    found += _left_out(consultation)
+    found += _left_out(maker)
     found += _doubts(consultation)
     return tuple(found)
 
@@ -76,8 +77,9 @@ def _lacking(consultation: Consultation, rule: Rule, best: int) -> Iterator[str]
             yield f"{name} ({spec.meaning})"
 
 
-def _left_out(consultation: Consultation) -> Iterator[Item]:
-    """What is owned and yet not tried."""
+def _left_out(maker: PlanMaker) -> Iterator[Item]:
+    """What is owned and yet not tried, or out."""
+    consultation = maker.consultation
     answers, names = consultation.answers, consultation.knowledge.catalogue.accelerators
     chosen = names.keys() if answers.accelerators is None else set(answers.accelerators)
     for name, _ in answers.owned:
@@ -86,9 +88,21 @@ def _left_out(consultation: Consultation) -> Iterator[Item]:
         elif name not in chosen or name in answers.exclude_accelerators:
             why = "'accelerators' or 'exclude_accelerators' leaves it out"
         else:
+            yield from _owned_out(maker, name)
             continue
         text = f"The {names[name].name} that is owned was not tried: {why}."
         yield Item(f"owned-left-out-{name}", "answers", text, (), ())
+
+
+def _owned_out(maker: PlanMaker, name: str) -> Iterator[Item]:
+    """Why what is owned is out, where something else is recommended instead."""
+    plan_set = maker.consultation.plans.plan_set
+    for row in maker.rows.nearest_rejected if maker.rows.heads else ():
+        card = plan_set.cards.accelerators[int(plan_set.card[row])]
+        if plan_set.owned[row] and card.id == name:
+            why = next(reasons(maker.consultation, row), None)
+            text = f"The {card.name} that is owned is out: {why.text if why else 'no plan is left on it.'}"
+            yield Item(f"owned-out-{name}", "answers", text, (), ())
 
 
 def _doubts(consultation: Consultation) -> Iterator[Item]:

@@ -29,7 +29,9 @@ _WHY: dict[str, Kind] = {"because": needed(TEXT), "source": TEXTS}
 _NEEDED = needed(NUMBER)
 WORTH: Form = MappingProxyType({"strength": needed(one_of(STRENGTHS)), "worth": _NEEDED, **_WHY})
 MONEY: Form = MappingProxyType(_WHY)
-HANDLING: Form = MappingProxyType({"usd_per_hour": _NEEDED, "hours_per_job": _NEEDED, **_WHY})
+HANDLING: Form = MappingProxyType(
+    {"usd_per_hour": _NEEDED, "own_usd_per_hour": NUMBER, "hours_per_job": _NEEDED, **_WHY}
+)
 _POINTS = ("enough", "usual", "loose")
 SPEED: Form = MappingProxyType(
     {"figure": needed(one_of(_TIMES)), "limit": TEXT, **dict.fromkeys(("twice", *_POINTS), _NEEDED), **_WHY}
@@ -157,14 +159,14 @@ def _handling(fields: Fields, reading: Reading) -> Handling | None:
     item = fields.inside("handling", "'handling'")
     if item is None:
         return None
-    usd, hours = item.number("usd_per_hour"), item.number("hours_per_job")
+    usd, hours, own = (item.number(key) for key in ("usd_per_hour", "hours_per_job", "own_usd_per_hour"))
     because, sources = _why(item, reading)
     item.done()
-    for key, value in (("usd_per_hour", usd), ("hours_per_job", hours)):
+    for key, value in (("usd_per_hour", usd), ("own_usd_per_hour", own), ("hours_per_job", hours)):
         if value is not None and value < 0:
             message = f"'{key}' of {item.what} is {value:g}; it must be 0 or more"
             problem(reading.problems, item.node.items[key], "out-of-range", message)
-    return None if usd is None or hours is None else Handling(usd, hours, because, sources)
+    return None if usd is None or hours is None else Handling(usd, usd if own is None else own, hours, because, sources)
 
 
 def _speeds(fields: Fields, reading: Reading) -> Iterator[SpeedWorth]:
