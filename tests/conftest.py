@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -52,10 +53,8 @@ def run(kb: whygpu.KnowledgeBase) -> Command:
 
     def command(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         streams = [_stream(text) for text in (stdin, "", "")]
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, mock.patch.dict(os.environ, environment):  # 'ui' sets some for good
             patch.chdir(ROOT)
-            for name, value in environment.items():
-                patch.setenv(name, value)
             for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
                 patch.setattr(sys, name, stream)
             patch.setattr(whygpu, "load", lambda path=None: kb if path is None else load(path))

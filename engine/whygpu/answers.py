@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Catalogue
     from whygpu.language.names import NameSpec
 
 MAX_ITEMS = 500
@@ -59,6 +60,17 @@ class Answers:
         return self.provider_classes is None or "own" in self.provider_classes
 
 
+def allowed_words(key: str, catalogue: Catalogue) -> frozenset[str] | None:
+    """What a list among the answers may hold; None for accelerators, which go by many names."""
+    known: ReadOnly[str, Iterable[str]] = {
+        "price_kinds": PRICE_KINDS,
+        "provider_classes": PROVIDER_CLASSES,
+        "providers": catalogue.providers,
+        "regions": catalogue.region_names,
+    }
+    return frozenset(known[key]) if key in known else None
+
+
 def node_of(value: object, name: str = "answers") -> Node:
     """Plain Python data (dicts with text keys, lists, values) as a node; raises AnswerError on anything else."""
     document = Document(name, "")
@@ -66,6 +78,11 @@ def node_of(value: object, name: str = "answers") -> Node:
         return _node(value, document, 0, "")
     except _UnfitError as error:
         raise AnswerError([Problem("wrong-type", str(error), Location(name))]) from error
+
+
+def as_node(answers: ReadOnly[str, object] | Node) -> Node:
+    """Answers as a node, whichever way they came; raises AnswerError on what answers do not hold."""
+    return answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
 
 
 def in_order(value: object) -> object:
@@ -166,6 +183,13 @@ def _setting_value(text: str, name: str, problems: list[Problem]) -> Node | None
     if text[:1] in "[{":
         return parse(text, name, problems)
     return Scalar(plain_value(text), text, Document(name, text), 0, 0)
+
+
+def with_answer(node: Node | None, key: str, value: Node) -> Node:
+    """One answer merged over others; what is no mapping stays as it is, for the check to refuse."""
+    if node is not None and not isinstance(node, Mapping):
+        return node
+    return _with(node or Mapping({}, {}, value.document, 0, 0), [key], value)
 
 
 def _with(node: Mapping, path: list[str], value: Node) -> Mapping:
@@ -296,10 +320,13 @@ class _Reader:
                 return None
             case "choice":
                 return self._choice(key, node, spec)
-        if isinstance(node.value, str) and len(node.value) <= 200:
-            return node.value
-        self._add(node, "wrong-type", f"'{key}' must be a text, not {kind_of(node)}")
-        return None
+            case "text":
+                if isinstance(node.value, str) and len(node.value) <= 200:
+                    return node.value
+                self._add(node, "wrong-type", f"'{key}' must be a text, not {kind_of(node)}")
+                return None
+            case _:
+                assert_never(spec.kind)
 
     def _choice(self, key: str, node: Scalar, spec: NameSpec) -> str | None:
         text = spec.also.get(node.text.lower(), node.text)
@@ -364,13 +391,8 @@ class _Reader:
             if key in ("accelerators", "exclude_accelerators"):
                 found.extend(self._accelerators(item))
                 continue
-            allowed = {
-                "price_kinds": PRICE_KINDS,
-                "provider_classes": PROVIDER_CLASSES,
-                "providers": catalogue.providers,
-                "regions": catalogue.region_names,
-            }[key]
-            if item.text in set(allowed):
+            allowed = allowed_words(key, catalogue) or frozenset()
+            if item.text in allowed:
                 found.append(item.text)
             else:
                 self._add(

@@ -19,7 +19,7 @@ from whygpu.api import KnowledgeBase
 from whygpu.cli import main
 from whygpu.commands.job import Detail, Job
 from whygpu.commands.journal import output
-from whygpu.commands.rows import Row
+from whygpu.commands.row import Row
 from whygpu.commands.workers import CHUNK, Workers
 from whygpu.errors import AnswerError
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
-from whygpu.chain.engines import EngineName
+from whygpu.chain.names import EngineName
 from whygpu.lint.cases import check_case, check_cases
 from whygpu.loader.assemble import load_texts
 from whygpu.loader.files import default_root, read_texts

@@ -183,7 +183,7 @@ def _traces(advice: Advice | LifecycleAdvice) -> Iterator[tuple[Phase, Trace]]:
     if isinstance(advice, LifecycleAdvice):
         yield "life", advice.trace
     for item in advice.phases if isinstance(advice, LifecycleAdvice) else (advice,):
-        work = item.sections.consultation.work
+        work = item.consultation.plans.work
         yield "training" if work is not None and work.setup.trains else "inference", item.trace
 
 

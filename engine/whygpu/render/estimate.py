@@ -6,8 +6,8 @@ import shutil
 import textwrap
 from typing import TYPE_CHECKING
 
+from whygpu.explain.figures import show_plain
 from whygpu.quantity import GIB, MIB, show
-from whygpu.render.figures import show_plain
 from whygpu.render.style import Style, plain_markdown
 from whygpu.render.words import buying_text, cost_text
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whygpu.checks.calculation import Calculation, Term
-    from whygpu.explain.advice import Plan
     from whygpu.explain.estimate import Estimate, Limit
+    from whygpu.explain.plan import Plan
 
 _SIZES = {
     "concurrency": "requests at once",
