@@ -103,7 +103,7 @@ def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
     batch = row.get("batch") or 1
     shape = subjects.shape(row["model"])
     setup = Setup(
-        subjects.format(_GGML_FILES.get((row["family"], row["precision"]), row["precision"])),
+        subjects.format(_GGML_FILES.get((row["family"], row["precision"])) or row["precision"]),
         context_tokens=prompt + (output if decodes else 1),
         output_tokens=output if decodes else 1,
         concurrency=batch if decodes else 1,
