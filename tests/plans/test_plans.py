@@ -178,7 +178,7 @@ def test_states_of_training_by_method(kb: whygpu.KnowledgeBase, method: str, lea
     the frozen weights alone, 2 bytes in BF16 and about half a byte in four bits, the token tables in FP32 (peft).
     """
     session = kb.consult({"phase": "fine-tuning", "model": "llama-3.1-8b", "accelerators": ["H100"]}).session
-    states_gib = plain(session.value(f"need.{method}_states_gib"))
+    states_gib = plain(session.environment.value(f"need.{method}_states_gib"))
     assert isinstance(states_gib, float)
     assert least < states_gib * 2**30 / 8.03e9 < most
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice, Plan
-    from whygpu.explain.advice import Item
+    from whygpu.explain.parts import Item
 
 _MOST_BARS = 6
 _SPEEDS = (

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from whygpu.render.figures import show_plain
+from whygpu.explain.figures import show_plain
 from whygpu_ui.markdown import code, literal, rendered
 
 if TYPE_CHECKING:
     from whygpu import Advice, Plan
-    from whygpu.explain.advice import Reason, Rejection
+    from whygpu.explain.parts import Reason, Rejection
 
 _MOST_ROWS_SHOWN = 10
 _ROW_PX = 35

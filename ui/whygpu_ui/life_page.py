@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 import yaml
 
+from whygpu.consult.names import LIFE_KEYS
 from whygpu.errors import AnswerError
-from whygpu.lifecycle.answers import LIFE_KEYS, PARTS
+from whygpu.lifecycle.answers import PARTS
 from whygpu.render.lifecycle import cost_rows, instead, why_unknown
 from whygpu.render.words import sentence
 from whygpu_ui.answer_page import listed, one_plan, take_along

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import streamlit as st
 
 from whygpu.errors import Location, Problem
-from whygpu.render.figures import show_plain
+from whygpu.explain.figures import show_plain
 from whygpu.render.words import sentence
 from whygpu_ui.knowledge import find
 from whygpu_ui.markdown import code, literal, rendered
@@ -70,12 +70,15 @@ def _form(knowledge_base: KnowledgeBase, question: Question, spec: NameSpec, key
         st.markdown(_unit(spec))
     with st.form(f"form-{key}", border=False):
         with st.container(key="fields"):
-            if spec.kind == "choice":
-                _choices(question, spec.values, shown, key)
-            elif spec.kind == "flag":
-                _choices(question, _FLAGS, shown, key)
-            else:
-                st.text_input(question.ask, shown, _MAX_TEXT, key, label_visibility="collapsed", autocomplete="off")
+            match spec.kind:
+                case "choice":
+                    _choices(question, spec.values, shown, key)
+                case "flag":
+                    _choices(question, _FLAGS, shown, key)
+                case "number" | "text":
+                    st.text_input(question.ask, shown, _MAX_TEXT, key, label_visibility="collapsed", autocomplete="off")
+                case _:
+                    assert_never(spec.kind)
         _buttons(knowledge_base, question, lambda: _submit(question, spec, key))
 
 

@@ -9,7 +9,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from whygpu.knowledge.rules import Strength
 
 RoleId = Literal[
     "recommended",
@@ -149,7 +152,7 @@ class Preferences:
     shortlist_at_most: float = math.inf
     """How many times what the recommendation counts as a plan of the shortlist may count."""
 
-    def worth(self, strength: str) -> float:
+    def worth(self, strength: Strength) -> float:
         """How many times the money a verdict of that strength is worth; 1 where nobody says."""
         found = self.worths.get(strength)
         return 1.0 if found is None else found.worth

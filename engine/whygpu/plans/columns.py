@@ -13,6 +13,7 @@ from whygpu.chain.environment import plain
 from whygpu.checks.cost import money
 from whygpu.checks.speed.estimate import FIGURES
 from whygpu.language import values as v
+from whygpu.plans.admission import admitted
 from whygpu.plans.counting import Money
 from whygpu.plans.plan_set import cards_of
 from whygpu.plans.price import fresh_days
@@ -58,6 +59,7 @@ PLAN_NAMES = (
     "plan.high_gib",
     "plan.usable_gib",
     "plan.verdict",
+    "plan.admits",
     "plan.ttft_ms",
     "plan.token_ms",
     "plan.tokens_per_s",
@@ -340,6 +342,7 @@ def fill(
     for part, values_gib in need.items():
         numbers(f"{part}_gib", values_gib)
     verdict = np.where(need["total"] > usable, "no", np.where(need["high"] > usable, "tight", "fits"))
+    numbers("admits", admitted(plan_set))
     environment.set("plan.verdict", v.Word(np.where(np.isnan(usable), "", verdict)))
     for name in FIGURES:
         if name in plan_set.speeds.figures:

@@ -34,7 +34,7 @@ class Growth:
 
     def run(self, plan_set: PlanSet) -> PlanSet:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
-        if self._options.count is not None:
+        if self._options.count is not None or (self._options.fixed.replicas is not None and self._work.setup.trains):
             return plan_set
         asked, usual = self._targets.train_hours, self._targets.usual_hours
         plan_set = self._met(plan_set, replace(self._targets, usual_hours=None))
@@ -217,7 +217,8 @@ class Growth:
     ) -> tuple[Setup, ParallelLayout] | None:
         """The way, where the limits leave room for it."""
         per_node = int(plan_set.cards.per_node[plan_set.card[index]])
-        return None if layout.cards > self._most(per_node) else (setup, layout)
+        beyond = layout.cards > self._most(per_node) or not self._options.fixed.allows(layout)
+        return None if beyond else (setup, layout)
 
     def _most(self, per_node: int) -> int:
         return min(per_node * self._options.max_nodes, self._options.max_count)
