@@ -43,8 +43,6 @@ _PASSES = ((0, 1), (1, 3), (3, None))
 """Every question's most telling answer is tried before anyone's second: what is found early needs few consultations."""
 _SIZES = 30.0
 """How much hangs on an answer that every plan is sized by, beside one that a rule reads."""
-_LEFT_TO_RULES = 0.1
-"""How much less hangs on an answer that is usually left to the rules."""
 _IN_TOPIC = 0.25
 """A topic goes on while this share of the best question elsewhere hangs on its next one."""
 
@@ -132,8 +130,10 @@ class Interview:
         for question in self.candidates:
             if question.id in _THE_WORK:
                 return self._asked(question, None)
-        for begin, end in _PASSES:
-            for question in self.candidates:
+        asked = [item for item in self.candidates if not self._left_to_rules(item)]
+        rest = [item for item in self.candidates if self._left_to_rules(item)]
+        for questions, begin, end in (*((asked, *bounds) for bounds in _PASSES), (rest, 0, None)):
+            for question in questions:
                 effects = self._effects(question, begin, end)
                 witness = next((item for item in effects if item.changes), None)
                 if witness is not None:
@@ -187,10 +187,13 @@ class Interview:
         return bool(self.consultation.session.evaluator.truth(when).true)
 
     def _weight(self, question: Question) -> float:
+        return waiting(self._knowledge, question.name)[0]
+
+    def _left_to_rules(self, question: Question) -> bool:
+        """Whether saying nothing is the usual answer, as with the number format."""
         spec = self._knowledge.vocabulary[question.name]
         assumed = self._assumed.get(question.id)
-        usual = assumed is not None and spec.unanswered is not None and assumed.value == spec.unanswered
-        return waiting(self._knowledge, question.name)[0] * (_LEFT_TO_RULES if usual else 1.0)
+        return assumed is not None and spec.unanswered is not None and assumed.value == spec.unanswered
 
     def _asked(self, question: Question, witness: AnswerEffect | None) -> NextQuestion:
         item = self._assumed.get(question.id)
@@ -214,12 +217,13 @@ class Interview:
         return environment is not None and environment.evaluator.truth(part).false is True
 
     def _effects(self, question: Question, begin: int = 0, end: int | None = None) -> Iterator[AnswerEffect]:
-        for value in self._trials(question)[begin:end]:
+        for value in self.worth_trying(question)[begin:end]:
             effect = self._effect(question.id, value)
             if effect is not None:
                 yield effect
 
-    def _trials(self, question: Question) -> tuple[Value, ...]:
+    def worth_trying(self, question: Question) -> tuple[Value, ...]:
+        """Answers to a question that are tried, the most telling first."""
         if question.id not in self._tried:
             spec = self._knowledge.vocabulary[question.name]
             item = self._assumed.get(question.id)
@@ -262,13 +266,13 @@ def waiting(knowledge: Knowledge, name: str) -> tuple[float, tuple[Rule, ...]]:
                     todo.append(effect.name)
     direct = {rule.id for rule in reads.get(name, ())}
     ordered = sorted(found.values(), key=lambda rule: (not rule.rejects, rule.id not in direct, rule.id))
-    weight = sum(_weight(rule) * (1.0 if rule.id in direct else 0.25) for rule in ordered)
+    each = {rule.id.partition("/")[0]: rule for rule in reversed(ordered)}  # the rows of a table count once
+    weight = sum(_weight(rule) * (1.0 if rule.id in direct else 0.25) for rule in each.values())
     if knowledge.vocabulary[name].answer in {item.name for item in fields(Setup)}:
         weight += _SIZES
     return weight, tuple(rule for rule in ordered if rule.id in direct)
 
 
-@lru_cache(maxsize=4096)
 def _parts(rule: Rule, name: str) -> tuple[Expression, ...]:
     """What else must hold for a rule that reads a name."""
     whole = rule.condition
