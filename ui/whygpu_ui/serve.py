@@ -92,7 +92,9 @@ def configuration(port: int) -> Mapping[str, object]:
         "theme.headingFontSizes": ["1.75rem", "1.375rem", "1.125rem", "1rem", "1rem", "1rem"],
         "theme.paddingTop": "2rem",
         "theme.light.primaryColor": "#0B5CAD",
-        "theme.dark.primaryColor": "#4C9BE8",
+        "theme.dark.primaryColor": "#2A76C8",
+        "theme.light.linkColor": "#0B5CAD",
+        "theme.dark.linkColor": "#8FC1F5",
     }
 
 

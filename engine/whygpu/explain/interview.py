@@ -43,6 +43,8 @@ _PASSES = ((0, 1), (1, 3), (3, None))
 """Every question's most telling answer is tried before anyone's second: what is found early needs few consultations."""
 _SIZES = 30.0
 """How much hangs on an answer that every plan is sized by, beside one that a rule reads."""
+_AUTO = "auto"
+"""The choice that leaves it to the rules."""
 _IN_TOPIC = 0.25
 """A topic goes on while this share of the best question elsewhere hangs on its next one."""
 
@@ -193,7 +195,7 @@ class Interview:
         """Whether saying nothing is the usual answer, as with the number format."""
         spec = self._knowledge.vocabulary[question.name]
         assumed = self._assumed.get(question.id)
-        return assumed is not None and spec.unanswered is not None and assumed.value == spec.unanswered
+        return assumed is not None and assumed.value in (spec.unanswered, _AUTO)
 
     def _asked(self, question: Question, witness: AnswerEffect | None) -> NextQuestion:
         item = self._assumed.get(question.id)
