@@ -68,6 +68,9 @@ def _command(arguments: Sequence[str] | None) -> int:
     ui.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
     ui.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
     ui.add_argument(
+        "--public", metavar="HOST", help="the host name under which a reverse proxy on this machine publishes it"
+    )
+    ui.add_argument(
         "--engine",
         choices=("durable", "evaluator"),
         default="evaluator",
@@ -121,7 +124,7 @@ def _run(command: Callable[[], int], form: str = "text") -> int:
 def _ui(options: argparse.Namespace) -> int:
     from whygpu_ui.serve import serve  # noqa: PLC0415  streamlit is slow to import
 
-    return serve(options.kb, options.port, options.engine)
+    return serve(options.kb, options.port, options.engine, options.public)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from whygpu.render.view.request import chips
 from whygpu.render.words import short_text
 from whygpu_ui.better_page import difference
 from whygpu_ui.details import details
-from whygpu_ui.html import inline, meters, show, who
 from whygpu_ui.knowledge import find, view
 from whygpu_ui.markdown import literal, rendered
+from whygpu_ui.pieces import inline, meters, show, who
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import answer_form, question_of
 from whygpu_ui.session import BETTER, COMPARE, forget, go, state

@@ -12,10 +12,10 @@ from whygpu_ui.answer_page import answer_page
 from whygpu_ui.better_page import better_page
 from whygpu_ui.browser import focus
 from whygpu_ui.compare_page import compare_page
-from whygpu_ui.html import STYLE
 from whygpu_ui.knowledge import served
 from whygpu_ui.knowledge_page import knowledge_page
 from whygpu_ui.life_page import life_page
+from whygpu_ui.pieces import STYLE
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import question_page
 from whygpu_ui.session import (
@@ -73,8 +73,9 @@ def _page() -> None:
 
 def _ways(now: State) -> None:
     """Where one can go from every page."""
-    ways = [(START, "Start again")] if now.answers else []
-    if now.answers:
+    begun = bool(now.answers) or now.stopped is not None
+    ways = [(START, "Start again")] if begun else []
+    if now.answers and now.stopped is None:
         ways += [(ANSWER_PAGE, "Answer"), (BETTER, "Make it better")]
     ways.append((KNOWLEDGE_PAGE, "Knowledge"))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="ways"):

@@ -9,9 +9,9 @@ import streamlit as st
 from whygpu.explain.what_if import identity
 from whygpu.render.view.asking import ask_view, why_asked
 from whygpu.render.words import price_text, short_text
-from whygpu_ui.html import inline, show, table
 from whygpu_ui.knowledge import find, next_question, view
 from whygpu_ui.markdown import literal, rendered
+from whygpu_ui.pieces import inline, show, table
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import take
 from whygpu_ui.session import ANSWER_PAGE, BETTER, give, go, state

@@ -10,8 +10,8 @@ from whygpu.explain.changes import FIGURES, figure
 from whygpu.quantity import show as show_number
 from whygpu.render.view.questions import why_not_sections
 from whygpu.render.words import price_text, short_text
-from whygpu_ui.html import inline, show, table, who
 from whygpu_ui.knowledge import find
+from whygpu_ui.pieces import inline, show, table, who
 from whygpu_ui.problems import show_problems
 from whygpu_ui.session import ANSWER_PAGE, COMPARE, go, state
 

@@ -18,9 +18,9 @@ from whygpu.render.words import price_text, short_text
 from whygpu_ui.browser import copy_link
 from whygpu_ui.chain import chain
 from whygpu_ui.charts import description, memory_chart, price_speed, price_speed_rows
-from whygpu_ui.html import inline, show, table, who
 from whygpu_ui.knowledge import find, view
-from whygpu_ui.markdown import literal, rendered
+from whygpu_ui.markdown import code, literal, rendered
+from whygpu_ui.pieces import inline, show, table, who
 from whygpu_ui.question_page import question_of
 from whygpu_ui.session import give, go, replace_all, state
 
@@ -294,5 +294,5 @@ def _lifecycle(knowledge_base: KnowledgeBase, advice: Advice) -> None:
 
 
 def listed(items: Iterable[Item]) -> str:
-    """Items as a list."""
-    return "\n".join(f"- {rendered(item.text)}" for item in items)
+    """Items as a list, each with its claims."""
+    return "\n".join(f"- {rendered(item.text)} {' '.join(code(claim) for claim in item.claims)}" for item in items)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from whygpu_ui.html import inline, show
 from whygpu_ui.markdown import literal, rendered
+from whygpu_ui.pieces import inline, show
 from whygpu_ui.session import KNOWLEDGE_PAGE, go, state
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from whygpu.render.view.meters import meter_rows
 from whygpu.render.words import sentence
 from whygpu_ui.answers_link import check_answer
 from whygpu_ui.details import listed, take_along
-from whygpu_ui.html import meters, show
 from whygpu_ui.knowledge import find
 from whygpu_ui.markdown import literal, rendered
+from whygpu_ui.pieces import meters, show
 from whygpu_ui.problems import show_problems
 from whygpu_ui.session import refuse, replace_all, restart, state
 

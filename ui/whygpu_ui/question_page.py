@@ -35,7 +35,8 @@ def question_page(knowledge_base: KnowledgeBase, key: str) -> None:
     answer_form(knowledge_base, question, "page", ANSWER_PAGE)
     if question.id == "phase":
         _profiles(knowledge_base)
-    st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
+    if state().stopped is None:
+        st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
 
 
 def question_of(knowledge_base: KnowledgeBase, key: str) -> Question:
@@ -62,7 +63,7 @@ def answer_form(knowledge_base: KnowledgeBase, question: Question, where: str, p
     with st.form(f"form-{key}", border=False):
         with st.container(key=f"fields-{key}"):
             _field(knowledge_base, question, view, key, given)
-        if view is not None and view.assumed:
+        if view is not None and view.assumed and now.stopped is None:
             st.markdown(f"Without an answer: {literal(view.assumed)}, because {rendered(view.because)}.")
         st.form_submit_button(
             "Update", type="primary", key=f"next-{key}", on_click=_submit, args=(question.id, key, page)

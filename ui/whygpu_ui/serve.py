@@ -32,17 +32,16 @@ _CONTENT_POLICY = (
     "frame-ancestors 'none'; form-action 'self'; base-uri 'self'; object-src 'none'"
 )
 _HEADERS = (
-    (b"content-security-policy", _CONTENT_POLICY.encode()),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
 )
 
 
-def serve(kb: str | None, port: int, engine: str = "evaluator") -> int:
+def serve(kb: str | None, port: int, engine: str = "evaluator", public: str | None = None) -> int:
     """Serve the wizard on 127.0.0.1 until interrupted; returns the exit status.
 
     Raises KnowledgeBaseError (every problem) or EngineUnavailableError before anything listens. Port 0 takes a free
-    one.
+    one. ``public``: the host name by which a reverse proxy on this machine is reached.
     """
     import streamlit as st  # noqa: PLC0415  slow, and needed only here
     from starlette.middleware import Middleware  # noqa: PLC0415  comes with streamlit
@@ -61,9 +60,9 @@ def serve(kb: str | None, port: int, engine: str = "evaluator") -> int:
         return BAD_INPUT
     Thread(target=_announce_and_warm, args=(knowledge_base, port), daemon=True).start()
     script = Path(__file__).with_name("app.py")
-    app = st.App(str(script), middleware=[Middleware(_Headers)])
+    app = st.App(str(script), middleware=[Middleware(_Headers, public=public)])
     try:
-        app.run(config=configuration(port))
+        app.run(config=configuration(port, public))
     except KeyboardInterrupt:
         return 0
     except SystemExit as stop:
@@ -71,15 +70,17 @@ def serve(kb: str | None, port: int, engine: str = "evaluator") -> int:
     return 0
 
 
-def configuration(port: int) -> Mapping[str, object]:
+def configuration(port: int, public: str | None = None) -> Mapping[str, object]:
     """Streamlit's options, over whatever files and variables say."""
+    names = [] if public is None else [public]
     return {
         "server.address": ADDRESS,
         "server.port": port,
         "server.headless": True,
         "server.enableCORS": True,
         "server.enableXsrfProtection": True,
-        "server.allowedHosts": [ADDRESS, "localhost"],
+        "server.allowedHosts": [ADDRESS, "localhost", *names],
+        "server.corsAllowedOrigins": [f"https://{name}" for name in names],
         "server.maxUploadSize": 1,
         "server.enableStaticServing": False,
         "server.fileWatcherType": "none",
@@ -137,13 +138,16 @@ def _answers(port: int) -> bool:
 class _Headers:
     """Adds the headers that hold a page to this server to every response."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, public: str | None = None) -> None:
         self._app = app
+        more = "" if public is None else f" wss://{public}"
+        policy = _CONTENT_POLICY.replace("ws://localhost:*", f"ws://localhost:*{more}")
+        self._headers = ((b"content-security-policy", policy.encode()), *_HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *_HEADERS]
+                message["headers"] = [*message.get("headers", []), *self._headers]
             await send(message)
 
         await self._app(scope, receive, with_headers if scope["type"] == "http" else send)

@@ -42,6 +42,8 @@ class State:
     was: str | None = None
     """What was recommended when the address was made, where that was with another edition of the knowledge base."""
     link_is_whole: bool = True
+    stopped: str | None = None
+    """The model that the address names and nobody knows: nothing is answered until it is another one."""
     before: Mapping[str, Given] | None = None
     """The answers before the last one, to say what it changed."""
     acted: bool = False
@@ -72,10 +74,12 @@ def start() -> State:
             link_problems=link.problems,
             was=(link.was or "") if other else None,
         )
-        if "model" in link.unusable:  # never another model's answer in its place
-            found.page = "model"
+        if "model" in link.unusable:
+            found.stopped = " ".join(value for key, values in address.items() for value in values if key == "model")
         st.session_state[_KEY] = found
     found.acted = False
+    if found.stopped is not None and found.page not in (START, KNOWLEDGE_PAGE):
+        found.page = "model"  # never another model's answer in its place
     pages = (*(item.id for item in found.knowledge_base.knowledge.questions), *PAGES)
     if found.page not in pages:
         found.page = ANSWER_PAGE if found.answers else START
@@ -87,7 +91,8 @@ def mirror() -> None:
     now = state()
     advice = find(now.knowledge_base, now.answers).advice if now.answers else None
     best = None if advice is None or advice.recommendation is None else advice.recommendation.id
-    query, now.link_is_whole = write_link(now.answers, now.page, now.knowledge_base.knowledge.hash, now.item, best)
+    answers = now.answers if now.stopped is None else {**now.answers, "model": now.stopped}
+    query, now.link_is_whole = write_link(answers, now.page, now.knowledge_base.knowledge.hash, now.item, best)
     now.mirrored = {key: [value] for key, value in query.items()}
     if {key: st.query_params.get_all(key) for key in st.query_params} != now.mirrored:
         st.query_params.from_dict(query)
@@ -108,6 +113,8 @@ def give(question: str, value: Given, page: str | None = None) -> None:
     except AnswerError as error:
         refuse(error.problems)
         return
+    if question == "model":
+        now.stopped = None
     before = dict(now.answers)
     now.answers.pop(question, None)  # the last answer comes last: it says which topic is open
     now.answers[question] = value
@@ -135,7 +142,8 @@ def go(page: str, item: str = "") -> None:
 
 def replace_all(answers: Mapping[str, Given]) -> None:
     """Take these answers instead of all of before, and show what comes of them."""
-    state().answers = dict(answers)
+    now = state()
+    now.answers, now.stopped = dict(answers), None
     go(ANSWER_PAGE)
 
 
@@ -143,5 +151,6 @@ def restart() -> None:
     """Forget every answer and begin again, with the knowledge base as it is now."""
     now = state()
     now.answers.clear()
+    now.stopped = None
     now.knowledge_base = served()
     go(START)

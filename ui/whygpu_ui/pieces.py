@@ -19,7 +19,9 @@ STYLE = """
 .stMainBlockContainer { max-width: 70rem; padding-top: 2.4rem; padding-bottom: 3rem; }
 .stButton button, .stDownloadButton button, .stFormSubmitButton button, .stPopover button { min-height: 44px; }
 .stRadio label, .stCheckbox label, .stExpander summary { min-height: 44px; align-items: center; }
-.stButtonGroup button { min-height: 44px; }
+.stButtonGroup button, .stFileUploader button { min-height: 44px; }
+[data-testid="stBaseButton-segmented_controlActive"] p { color: inherit; font-weight: 600; }
+[data-testid="stBaseButton-segmented_controlActive"] { color: inherit !important; }
 [class*="st-key-chip-assumed"] button { border-style: dashed; }
 [class*="st-key-chip-"] button { border-radius: 1.4rem; }
 .st-key-chips { gap: 0.4rem; }
@@ -73,12 +75,16 @@ def who(evidence: Evidence) -> str:
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; the first cell of each row is its heading."""
-    head = "".join(f'<th scope="col">{escape(item)}</th>' for item in headings)
+    head = "".join(map(_heading, headings))
     lines = (
         f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'
         for first, *rest in rows
     )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+
+
+def _heading(text: str) -> str:
+    return f'<th scope="col">{escape(text)}</th>' if text else "<td></td>"
 
 
 def meters(rows: Iterable[MeterRow]) -> str:
@@ -99,5 +105,5 @@ def meters(rows: Iterable[MeterRow]) -> str:
             f'<tr><th scope="row">{escape(row.label)}</th><td>{escape(row.needs)}</td><td>{escape(row.gets)}{span}</td>'
             f"<td>{bar} {escape(', '.join(filter(None, (row.margin, marks[row.status]))))}</td></tr>"
         )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("", "needs", "gets", "margin"))
+    head = "".join(map(_heading, ("", "needs", "gets", "margin")))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
