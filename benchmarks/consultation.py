@@ -25,9 +25,13 @@ from typing import Any
 
 import whygpu
 from whygpu.api import REGISTRY
-from whygpu.chain.engines import EngineName
+from whygpu.chain.names import EngineName
 from whygpu.chain.strata import stratify
-from whygpu.consult import driver as consult_module
+from whygpu.consult import driver
+from whygpu.consult.answering import Answering
+from whygpu.consult.judging import Judging
+from whygpu.consult.planning import Planning
+from whygpu.consult.ranking import Ranker
 from whygpu.loader.assemble import default_root, load_texts, read_texts
 
 ENGINES: tuple[EngineName, ...] = ("durable", "evaluator")
@@ -38,17 +42,19 @@ WORKS: dict[str, dict[str, Any]] = {
     "training ResNet-50": {"phase": "training", "task": "vision", "model": "resnet-50"},
     "detection in videos": {"phase": "inference", "task": "vision", "model": "yolo11m"},
 }
-STAGES = {
-    "_answer": "answers",
-    "_size": "answers",
-    "_session_stratum": "session rules",
-    "_enumerate": "plans",
-    "_plan_stratum": "plan rules",
-    "_reject": "plan rules",
-    "_compare": "field values",
-    "_field_values": "field values",
-    "_rank": "ranking",
-}
+STAGES: tuple[tuple[Any, str, str], ...] = (
+    (Answering, "interview", "answers"),
+    (Answering, "work", "answers"),
+    (driver, "fire_session_rules", "session rules"),
+    (Planning, "plan", "plans"),
+    (Judging, "reject", "plan rules"),
+    (Judging, "prefer", "plan rules"),
+    (Judging, "compare", "field values"),
+    (Judging, "aggregate", "field values"),
+    (driver, "tally_of", "ranking"),
+    (Ranker, "ranking", "ranking"),
+    (Ranker, "objections", "ranking"),
+)
 
 
 def enlarged(kb: whygpu.KnowledgeBase, rules: int, plans: int) -> whygpu.KnowledgeBase:
@@ -62,7 +68,7 @@ def enlarged(kb: whygpu.KnowledgeBase, rules: int, plans: int) -> whygpu.Knowled
     ][:rules]
     kept = {rule.id for rule in many}
     many = [replace(rule, overrides=tuple(other for other in rule.overrides if other in kept)) for rule in many]
-    every = len(kb.consult(ANSWERS, engine="evaluator").alive)
+    every = len(kb.consult(ANSWERS, engine="evaluator").plans)
     accelerators = list(knowledge.catalogue.accelerators.items())
     cards = dict(accelerators[: max(round(plans * len(accelerators) / every), 1)])
     offerings = tuple(item for item in knowledge.catalogue.offerings if item.accelerator in cards)
@@ -74,11 +80,11 @@ def enlarged(kb: whygpu.KnowledgeBase, rules: int, plans: int) -> whygpu.Knowled
 
 
 def timed_stages() -> dict[str, float]:
-    """Wrap the driver's methods so that each adds its time to the stage it belongs to."""
+    """Wrap what the driver calls so that each adds its time to the stage it belongs to."""
     spent: dict[str, float] = defaultdict(float)
 
-    def wrap(name: str, stage: str) -> None:
-        original = getattr(consult_module._Run, name)
+    def wrap(owner: Any, name: str, stage: str) -> None:
+        original = getattr(owner, name)
 
         def method(*arguments: Any) -> Any:
             start = time.perf_counter()
@@ -87,10 +93,10 @@ def timed_stages() -> dict[str, float]:
             finally:
                 spent[stage] += time.perf_counter() - start
 
-        setattr(consult_module._Run, name, method)
+        setattr(owner, name, method)
 
-    for name, stage in STAGES.items():
-        wrap(name, stage)
+    for stage in STAGES:
+        wrap(*stage)
     return spent
 
 
@@ -111,7 +117,7 @@ def as_it_is(kb: whygpu.KnowledgeBase, repeat: int) -> list[dict[str, Any]]:
         trains = answers["phase"] != "inference"
         budget, load = ("budget_total", "epochs") if trains else ("budget_per_hour", "concurrency")
         for first, engine in zip((1_000, 2_000), ENGINES, strict=True):  # plans of loads sized before are kept
-            plans = len(kb.consult(answers, engine=engine).alive)
+            plans = len(kb.consult(answers, engine=engine).plans)
             median = advise_ms(kb, engine, [{**answers, budget: 100.0 + number} for number in range(repeat)])
             new_work = advise_ms(kb, engine, [{**answers, load: first + number} for number in range(repeat)])
             print(
@@ -162,7 +168,7 @@ def main() -> int:
         for engine in ENGINES:
             base = enlarged(kb, rules, options.plans)
             start = time.perf_counter()
-            plans = len(base.consult(ANSWERS, engine=engine).alive)
+            plans = len(base.consult(ANSWERS, engine=engine).plans)
             first = time.perf_counter() - start
             spent.clear()
             budgets = [{**ANSWERS, "budget_per_hour": 20.0 + number} for number in range(options.repeat)]

@@ -38,7 +38,7 @@ def main() -> None:
     for name in WORKS:
         answers = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8"))
         advice = kb.advise(answers, engine="evaluator")
-        consultation = advice.sections.consultation
+        consultation = advice.consultation
         lost = advice.alternatives[0].accelerator.id
         _ = advice.trace
         figures = (

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 
 import whygpu
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from whygpu.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -24,9 +24,12 @@ def kb() -> whygpu.KnowledgeBase:
     return whygpu.load()
 
 
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
 @pytest.fixture(scope="session")
-def run() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run ``python -m whygpu.cli`` with arguments, as a process in the checkout."""
+def process() -> Command:
+    """Run ``python -m whygpu.cli`` with arguments, as a process in the checkout: for what only a process shows."""
 
     def command(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -41,3 +44,36 @@ def run() -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return command
+
+
+@pytest.fixture(scope="session")
+def run(kb: whygpu.KnowledgeBase) -> Command:
+    """The same in this process, over the knowledge base that is loaded once; an exit of argparse is its status."""
+    load = whygpu.load
+
+    def command(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        streams = [_stream(text) for text in (stdin, "", "")]
+        with pytest.MonkeyPatch.context() as patch, mock.patch.dict(os.environ, environment):  # 'ui' sets some for good
+            patch.chdir(ROOT)
+            for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+                patch.setattr(sys, name, stream)
+            patch.setattr(whygpu, "load", lambda path=None: kb if path is None else load(path))
+            try:
+                status = main(list(arguments))
+            except SystemExit as ended:
+                status = ended.code if isinstance(ended.code, int) else 1
+        printed = [_text(stream) for stream in streams[1:]]
+        return subprocess.CompletedProcess(arguments, status, *printed)
+
+    return command
+
+
+def _stream(text: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    data = stream.buffer
+    assert isinstance(data, io.BytesIO)
+    return data.getvalue().decode()

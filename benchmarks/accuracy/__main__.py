@@ -1,8 +1,9 @@
 """Compare estimates with published measurements and write docs/explanation/accuracy.md and its plot.
 
-    python -m benchmarks.accuracy [--data DIR] [--out docs/explanation/accuracy.md] [--kb DIR] [--rows]
+    python -m benchmarks.accuracy [--data DIR] [--out docs/explanation/accuracy.md] [--kb DIR] [--rows] [--write]
 
-Exits 2 where the measurements are not there. `--rows` prints every compared row, the worst first.
+Exits 2 where the measurements are not there. `--rows` prints every compared row, the worst first; `--write` keeps the
+figures on families as if never seen (unseen.yaml), by which a test finds what got worse.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from benchmarks.accuracy import (
     fits,
+    gate,
     inference_memory,
     inference_speed,
     recent_memory,
@@ -57,6 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "explanation" / "accuracy.md")
     parser.add_argument("--kb", type=Path, default=ROOT / "kb")
     parser.add_argument("--rows", action="store_true", help="print every compared row, the worst first")
+    parser.add_argument("--write", action="store_true", help=f"keep the figures on unseen families in {gate.KEPT.name}")
     asked = parser.parse_args(arguments)
     try:
         measurements = Measurements.read(asked.data)
@@ -84,6 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
                 f"{row.kind:24.24} {row.family:22} {row.id} measured {row.measured:.4g} "
                 f"estimated {row.likely:.4g} ({row.error:+.0%}) [{row.low:.4g} {row.high:.4g}]{held}"
             )
+    if asked.write:
+        gate.write(gate.figures(done.unseen))
     print(report.summary(done))
     return 0
 

@@ -84,12 +84,15 @@ def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:
 
 
 def _whisper(row: Row, subjects: Subjects) -> Outcome:
-    """Peak of the whole process."""
+    """Peak of the whole process. In PyTorch each beam has a cache of its own, the encoder's output included
+    (transformers, _expand_inputs_for_generation; openai/whisper, decoding.py); the others share that output.
+    """
+    beams = row["beam"] if row["framework"].startswith(("transformers", "openai")) else 1
     setup = Setup(
         subjects.format(row["precision"]),
         context_tokens=448,
         output_tokens=448,
-        concurrency=row["batch"],
+        concurrency=row["batch"] * beams,
         runtime="llama.cpp" if "cpp" in row["framework"] else "transformers",
     )
     done = _estimate(subjects, row, setup)

@@ -17,7 +17,8 @@ from typing import Any, Literal
 import yaml
 
 import whygpu
-from whygpu.explain.advice import Advice, Plan
+from whygpu.explain.advice import Advice
+from whygpu.explain.plan import Plan
 from whygpu.knowledge.catalogue import Catalogue
 
 ANSWERED = ("recommended", "tied")

@@ -52,7 +52,13 @@ def markdown(done: Results, day: datetime.date) -> str:
         ["### Not among the first three of the document's own cards", "", *_strangers(done.documents)],
         ["## Stability", "", *_table(stability.table(done.moved))],
         ["### Workloads where prices of one accelerator decide", "", *_unsteady(done.moved)],
-        ["## Sweeps", "", "A transition names what the advice then says of the accelerator that came first before."],
+        [
+            "## Sweeps",
+            "",
+            "Each transition says of the plan that came first before it what changed: how many it takes,",
+            "what it counts as against the new first one, and what makes most of that difference: money,",
+            "or one criterion and its rules.",
+        ],
         *[_sweep(sweep, strips, done.plots[sweep.id]) for sweep, strips in done.sweeps],
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
@@ -120,7 +126,7 @@ def _unsteady(moved: Sequence[Moved]) -> list[str]:
 def _sweep(sweep: Sweep, strips: Sequence[Strip], plot: str) -> list[str]:
     block = [f"### {sweep.title}", "", f"![First recommendation by {sweep.title}]({plot})"]
     for strip in strips:
-        lines = [["", sweep.unit, "first", "USD an hour", "why not the one before"]]
+        lines = [["", sweep.unit, "first", "USD an hour", "why not the one before any longer"]]
         for number, stretch in enumerate(strip.stretches, 1):
             low, high = stretch.span
             first = stretch.points[0].first

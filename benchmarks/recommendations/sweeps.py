@@ -12,7 +12,7 @@ import yaml
 from benchmarks.recommendations.panel import ANSWERED, Choice, choice
 
 import whygpu
-from whygpu.explain.advice import Advice
+from whygpu.explain.advice import Advice, Plan
 
 FILE = Path(__file__).with_name("sweeps.yaml")
 
@@ -43,7 +43,7 @@ class Stretch:
 
     points: tuple[Point, ...]
     why: str
-    """Empty for the first stretch, and where the accelerator stays."""
+    """Empty for the first stretch where something comes first, and for the next after nothing did."""
 
     @property
     def label(self) -> str:
@@ -135,21 +135,51 @@ def _same(before: Choice | None, after: Choice | None) -> bool:
 
 
 def _why(before: Choice | None, after: Choice | None, advice: Advice) -> str:
-    """What the advice says of the accelerator that came first so far."""
-    if before is None:
-        return ""
+    """What the advice says of the plan that came first so far: a rule or a number."""
     if after is None:
         conflict = advice.infeasible
-        return "; ".join(conflict.conflict) if conflict is not None else advice.status
-    if before.accelerator == after.accelerator:
+        return f"now: {'; '.join(conflict.conflict)}" if conflict is not None else advice.status
+    if before is None:
         return ""
-    for plan in advice.plans:
-        if plan.accelerator.id == before.accelerator:
-            return f"{plan.count}x {plan.accelerator.id} {plan.format}: {plan.behind or 'counts the same'}"
-    for rejection in advice.rejected:
-        if rejection.plan.accelerator.id == before.accelerator:
-            return "; ".join(reason.text for reason in rejection.because)
-    return "has no plan"
+    best = advice.plans[0]
+    same = [
+        plan for head in advice.plans for plan in (head, *head.variants) if plan.accelerator.id == before.accelerator
+    ]
+    if not same:
+        out = [one for one in advice.rejected if one.plan.accelerator.id == before.accelerator]
+        return "; ".join(reason.text for one in out[:1] for reason in one.because) or "has no plan"
+    alike = [plan for plan in same if plan.format == before.format]
+    if not alike:
+        return f"no longer runs in {before.format}" + _against(same[0], best)
+    loser = alike[0]
+    grown = f"takes {loser.count} where {before.count} did" if loser.count != before.count else ""
+    if loser.id == best.id:
+        return grown
+    return (
+        f"{grown}, and " if grown else ""
+    ) + f"counts as {_money(loser)} against {_money(best)}{_against(loser, best)}"
+
+
+def _against(loser: Plan, best: Plan) -> str:
+    """What makes most of the difference: money, or the criterion whose verdicts weigh most, and their rules."""
+    if loser.counted is None or best.counted is None or loser.id == best.id:
+        return ""
+    ours = {factor.criterion: factor.worth for factor in best.counted.factors}
+    theirs = {factor.criterion: factor for factor in loser.counted.factors}
+    worths = {name: (theirs[name].worth if name in theirs else 1.0) / ours.get(name, 1.0) for name in {*ours, *theirs}}
+    total = math.prod(worths.values())
+    paid = loser.counted.value / best.counted.value / total
+    name, worth = max(sorted(worths.items()), key=lambda item: item[1], default=("", 0.0))
+    if paid >= worth:
+        return f": money x{paid:.2f}"
+    rules = theirs[name].rules if name in theirs and theirs[name].worth > 1 else ()
+    rules = rules or next((factor.rules for factor in best.counted.factors if factor.criterion == name), ())
+    return f": {name} x{worth:.2f}" + (f" ({', '.join(rules)})" if rules else "")
+
+
+def _money(plan: Plan) -> str:
+    """What a plan counts as, as short as it can be said."""
+    return "nothing known" if plan.counted is None else f"{plan.counted.value:,.3g}"
 
 
 def run_all(sweeps: Sequence[Sweep], kb: whygpu.KnowledgeBase) -> list[tuple[Sweep, list[Strip]]]:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
         Problem,
         WhygpuError,
     )
-    from whygpu.explain.advice import Advice, Plan
+    from whygpu.explain.advice import Advice
+    from whygpu.explain.plan import Plan
     from whygpu.lifecycle.advice import LifecycleAdvice
 
 __version__ = "0.1.0"
@@ -43,7 +44,7 @@ _ELSEWHERE = {
     "Advice": "explain.advice",
     "KnowledgeBase": "api",
     "LifecycleAdvice": "lifecycle.advice",
-    "Plan": "explain.advice",
+    "Plan": "explain.plan",
 }
 """Where a name is defined; all others in ``errors``."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Catalogue
     from whygpu.language.names import NameSpec
 
 MAX_ITEMS = 500
@@ -29,6 +30,8 @@ _AT_MOST = (
     ("output_tokens", "context_tokens", ", which counts the prompt too"),
 )
 """Answers of which the first may not exceed the second, and why."""
+_LAYOUT = ("tensor_parallel", "pipeline_parallel", "replicas")
+"""Answers whose product divides the accelerators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,17 @@ class Answers:
         return self.provider_classes is None or "own" in self.provider_classes
 
 
+def allowed_words(key: str, catalogue: Catalogue) -> frozenset[str] | None:
+    """What a list among the answers may hold; None for accelerators, which go by many names."""
+    known: ReadOnly[str, Iterable[str]] = {
+        "price_kinds": PRICE_KINDS,
+        "provider_classes": PROVIDER_CLASSES,
+        "providers": catalogue.providers,
+        "regions": catalogue.region_names,
+    }
+    return frozenset(known[key]) if key in known else None
+
+
 def node_of(value: object, name: str = "answers") -> Node:
     """Plain Python data (dicts with text keys, lists, values) as a node; raises AnswerError on anything else."""
     document = Document(name, "")
@@ -64,6 +78,11 @@ def node_of(value: object, name: str = "answers") -> Node:
         return _node(value, document, 0, "")
     except _UnfitError as error:
         raise AnswerError([Problem("wrong-type", str(error), Location(name))]) from error
+
+
+def as_node(answers: ReadOnly[str, object] | Node) -> Node:
+    """Answers as a node, whichever way they came; raises AnswerError on what answers do not hold."""
+    return answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
 
 
 def in_order(value: object) -> object:
@@ -166,6 +185,13 @@ def _setting_value(text: str, name: str, problems: list[Problem]) -> Node | None
     return Scalar(plain_value(text), text, Document(name, text), 0, 0)
 
 
+def with_answer(node: Node | None, key: str, value: Node) -> Node:
+    """One answer merged over others; what is no mapping stays as it is, for the check to refuse."""
+    if node is not None and not isinstance(node, Mapping):
+        return node
+    return _with(node or Mapping({}, {}, value.document, 0, 0), [key], value)
+
+
 def _with(node: Mapping, path: list[str], value: Node) -> Mapping:
     key, *rest = path
     if rest:
@@ -253,6 +279,7 @@ class _Reader:
             if isinstance(one, float) and isinstance(other, float) and one > other:
                 message = f"'{less}' is {one:g}, more than '{more}' ({other:g}){why}"
                 self._add(self._node.items[less], "contradiction", message, "change one of them")
+        self._check_layout(values)
         excluded = set(lists.get("exclude_accelerators", ()))
         chosen = self._node.items.get("accelerators") if excluded else None
         for item in [] if chosen is None else self._texts("accelerators", chosen):
@@ -260,6 +287,21 @@ class _Reader:
             if ids and excluded.issuperset(ids):
                 message = f"'{item.text[:60]}' is both in 'accelerators' and in 'exclude_accelerators'"
                 self._add(item, "contradiction", message, "take it out of one of them")
+
+    def _check_layout(self, values: dict[str, float | bool | str]) -> None:
+        """A layout takes as many accelerators as its parts multiplied, or a multiple where a part is left open."""
+        given = {key: int(value) for key in _LAYOUT if isinstance(value := values.get(key), float)}
+        if not given:
+            return
+        takes, parts = math.prod(given.values()), " x ".join(f"{key} {value}" for key, value in given.items())
+        count, most = values.get("count"), values.get("max_count")
+        if isinstance(count, float) and (count % takes or (len(given) == len(_LAYOUT) and count != takes)):
+            only = "takes" if len(given) == len(_LAYOUT) else "takes a multiple of"
+            message = f"{parts} {only} {takes} accelerators, and 'count' is {count:g}"
+            self._add(self._node.items["count"], "contradiction", message, "change one of them")
+        elif count is None and isinstance(most, float) and takes > most:
+            message = f"{parts} takes {takes} accelerators, more than 'max_count' ({most:g})"
+            self._add(self._node.items["max_count"], "contradiction", message, "change one of them")
 
     def _add(self, node: Node, code: str, message: str, help_text: str | None = None) -> None:
         problem(self._problems, node, code, message, help_text)
@@ -278,10 +320,13 @@ class _Reader:
                 return None
             case "choice":
                 return self._choice(key, node, spec)
-        if isinstance(node.value, str) and len(node.value) <= 200:
-            return node.value
-        self._add(node, "wrong-type", f"'{key}' must be a text, not {kind_of(node)}")
-        return None
+            case "text":
+                if isinstance(node.value, str) and len(node.value) <= 200:
+                    return node.value
+                self._add(node, "wrong-type", f"'{key}' must be a text, not {kind_of(node)}")
+                return None
+            case _:
+                assert_never(spec.kind)
 
     def _choice(self, key: str, node: Scalar, spec: NameSpec) -> str | None:
         text = spec.also.get(node.text.lower(), node.text)
@@ -346,13 +391,8 @@ class _Reader:
             if key in ("accelerators", "exclude_accelerators"):
                 found.extend(self._accelerators(item))
                 continue
-            allowed = {
-                "price_kinds": PRICE_KINDS,
-                "provider_classes": PROVIDER_CLASSES,
-                "providers": catalogue.providers,
-                "regions": catalogue.region_names,
-            }[key]
-            if item.text in set(allowed):
+            allowed = allowed_words(key, catalogue) or frozenset()
+            if item.text in allowed:
                 found.append(item.text)
             else:
                 self._add(

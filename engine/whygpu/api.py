@@ -9,29 +9,32 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whygpu.answers import Answers, check, node_of
+from whygpu.answers import Answers, as_node, check
 from whygpu.chain.durable import DurableEngine, Program
-from whygpu.chain.engines import Chain, EngineName, EvaluatorChain
-from whygpu.consult.driver import PHASE_OF_LIFE, Consultation, consult
+from whygpu.chain.engines import Chain, EvaluatorChain
+from whygpu.chain.names import EngineName, unknown_engine
+from whygpu.consult.consultation import Consultation
+from whygpu.consult.driver import consult
+from whygpu.consult.names import PHASE_OF_LIFE
 from whygpu.errors import EngineError, KnowledgeBaseError, Location, Problem
-from whygpu.explain.conclude import conclude
+from whygpu.explain.advice import Advice
 from whygpu.lifecycle.answers import check_lifecycle, is_lifecycle
 from whygpu.lifecycle.conclude import LIFE_NAMES, conclude_lifecycle
 from whygpu.loader.assemble import Registry, default_root, load_texts, read_texts
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
-from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Mapping as ReadOnly
     from datetime import date
 
-    from whygpu.explain.advice import Advice, Plan
     from whygpu.explain.estimate import Estimate
     from whygpu.explain.interview import Interview, Memory, NextQuestion
+    from whygpu.explain.plan import Plan
     from whygpu.knowledge.base import Knowledge
     from whygpu.lifecycle.advice import LifecycleAdvice
+    from whygpu.yamldoc.document import Node
 
 REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, PHASE_OF_LIFE))
 
@@ -53,16 +56,21 @@ class KnowledgeBase:
         return DurableEngine(self.knowledge, self.program)
 
     def chain(self, engine: EngineName) -> Chain:
-        """A new chain on an engine; raises EngineUnavailableError where durable-rules is not installed."""
-        return self._durable.chain() if engine == "durable" else EvaluatorChain()
+        """A new chain on an engine.
+
+        Raises AnswerError for a name that is no engine's, EngineUnavailableError where durable-rules is not installed.
+        """
+        match engine:
+            case "durable":
+                return self._durable.chain()
+            case "evaluator":
+                return EvaluatorChain()
+            case _:
+                return unknown_engine(engine)
 
     def check(self, answers: Answers | ReadOnly[str, object] | Node) -> Answers:
         """Answers as plain data or a node, checked; raises AnswerError with every problem."""
-        if isinstance(answers, Answers):
-            return answers
-        if not isinstance(answers, Scalar | Sequence | Mapping):
-            answers = node_of(dict(answers))
-        return check(answers, self.knowledge)
+        return answers if isinstance(answers, Answers) else check(as_node(answers), self.knowledge)
 
     def check_as(self, answers: ReadOnly[str, object], life: str) -> Answers:
         """Answers about one phase of a life ("train", "serve"), or one that is alone; raises AnswerError."""
@@ -76,7 +84,7 @@ class KnowledgeBase:
         today: date | None = None,
     ) -> Consultation:
         """Everything decided about the answers; raises AnswerError."""
-        return consult(self.knowledge, self.check(answers), self.chain(engine), engine, today)
+        return consult(self.knowledge, self.check(answers), self.chain(engine), today)
 
     def next_question(
         self, answers: Answers | ReadOnly[str, object], *, today: date | None = None
@@ -137,7 +145,7 @@ class KnowledgeBase:
         from whygpu.plans.explicit import explicit_plans  # noqa: PLC0415
 
         checked = one_accelerator(self.check(answers))
-        return estimate_of(consult(self.knowledge, checked, self.chain(engine), engine, today, explicit_plans))
+        return estimate_of(consult(self.knowledge, checked, self.chain(engine), today, explicit_plans))
 
     def advise(
         self,
@@ -152,21 +160,20 @@ class KnowledgeBase:
         asks about one phase, as nearly everyone does, has an Advice without a cast.
         """
         if isinstance(answers, Answers):
-            return conclude(self.consult(answers, engine=engine, today=today))
-        node = answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
+            return Advice(self.consult(answers, engine=engine, today=today))
+        node = as_node(answers)
         if is_lifecycle(node):
             return self.advise_lifecycle(node, engine=engine, today=today)
-        return conclude(self.consult(node, engine=engine, today=today))
+        return Advice(self.consult(node, engine=engine, today=today))
 
     def advise_lifecycle(
         self, answers: ReadOnly[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
     ) -> LifecycleAdvice:
         """The advice on a lifecycle, answers with ``phases``; raises AnswerError."""
-        node = answers if isinstance(answers, Scalar | Sequence | Mapping) else node_of(dict(answers))
-        checked = check_lifecycle(node, self.knowledge)
+        checked = check_lifecycle(as_node(answers), self.knowledge)
 
         def again(answers: Answers) -> Consultation:
-            return consult(self.knowledge, answers, EvaluatorChain(), engine, today)
+            return consult(self.knowledge, answers, EvaluatorChain(), today)
 
         train = self.consult(checked.train, engine=engine, today=today)
         serve = self.consult(checked.serve, engine=engine, today=today)

@@ -1,25 +1,54 @@
-"""The command line: ``kb-explain`` and ``whygpu explain | estimate | check | ui``."""
+"""The command line: ``kb-explain`` and ``whygpu``, whose commands are imported when they are used."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
+from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from whygpu.commands import catalogue as catalogue_command
-from whygpu.commands import check as check_command
-from whygpu.commands import estimate as estimate_command
-from whygpu.commands import explain as explain_command
-from whygpu.commands import importers
-from whygpu.commands import replay as replay_command
 from whygpu.commands.process import guarded
 from whygpu.errors import EngineError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 EXAMPLE = "kb-explain --set phase=inference --set model=llama-3.1-70b --set concurrency=8"
-BAD_INPUT = 2
+OK, BAD_INPUT = 0, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: what it is for, and the module and functions that add its options and run it."""
+
+    help: str
+    module: str
+    options: str = "add_options"
+    run: str = "run"
+
+
+COMMANDS: Mapping[str, Command] = MappingProxyType(
+    {
+        "explain": Command("recommend hardware and explain it (the same as kb-explain)", "whygpu.commands.explain"),
+        "estimate": Command("memory, speed and cost of one plan, whether it fits or not", "whygpu.commands.estimate"),
+        "check": Command("check a knowledge base or a file of it, run its tests and cases", "whygpu.commands.check"),
+        "catalogue": Command("list what is known of accelerators, prices and models", "whygpu.commands.catalogue"),
+        "import-model": Command(
+            "a config.json as a model of the catalogue", "whygpu.commands.importers", "add_model_options", "run_model"
+        ),
+        "import-prices": Command(
+            "prices of a CSV, or of a published list, as offerings",
+            "whygpu.commands.importers",
+            "add_prices_options",
+            "run_prices",
+        ),
+        "replay": Command("whether a recorded decision still holds, and what changed", "whygpu.commands.replay"),
+        "schema": Command("JSON Schema of answers, output and knowledge base files", "whygpu.commands.schema"),
+        "ui": Command("the wizard in a browser", "whygpu.commands.ui"),
+    }
+)
 
 
 def explain_main(arguments: Sequence[str] | None = None) -> int:
@@ -38,62 +67,24 @@ def _explain_command(arguments: Sequence[str] | None) -> int:
         description="Which hardware for this work, and why: reads answers, prints the recommendation and its reasons.",
         epilog=f"example: {EXAMPLE}",
     )
-    explain_command.add_options(parser)
     _add_version(parser)
-    options = parser.parse_args(arguments)
-    return _run(lambda: explain_command.run(options, parser), options.format)
+    return _run(COMMANDS["explain"], parser, lambda: parser.parse_args(arguments))
 
 
 def _command(arguments: Sequence[str] | None) -> int:
+    given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
         prog="whygpu", description="Which hardware for this work, and why.", epilog=f"example: {EXAMPLE}"
     )
     _add_version(parser)
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    explain = commands.add_parser("explain", help="recommend hardware and explain it (the same as kb-explain)")
-    explain_command.add_options(explain)
-    estimate = commands.add_parser("estimate", help="memory, speed and cost of one plan, whether it fits or not")
-    estimate_command.add_options(estimate)
-    check = commands.add_parser("check", help="check a knowledge base or a file of it, run its tests and cases")
-    check_command.add_options(check)
-    catalogue = commands.add_parser("catalogue", help="list what is known of accelerators, prices and models")
-    catalogue_command.add_options(catalogue)
-    importers.add_model_options(commands.add_parser("import-model", help="a config.json as a model of the catalogue"))
-    importers.add_prices_options(
-        commands.add_parser("import-prices", help="prices of a CSV, or of a published list, as offerings")
-    )
-    replay = commands.add_parser("replay", help="whether a recorded decision still holds, and what changed")
-    replay_command.add_options(replay)
-    ui = commands.add_parser("ui", help="the wizard in a browser")
-    ui.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
-    ui.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
-    ui.add_argument(
-        "--public", metavar="HOST", help="the host name under which a reverse proxy on this machine publishes it"
-    )
-    ui.add_argument(
-        "--engine",
-        choices=("durable", "evaluator"),
-        default="evaluator",
-        help="which engine fires the rules (default evaluator: a crash of durable-rules would end every visit)",
-    )
-    options = parser.parse_args(arguments)
-    match options.command:
-        case "explain":
-            return _run(lambda: explain_command.run(options, explain), options.format)
-        case "estimate":
-            return _run(lambda: estimate_command.run(options, estimate), options.format)
-        case "check":
-            return _run(lambda: check_command.run(options), options.format)
-        case "replay":
-            return _run(lambda: replay_command.run(options), options.format)
-        case "catalogue":
-            return _run(lambda: catalogue_command.run(options), options.format)
-        case "import-model":
-            return _run(lambda: importers.run_model(options))
-        case "import-prices":
-            return _run(lambda: importers.run_prices(options))
-        case _:
-            return _run(lambda: _ui(options))
+    commands = parser.add_subparsers(metavar="command")
+    parsers = {name: commands.add_parser(name, help=command.help) for name, command in COMMANDS.items()}
+    chosen = next((text for text in given if not text.startswith("-")), None)
+    if chosen is not None and chosen in COMMANDS:  # of the others no option is read
+        return _run(COMMANDS[chosen], parsers[chosen], lambda: parser.parse_args(given))
+    parser.parse_args(given)
+    parser.print_help()
+    return OK
 
 
 def _add_version(parser: argparse.ArgumentParser) -> None:
@@ -102,16 +93,19 @@ def _add_version(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"whygpu {__version__}")
 
 
-def _run(command: Callable[[], int], form: str = "text") -> int:
-    """Run a command; every problem of the input goes to standard error, as data where ``form`` is json."""
+def _run(command: Command, parser: argparse.ArgumentParser, parse: Callable[[], argparse.Namespace]) -> int:
+    """Run a command; every problem of the input goes to standard error, as data where json is asked for."""
+    module = import_module(command.module)
+    getattr(module, command.options)(parser)
+    options = parse()
     try:
-        return command()
+        return int(getattr(module, command.run)(options, parser))
     except InputError as error:
         from whygpu.render.output import write_json  # noqa: PLC0415  only where something is wrong
         from whygpu.render.problems import problems_data, problems_text  # noqa: PLC0415
         from whygpu.render.style import Style  # noqa: PLC0415
 
-        if form == "json":
+        if getattr(options, "format", "text") == "json":
             write_json({"error": problems_data(error.problems)}, sys.stderr)
         else:
             print(problems_text(error.problems, Style.of(sys.stderr)), file=sys.stderr)
@@ -119,12 +113,6 @@ def _run(command: Callable[[], int], form: str = "text") -> int:
     except EngineError as error:
         print(f"engine: {error}", file=sys.stderr)
         return BAD_INPUT
-
-
-def _ui(options: argparse.Namespace) -> int:
-    from whygpu_ui.serve import serve  # noqa: PLC0415  streamlit is slow to import
-
-    return serve(options.kb, options.port, options.engine, options.public)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
-from datetime import date
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tests.chain.programs import Gap
 from tests.chain.reference import Reference
-from whygpu.answers import Answers
 from whygpu.chain.durable import DurableEngine
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, one, plain
-from whygpu.consult.driver import Consultation, _Run
+from whygpu.consult.judging import Judging
+from whygpu.consult.session import fire_session_rules
 from whygpu.language import values as v
 
 if TYPE_CHECKING:
@@ -26,11 +24,10 @@ if TYPE_CHECKING:
 
     from tests.chain.programs import Cell, Program
     from whygpu.chain.engines import Chain, Mask
+    from whygpu.chain.names import EngineName
+    from whygpu.consult.consultation import SessionResult
     from whygpu.knowledge.strata import Stratum
     from whygpu.language.names import Kind
-
-NO_ANSWERS = Answers(MappingProxyType({}), MappingProxyType({}))
-TODAY = date(2026, 1, 1)
 
 CHECKS: Mapping[str, Callable[[Cell], Cell]] = {
     "twice": lambda cell: 2.0 * cell if isinstance(cell, float) and abs(cell) < 1e300 else Gap.UNKNOWN,
@@ -74,6 +71,8 @@ class Tally:
 
 class Jury:
     """A chain that asks several chains and the reference, notes where they differ, and answers as the first does."""
+
+    engine: EngineName = "evaluator"
 
     def __init__(self, chains: Mapping[str, Chain], reference: Reference, tally: Tally, seed: int) -> None:
         self._chains, self._reference, self._tally, self._seed = chains, reference, tally, seed
@@ -175,35 +174,29 @@ def run(program: Program, chain: Chain) -> Outcome:
         value = value_of(cell)
         if value is not None:
             session.set(name, value)
-    result = Consultation(knowledge, NO_ANSWERS, "generated", session)
-    stages = _Run(result, chain, TODAY)
     with chain:
-        for stratum in knowledge.strata.session:
-            stages._session_stratum(stratum)
-        plans = result.plans = PlanEnvironment(knowledge, session, program.size)
+        result = fire_session_rules(knowledge, session, chain)
+        plans = PlanEnvironment(knowledge, session, program.size)
         for name, cells in program.columns.items():
             plans.set(name, column_of(knowledge.vocabulary[name].kind, cells))
-        result.alive = np.ones(program.size, dtype=np.bool_)
-        result.unverified = np.zeros(program.size, dtype=np.bool_)
-        for stratum in knowledge.strata.hard:
-            stages._plan_stratum(stratum, plans)
-            stages._reject(stratum, plans)
-        stages._set_values(plans)
-        for stratum in knowledge.strata.soft:
-            stages._plan_stratum(stratum, plans)
-    return _outcome(program, result, plans)
+        judging = Judging(result, plans, chain)
+        judging.reject()
+        judging.aggregate()
+        judging.prefer()
+    return _outcome(program, result, judging, plans)
 
 
-def _outcome(program: Program, result: Consultation, plans: PlanEnvironment) -> Outcome:
+def _outcome(program: Program, session: SessionResult, judging: Judging, plans: PlanEnvironment) -> Outcome:
     concluded: dict[str, tuple[float | bool | str | None, ...]] = {}
     for name in sorted(program.knowledge.concluded):
         value = plans.value(name)
         concluded[name] = tuple(plain(one(value, index)) for index in range(program.size))
     return Outcome(
-        frozenset(rule.id for rule in result.fired),
-        {rule: tuple(mask.tolist()) for rule, mask in sorted(result.fired_plans.items())},
-        frozenset((rule.id, other) for rule, other, _ in result.defeated),
-        tuple(result.alive.tolist()),
+        frozenset(rule.id for rule in session.fired),
+        {rule: tuple(mask.tolist()) for rule, mask in sorted(judging.fired.items())},
+        frozenset((rule.id, other) for rule, other in session.defeated)
+        | {(rule.id, other) for rule, other, _ in judging.defeated},
+        tuple(judging.alive.tolist()),
         concluded,
     )
 

@@ -13,7 +13,7 @@ import whygpu
 from whygpu.errors import AnswerError
 
 if TYPE_CHECKING:
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation
     from whygpu.knowledge.base import Knowledge
     from whygpu.language.names import NameSpec
 
@@ -42,12 +42,15 @@ def _value(spec: NameSpec, draw: random.Random) -> object:
 
 def _decided(found: Consultation) -> dict[str, object]:
     return {
-        "fired": [rule.id for rule in found.fired],
-        "for plans": {rule: np.flatnonzero(mask).tolist() for rule, mask in found.fired_plans.items()},
-        "defeated": [(rule.id, other) for rule, other, _ in found.defeated],
-        "left": np.flatnonzero(found.alive).tolist(),
-        "unverified": np.flatnonzero(found.unverified).tolist(),
-        "concluded": found.origins,
+        "fired": [rule.id for rule in found.session.fired],
+        "for plans": {rule: np.flatnonzero(mask).tolist() for rule, mask in found.plans.fired.items()},
+        "defeated": [
+            *((rule.id, other) for rule, other in found.session.defeated),
+            *((rule.id, other) for rule, other, _ in found.plans.defeated),
+        ],
+        "left": np.flatnonzero(found.plans.alive).tolist(),
+        "unverified": np.flatnonzero(found.plans.unverified).tolist(),
+        "concluded": found.session.origins,
     }
 
 
@@ -65,7 +68,7 @@ def test_both_engines_decide_the_same(kb: whygpu.KnowledgeBase, first: int) -> N
                 kb.consult(answers, engine="evaluator", today=TODAY)
             continue
         assert _decided(durable) == _decided(kb.consult(answers, engine="evaluator", today=TODAY)), answers
-        fired |= {rule.id for rule in durable.fired} | set(durable.fired_plans)
+        fired |= {rule.id for rule in durable.session.fired} | set(durable.plans.fired)
         consultations += 1
     assert consultations > 30
     assert len(fired) > len(kb.knowledge.rules) / 5

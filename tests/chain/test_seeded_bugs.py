@@ -10,7 +10,8 @@ import pytest
 from tests.chain.drive import Tally, judge
 from tests.chain.programs import program
 from whygpu.chain import durable, normal
-from whygpu.consult import driver as consult
+from whygpu.consult import session
+from whygpu.knowledge.base import Knowledge
 from whygpu.language import evaluate
 from whygpu.language import tree as t
 from whygpu.language import values as v
@@ -93,14 +94,6 @@ def _without_lacks(known: Any) -> Any:
     )
 
 
-def _without_overrides(begin: Any) -> Any:
-    def changed(self: Any, *arguments: Any) -> None:
-        begin(self, *arguments)
-        self._overriders.clear()
-
-    return changed
-
-
 BUGS = (
     Bug("evaluator: <= compares as <", v, "compare", _flipped),
     Bug(
@@ -174,8 +167,8 @@ BUGS = (
         "plain",
         lambda old: lambda value: old(value) or None,
     ),
-    Bug("consultation: otherwise does not wait", consult._Run, "_is_open", lambda _: lambda self, name: False),
-    Bug("consultation: overrides are ignored", consult._Run, "__init__", _without_overrides),
+    Bug("consultation: otherwise does not wait", session._SessionRules, "_is_open", lambda _: lambda self, name: False),
+    Bug("consultation: overrides are ignored", Knowledge, "overriders", lambda _: {}),
 )
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from whygpu.api import KnowledgeBase, load
 from whygpu.chain.durable import DurableEngine
-from whygpu.consult.driver import Consultation, consult
-from whygpu.explain.conclude import conclude
-from whygpu.render.plain import advice_dict
+from whygpu.consult.consultation import Consultation
+from whygpu.consult.driver import consult
+from whygpu.explain.advice import Advice
 
 TODAY = date(2026, 11, 21)
 ANSWERS = (
@@ -28,11 +28,11 @@ def base() -> KnowledgeBase:
 
 def _consult(answers: dict[str, object], without: frozenset[str] = frozenset()) -> Consultation:
     engine = DurableEngine(base().knowledge, without=without)
-    return consult(base().knowledge, base().check(answers), engine.chain(), "durable", TODAY)
+    return consult(base().knowledge, base().check(answers), engine.chain(), TODAY)
 
 
 def _fired(found: Consultation) -> set[str]:
-    return {rule.id for rule in found.fired} | set(found.fired_plans)
+    return {rule.id for rule in found.session.fired} | set(found.plans.fired)
 
 
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
@@ -41,28 +41,28 @@ def test_each_rule_that_fires_is_missed_when_it_is_not_compiled(answers: dict[st
     whole = _consult(answers)
     fired = _fired(whole)
     assert len(fired) > 10
-    advice = advice_dict(conclude(whole))
+    advice = Advice(whole).to_dict()
     for rule in sorted(fired)[::every]:
         less = _consult(answers, frozenset({rule}))
         assert rule not in _fired(less)
-        assert advice_dict(conclude(less)) != advice, rule
+        assert Advice(less).to_dict() != advice, rule
 
 
 def test_without_the_rule_that_the_need_must_fit_plans_that_do_not_fit_stay() -> None:
     whole, less = _consult(ANSWERS[0]), _consult(ANSWERS[0], frozenset({"the-need-must-fit"}))
-    assert (less.alive & ~whole.alive).any()
-    assert not (whole.alive & ~less.alive).any()
+    assert (less.plans.alive & ~whole.plans.alive).any()
+    assert not (whole.plans.alive & ~less.plans.alive).any()
 
 
 def test_without_any_rule_nothing_is_said() -> None:
     found = _consult(ANSWERS[0], frozenset(base().knowledge.rule_by_id))
     assert _fired(found) == set()
-    assert found.plans is None or np.all(found.alive)
+    assert found.plans.environment is None or np.all(found.plans.alive)
 
 
 @pytest.mark.parametrize("answers", ANSWERS, ids=lambda answers: answers["phase"])
 def test_both_engines_give_the_same_advice(answers: dict[str, object]) -> None:
-    durable = advice_dict(base().advise(answers, engine="durable", today=TODAY))
-    evaluator = advice_dict(base().advise(answers, engine="evaluator", today=TODAY))
+    durable = base().advise(answers, engine="durable", today=TODAY).to_dict()
+    evaluator = base().advise(answers, engine="evaluator", today=TODAY).to_dict()
     assert (durable.pop("engine"), evaluator.pop("engine")) == ("durable", "evaluator")
     assert durable == evaluator

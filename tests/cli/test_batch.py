@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from whygpu.commands import rows
+from whygpu.commands import row, rows
 from whygpu.errors import AnswerError
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -42,7 +42,7 @@ def test_lines_in_order_and_bad_ones_among_them(run: Run, tmp_path: Path) -> Non
         b'{"id": "\\ud800", "model": "llama-3.1-8b"}',
         b'{"model": "\\udfff"}',
         b'{"\\ud9ff": 1}',
-        b'{"long": "' + b"x" * rows.MAX_LINE_BYTES + b'"}',
+        b'{"long": "' + b"x" * row.MAX_LINE_BYTES + b'"}',
         json.dumps({"id": 12, "model": "llama-3.1-8b"}).encode(),
     ]
     source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
@@ -184,7 +184,7 @@ def test_standard_input(run: Run, tmp_path: Path) -> None:
 
 def test_an_endless_line_is_one_bad_row(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
-    path.write_text("id,a\na,1\nb," + "x," * rows.MAX_LINE_BYTES + "\nc,1\n", encoding="utf-8")
+    path.write_text("id,a\na,1\nb," + "x," * row.MAX_LINE_BYTES + "\nc,1\n", encoding="utf-8")
     found = list(rows.Source.of(str(path), spool=False).rows())
     assert [row.id for row in found] == ["a", 2, "c"]
     assert "longer than" in str(found[1].problem)
@@ -197,7 +197,7 @@ def test_an_endless_line_is_one_bad_row(tmp_path: Path) -> None:
         ("in.txt", b"{}", "none of .jsonl, .csv, .parquet"),
         ("in.csv", b"", "must name up to"),
         ("in.csv", b"a,a\n1,2\n", "different columns"),
-        ("in.jsonl", b"\n" * (rows.MAX_ROWS + 5), "more than 100,000 rows"),
+        ("in.jsonl", b"\n" * (row.MAX_ROWS + 5), "more than 100,000 rows"),
     ],
 )
 def test_what_cannot_be_read_leaves_no_output(

@@ -19,7 +19,7 @@ from whygpu.api import KnowledgeBase
 from whygpu.cli import main
 from whygpu.commands.job import Detail, Job
 from whygpu.commands.journal import output
-from whygpu.commands.rows import Row
+from whygpu.commands.row import Row
 from whygpu.commands.workers import CHUNK, Workers
 from whygpu.errors import AnswerError
 
@@ -66,6 +66,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
     pytest.fail(f"never: {what}")
 
 
+@pytest.mark.slow
 def test_whatever_ends_it_nothing_is_lost_or_done_twice(tmp_path: Path) -> None:
     command = batch(tmp_path)
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}

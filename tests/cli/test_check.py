@@ -251,6 +251,7 @@ def test_coverage_that_lacks_nothing(mykb: Path, check: Callable[..., tuple[int,
     assert out.endswith("0 tensions, 0 open; 0 problems\n")
 
 
+@pytest.mark.slow
 def test_coverage_with_gaps_and_of_what_does_not_load(mykb: Path, check: Callable[..., tuple[int, str, str]]) -> None:
     status, out, _ = check(mykb, "--coverage")
     assert status == 1
@@ -263,6 +264,7 @@ def test_coverage_with_gaps_and_of_what_does_not_load(mykb: Path, check: Callabl
         assert f"{mykb}/rules/y.yaml:1:1: unknown-key" in out
 
 
+@pytest.mark.slow
 def test_robust(mykb: Path, check: Callable[..., tuple[int, str, str]]) -> None:
     """8B in 16 bits are 16.1 GB: a fifth more fit the L4 (24 GB), and only a fifth less the T4 (16.1 GB)."""
     case = """cases:

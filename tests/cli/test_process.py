@@ -59,7 +59,7 @@ def test_characters_that_a_stream_lacks() -> None:
     assert json.loads(data.stdout) == json.loads(plain.stdout)
 
 
-@pytest.mark.parametrize("place", ["whygpu.cli", "numpy", "whygpu.api", "whygpu.explain.conclude"])
+@pytest.mark.parametrize("place", ["whygpu.cli", "numpy", "whygpu.api", "whygpu.explain.advice"])
 def test_an_interrupt_while_modules_are_imported(place: str) -> None:
     program = (
         "import sys, signal, os\n"

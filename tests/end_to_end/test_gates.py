@@ -14,11 +14,11 @@ from tests.lint.test_cases import KB
 from tests.lint.test_open_catalogue import choosing
 from whygpu.chain.durable import DurableEngine
 from whygpu.consult.driver import consult
-from whygpu.explain.conclude import conclude
+from whygpu.explain.advice import Advice
 from whygpu.lint.cases import asked_on, check_case, contradictions
 
 if TYPE_CHECKING:
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
 
 GATES = {case.id: case for case in KB.knowledge.cases if case.topic == "gates"}
 DECIDING = {
@@ -47,7 +47,7 @@ def test_gates_can_fail(group: str) -> None:
     chain = DurableEngine(KB.knowledge, without=frozenset(DECIDING[group])).chain()
     for name, case in GATES.items():
         if name.startswith(group):
-            advice = conclude(consult(KB.knowledge, KB.check(case.answers), chain, "durable", asked_on(case)))
+            advice = Advice(consult(KB.knowledge, KB.check(case.answers), chain, asked_on(case)))
             if any(contradictions(case, advice)):
                 return
     pytest.fail(f"every gate of {group} passes without {sorted(DECIDING[group])}")

@@ -13,7 +13,7 @@ import whygpu
 from whygpu.answers import read_text
 from whygpu.chain.durable import DurableEngine
 from whygpu.consult.driver import consult
-from whygpu.explain.conclude import conclude
+from whygpu.explain.advice import Advice
 from whygpu.lint.tests import check_tests
 from whygpu.render.screen import Screen
 from whygpu.render.view import view_of
@@ -72,9 +72,9 @@ def test_a_changed_threshold_in_one_file_changes_the_answer(kb: whygpu.Knowledge
 
 def test_a_dropped_rule_changes_what_durable_rules_answers(kb: whygpu.KnowledgeBase) -> None:
     answers = kb.check({"phase": "inference", "model": "llama-3.1-70b", "quantization": "allowed"})
-    whole = conclude(consult(kb.knowledge, answers, DurableEngine(kb.knowledge).chain(), "durable", TODAY))
+    whole = Advice(consult(kb.knowledge, answers, DurableEngine(kb.knowledge).chain(), TODAY))
     without = DurableEngine(kb.knowledge, without=frozenset({"consider-quantized-serving"}))
-    less = conclude(consult(kb.knowledge, answers, without.chain(), "durable", TODAY))
+    less = Advice(consult(kb.knowledge, answers, without.chain(), TODAY))
     formats = [{plan.format for head in advice.plans for plan in (head, *head.variants)} for advice in (whole, less)]
     assert {"int8", "awq-int4"} <= formats[0]
     assert formats[1] <= {"bf16", "fp16"}

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from tests.intake.files import LLAMA_GGUF, LLAMA_KEYS, gguf_bytes
-from whygpu.consult.driver import fill_template
+from whygpu.explain.templates import fill_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     import whygpu
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
 
 WORKS: dict[str, dict[str, Any]] = {
     "language": {"model": "llama-3.1-8b", "concurrency": 8},
@@ -86,15 +86,13 @@ def test_the_reason_says_what_would_run(kb: whygpu.KnowledgeBase, answers: dict[
 def _out(kb: whygpu.KnowledgeBase, runtime: str) -> Iterator[tuple[str, str]]:
     """The accelerators that a stack does not run on at all, each with what is said of it."""
     consultation = kb.consult({"phase": "inference", "model": "llama-3.2-1b", "runtime": runtime}, engine="evaluator")
-    assert consultation.plan_set is not None
-    assert consultation.plans is not None
     cards = list(kb.knowledge.catalogue.accelerators)
-    for rule_id, mask in consultation.fired_plans.items():
+    for rule_id, mask in consultation.plans.fired.items():
         if rule_id.startswith("stack-runs-hardware/"):
             because = kb.knowledge.rule_by_id[rule_id].because
             for index in np.flatnonzero(mask):
-                text = fill_template(because, consultation.plans, kb.knowledge, int(index))
-                yield cards[consultation.plan_set.card[index]], text
+                text = fill_template(because, consultation.plans.environment, kb.knowledge, int(index))
+                yield cards[consultation.plans.plan_set.card[index]], text
 
 
 def test_what_is_named_instead_runs_there(kb: whygpu.KnowledgeBase) -> None:

@@ -76,7 +76,8 @@ def _values(interview: Interview, kb: KnowledgeBase, question: Question, draw: r
     spec = kb.knowledge.vocabulary[question.name]
     if spec.kind in ("choice", "flag"):
         return list(spec.words) if spec.kind == "choice" else [True, False]
-    now = next((item.value for item in interview.consultation.assumed if item.question.id == question.id), None)
+    assumed = {item.question.id: item.value for item in interview.consultation.interview.assumed}
+    now = assumed.get(question.id)
     if not isinstance(now, float):
         return []
     found = [now * REACH ** draw.uniform(-1, 1) for _ in range(4)]

@@ -13,9 +13,11 @@ import pytest
 
 import whygpu
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult.driver import Consultation, consult
-from whygpu.explain.advice import Pick, Plan
-from whygpu.explain.conclude import conclude
+from whygpu.consult.consultation import Consultation
+from whygpu.consult.driver import consult
+from whygpu.explain.advice import Advice
+from whygpu.explain.parts import Pick
+from whygpu.explain.plan import Plan
 from whygpu.explain.shortlist import MOST
 from whygpu.knowledge.preferences import ROLES, RoleId
 
@@ -33,7 +35,7 @@ def advise(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> whygpu.Advice:
 
 
 def consultation(advice: whygpu.Advice) -> Consultation:
-    found: Consultation = advice.sections.consultation
+    found: Consultation = advice.consultation
     return found
 
 
@@ -56,7 +58,7 @@ def alone(kb: whygpu.KnowledgeBase, answers: dict[str, Any], role: RoleId) -> tu
     prices = kb.knowledge.preferences
     roles = tuple(item for item in prices.roles if item.id in ("recommended", role))
     knowledge = replace(kb.knowledge, preferences=replace(prices, roles=roles))
-    return conclude(consult(knowledge, kb.check(answers), EvaluatorChain(), "evaluator")).shortlist
+    return Advice(consult(knowledge, kb.check(answers), EvaluatorChain())).shortlist
 
 
 def _cost(plan: Plan) -> float:
@@ -103,7 +105,7 @@ def test_the_easiest_to_get_is_offered_by_the_most(kb: whygpu.KnowledgeBase) -> 
     plans = consultation(advice).plans
     assert plans is not None
     picks = {pick.role: pick.plan for pick in advice.shortlist}
-    providers = {role: plans.at("plan.providers", plan.index).low for role, plan in picks.items()}  # type: ignore[union-attr]
+    providers = {role: plans.environment.at("plan.providers", plan.index).low for role, plan in picks.items()}  # type: ignore[union-attr]
     assert providers["easiest-to-get"] >= max(providers.values()) / 1.1
 
 
@@ -112,16 +114,14 @@ def test_nothing_is_listed_that_nobody_would_take(kb: whygpu.KnowledgeBase, answ
     """Verified, priced where the recommendation is, within a multiple of its price, and no strong objection."""
     advice = advise(kb, answers)
     found = consultation(advice)
-    assert found.ranking is not None
-    assert found.tally is not None
     best, strong = advice.shortlist[0].plan, kb.knowledge.preferences.worth("strong")
     assert best.counted is not None
     for pick in advice.shortlist[1:]:
         assert pick.plan.counted is not None
         assert pick.plan.counted.value <= kb.knowledge.preferences.shortlist_at_most * best.counted.value
         assert not pick.plan.unverified
-        for criterion, against in found.tally.against.items():
-            favour, factor = found.tally.favour[criterion], found.tally.factor(criterion)
+        for criterion, against in found.plans.tally.against.items():
+            favour, factor = found.plans.tally.favour[criterion], found.plans.tally.factor(criterion)
             objection = against[pick.plan.index] >= strong and favour[pick.plan.index] < strong
             assert not objection or factor[pick.plan.index] <= factor[best.index] * 1.05
 
@@ -169,21 +169,20 @@ CROWD: dict[str, Any] = {
 def test_what_has_only_strong_objections_is_no_recommendation(kb: whygpu.KnowledgeBase) -> None:
     advice = advise(kb, CROWD)
     found = consultation(advice)
-    assert found.alive.any()
-    assert found.objections
+    assert found.plans.alive.any()
+    assert found.plans.objections
     assert advice.status == "infeasible"
     assert advice.shortlist == ()
     assert advice.infeasible is not None
-    assert advice.infeasible.conflict == found.objections
+    assert advice.infeasible.conflict == found.plans.objections
     assert advice.infeasible.least_bad is not None
-    for rule in found.objections:
-        assert np.any(found.fired_plans[rule] & found.alive)
+    for rule in found.plans.objections:
+        assert np.any(found.plans.fired[rule] & found.plans.alive)
 
 
 def test_who_names_the_cards_has_chosen(kb: whygpu.KnowledgeBase) -> None:
     left = consultation(advise(kb, CROWD))
-    assert left.plan_set is not None
-    names = {left.plan_set.cards.accelerators[card].id for card in left.plan_set.card[left.alive]}
+    names = {left.plans.plan_set.cards.accelerators[card].id for card in left.plans.plan_set.card[left.plans.alive]}
     advice = advise(kb, {**CROWD, "accelerators": sorted(names)})
     assert advice.status in ("recommended", "tied")
-    assert not consultation(advice).objections
+    assert not consultation(advice).plans.objections

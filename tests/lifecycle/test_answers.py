@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import whygpu
 from whygpu.answers import read_text
-from whygpu.chain.engines import EngineName
-from whygpu.lifecycle.answers import LIFE_KEYS
+from whygpu.chain.names import EngineName
+from whygpu.consult.names import LIFE_KEYS
 
 TODAY = date(2026, 11, 21)
 TRAIN = {"phase": "fine-tuning", "method": "lora", "dataset_tokens": "100M"}
@@ -139,7 +139,7 @@ def test_the_cost_adds_up_and_says_what_it_rests_on(kb: whygpu.KnowledgeBase) ->
 
 
 def test_only_rules_about_a_life_speak_of_its_cost(kb: whygpu.KnowledgeBase) -> None:
-    fired = {rule.id for rule in lived(kb, LIFE).said.sections.consultation.fired}
+    fired = {rule.id for rule in lived(kb, LIFE).said.fired}
     assert fired
     assert fired <= {rule.id for rule in kb.knowledge.rules if rule.topic == "life"}
 

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
-from whygpu.chain.engines import EngineName
+from whygpu.chain.names import EngineName
 from whygpu.lint.cases import check_case, check_cases
 from whygpu.loader.assemble import load_texts
 from whygpu.loader.files import default_root, read_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = default_root()
 KB = KnowledgeBase(load_texts(read_texts(ROOT), str(ROOT), REGISTRY))
 CASES = [case.id for case in KB.knowledge.cases if case.topic != "gates"]  # tests/end_to_end/test_gates.py
 
 
-@pytest.mark.parametrize("engine", ["durable", "evaluator"])
-@pytest.mark.parametrize("name", CASES)
+def _asked() -> Iterator[Any]:
+    """Each case on one engine, by turns; on the other it is slow."""
+    for number, name in enumerate(CASES):
+        first, second = ("durable", "evaluator") if number % 2 else ("evaluator", "durable")
+        yield pytest.param(name, first)
+        yield pytest.param(name, second, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "engine"), _asked())
 def test_case_of_the_knowledge_base(name: str, engine: EngineName) -> None:
     case = next(case for case in KB.knowledge.cases if case.id == name)
     assert [str(problem) for problem in check_case(KB, case, engine)] == []

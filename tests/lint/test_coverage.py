@@ -183,7 +183,7 @@ def _traces(advice: Advice | LifecycleAdvice) -> Iterator[tuple[Phase, Trace]]:
     if isinstance(advice, LifecycleAdvice):
         yield "life", advice.trace
     for item in advice.phases if isinstance(advice, LifecycleAdvice) else (advice,):
-        work = item.sections.consultation.work
+        work = item.consultation.plans.work
         yield "training" if work is not None and work.setup.trains else "inference", item.trace
 
 
@@ -208,7 +208,7 @@ def test_every_check_has_a_formula_and_every_calculation_is_a_check() -> None:
 
 def test_a_check_without_a_formula_is_a_problem() -> None:
     texts = small_texts()
-    texts["formulas.yaml"] = texts["formulas.yaml"].replace("of: [reused]", "of: [gradients]")
+    texts["formulas.yaml"] = texts["formulas.yaml"].replace("of: [reused]", "of: [gradients]", 1)
     found = [problem for problem in lint(load_texts(texts, "kb", REGISTRY)) if problem.code == "no-formula"]
     assert [problem.message for problem in found] == ["no formula says what 'reused' is in training"]
     assert found[0].severity == "error"

@@ -60,7 +60,7 @@ def test_what_a_card_holds_with_room(
     """A power of two, no more in all than a step usually has (griddly-03), and within the high end of the need."""
     answers: dict[str, Any] = {"phase": phase, "model": model, "dataset_tokens": tokens, "deadline_hours": deadline}
     given_answers = {key: value for key, value in answers.items() if value is not None}
-    field = kb.consult(given_answers, engine="evaluator", today=TODAY).plan_set
+    field = kb.consult(given_answers, engine="evaluator", today=TODAY).plans.plan_set
     assert field is not None
     for number, card in zip(field.configuration.tolist(), field.card.tolist(), strict=True):
         configuration = field.configurations[number]
@@ -72,7 +72,7 @@ def test_what_a_card_holds_with_room(
 
 
 def test_an_answered_batch_is_kept(kb: whygpu.KnowledgeBase) -> None:
-    field = kb.consult({**PRETRAINING, "batch_size": 3, "deadline_hours": 2000}, engine="evaluator").plan_set
+    field = kb.consult({**PRETRAINING, "batch_size": 3, "deadline_hours": 2000}, engine="evaluator").plans.plan_set
     assert field is not None
     assert {configuration.setup.batch_size for configuration in field.configurations} == {3}
 
@@ -80,9 +80,8 @@ def test_an_answered_batch_is_kept(kb: whygpu.KnowledgeBase) -> None:
 def test_a_run_is_sized_for_weeks_and_nothing_is_out_for_that(kb: whygpu.KnowledgeBase) -> None:
     """griddly-22: training takes hours to weeks; without a deadline a plan of years stays, beside one of weeks."""
     found = kb.consult({**PRETRAINING, "accelerators": ["h100-sxm"]}, engine="evaluator", today=TODAY)
-    assert found.plan_set is not None
-    assert found.alive.any()
-    times = found.plan_set.speeds.figures["train_hours"][found.alive]
+    assert found.plans.alive.any()
+    times = found.plans.plan_set.speeds.figures["train_hours"][found.plans.alive]
     assert times.min() <= 1500 < times.max()
     best = advise(kb, **PRETRAINING, accelerators=["h100-sxm"]).recommendation
     assert best is not None
@@ -99,11 +98,10 @@ def test_the_nearest_relaxation(kb: whygpu.KnowledgeBase) -> None:
     assert advice.infeasible is not None
     relaxed = {item.constraint: item.plan for item in advice.infeasible.relaxations}
     found = kb.consult(LIMITED, engine="evaluator", today=TODAY)
-    assert found.plan_set is not None
-    only_late = found.fired_plans["deadline-must-be-met"] & (
-        np.sum([mask for rule, mask in found.fired_plans.items() if kb.knowledge.rule_by_id[rule].rejects], axis=0) == 1
+    only_late = found.plans.fired["deadline-must-be-met"] & (
+        np.sum([mask for rule, mask in found.plans.fired.items() if kb.knowledge.rule_by_id[rule].rejects], axis=0) == 1
     )
-    nearest = found.plan_set.speeds.figures["train_hours"][only_late].min()
+    nearest = found.plans.plan_set.speeds.figures["train_hours"][only_late].min()
     shown = next(item.plan for item in advice.rejected if item.plan.id == relaxed["deadline-must-be-met"])
     assert hours(shown) == pytest.approx(nearest)
 
@@ -136,7 +134,9 @@ def test_nor_does_what_was_assumed_of_a_place(
 
 def test_more_than_usual_is_not_taken_for_room_alone(kb: whygpu.KnowledgeBase) -> None:
     """Hundreds of cards of 8 GB would hold a fully trained 8B model tightly: nobody would."""
-    field = kb.consult({"phase": "fine-tuning", "model": "llama-3.1-8b"}, engine="evaluator", today=TODAY).plan_set
+    field = kb.consult(
+        {"phase": "fine-tuning", "model": "llama-3.1-8b"}, engine="evaluator", today=TODAY
+    ).plans.plan_set
     assert field is not None
     assert max(field.configurations[number].layout.cards for number in field.configuration.tolist()) <= 64
 

@@ -300,6 +300,14 @@ def test_what_is_wrong_with_owned_is_told(kb: whygpu.KnowledgeBase, owned: objec
     assert [problem.code for problem in error.value.problems] == [code]
 
 
+def test_what_is_owned_and_out_is_told(kb: whygpu.KnowledgeBase) -> None:
+    eight = [{"accelerator": "v100-sxm2-32gb", "count": 8}]
+    advice = advise(kb, **SERVE, deployment="on-prem", criticality="production", owned=eight)
+    assert not any(plan.owned for plan in every_plan(advice))
+    (told,) = [item.text for item in advice.warnings if item.id == "owned-out-v100-sxm2-32gb"]
+    assert "compute capability" in told
+
+
 def test_what_is_owned_and_not_tried_is_told(kb: whygpu.KnowledgeBase) -> None:
     for restriction in ({"accelerators": ["L4"]}, {"provider_classes": ["hyperscaler"]}):
         advice = advise(kb, **SERVE, owned=FOUR_3090, **restriction)

@@ -178,7 +178,7 @@ def test_states_of_training_by_method(kb: whygpu.KnowledgeBase, method: str, lea
     the frozen weights alone, 2 bytes in BF16 and about half a byte in four bits, the token tables in FP32 (peft).
     """
     session = kb.consult({"phase": "fine-tuning", "model": "llama-3.1-8b", "accelerators": ["H100"]}).session
-    states_gib = plain(session.value(f"need.{method}_states_gib"))
+    states_gib = plain(session.environment.value(f"need.{method}_states_gib"))
     assert isinstance(states_gib, float)
     assert least < states_gib * 2**30 / 8.03e9 < most
 
@@ -193,3 +193,15 @@ def test_late_answers_of_a_small_model_come_from_replicas(kb: whygpu.KnowledgeBa
     band = found.speed["ttft_ms"]
     assert band is not None
     assert band.likely <= 100
+
+
+def test_a_little_more_load_takes_a_little_more_hardware(kb: whygpu.KnowledgeBase) -> None:
+    """Doubling alone took 12 accelerators for 422 requests and 8 for 487."""
+    counts = []
+    for concurrency in (365, 422, 487, 562):
+        asked = {"model": "llama-3.1-70b", "format": "fp8", "context_tokens": 4096, "token_latency_ms": 60}
+        found = plan(kb, "b300", **asked, concurrency=concurrency, max_nodes=4)
+        assert found is not None
+        counts.append(found.count)
+    assert counts == sorted(counts)
+    assert counts[-1] < 2 * counts[0]

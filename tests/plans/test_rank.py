@@ -11,8 +11,9 @@ import pytest
 import whygpu
 from tests.plans.counted import counted, dollars, only, preferences, tallied
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult.driver import Consultation, consult
-from whygpu.explain.conclude import smallest_cover
+from whygpu.consult.consultation import Consultation
+from whygpu.consult.driver import consult
+from whygpu.explain.rejections import smallest_cover
 from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.rules import Verdict
 from whygpu.lint.robust import repriced
@@ -95,25 +96,21 @@ def test_at_the_price_told_an_accelerator_does_win(kb: whygpu.KnowledgeBase, ans
     """Asked again with the accelerator's offers at just less, and at just more, than what it would win below."""
 
     def asked(knowledge: Knowledge) -> Consultation:
-        return consult(knowledge, kb.check(answers), EvaluatorChain(), "evaluator")
+        return consult(knowledge, kb.check(answers), EvaluatorChain())
 
     before = asked(kb.knowledge)
-    assert before.ranking is not None
-    assert before.costs is not None
-    assert before.plan_set is not None
-    counted_, best = before.ranking.counted, before.ranking.order[0]
+    counted_, best = before.plans.ranking.counted, before.plans.ranking.order[0]
     tried = 0
-    for index in before.ranking.order[1:]:
-        card = before.plan_set.card[index]
+    for index in before.plans.ranking.order[1:]:
+        card = before.plans.plan_set.card[index]
         told = counted_.hourly_to_count(index, float(counted_.values[best]))
-        if card == before.plan_set.card[best] or not told > 0:
+        if card == before.plans.plan_set.card[best] or not told > 0:
             continue
-        name = before.plan_set.cards.accelerators[card].id
+        name = before.plans.plan_set.cards.accelerators[card].id
         for share, first in ((0.999, index), (1.001, None)):
-            factor = share * told / before.costs.hourly[index]
-            after = asked(repriced(kb.knowledge, factor, {name})).ranking
-            assert after is not None
-            of_card = [row for row in after.order if before.plan_set.card[row] == card]
+            factor = share * told / before.plans.costs.hourly[index]
+            after = asked(repriced(kb.knowledge, factor, {name})).plans.ranking
+            of_card = [row for row in after.order if before.plans.plan_set.card[row] == card]
             if first is not None:
                 assert after.order[0] in of_card
             elif of_card[0] == index:

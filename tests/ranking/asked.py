@@ -18,7 +18,8 @@ import yaml
 from whygpu.answers import Answers, check, node_of
 from whygpu.api import REGISTRY
 from whygpu.chain.engines import Chain, EvaluatorChain
-from whygpu.consult.driver import Consultation, consult
+from whygpu.consult.consultation import Consultation
+from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError, Location
 from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.rules import Verdict
@@ -68,8 +69,7 @@ class Asked:
     @property
     def counted(self) -> Counted:
         """What the plans count as."""
-        assert self.consultation.ranking is not None
-        return self.consultation.ranking.counted
+        return self.consultation.plans.ranking.counted
 
     def value(self, plan: PlanKey) -> float:
         """What a plan counts as; NaN where it has no price."""
@@ -87,7 +87,7 @@ class Asked:
         """The rules that speak for or against a plan."""
         row, found = self.rows[plan], self.consultation
         by_id = found.knowledge.rule_by_id
-        speaking = (rule for rule, mask in found.fired_plans.items() if mask[row])
+        speaking = (rule for rule, mask in found.plans.fired.items() if mask[row])
         return {rule for rule in speaking if any(isinstance(effect, Verdict) for effect in by_id[rule].effects)}
 
     def told(self, other: Asked, plan: PlanKey) -> str:
@@ -138,13 +138,13 @@ def asked(every: int) -> Iterator[Asked]:
 def ask(workload: Workload, base: Knowledge | None = None, chain: Chain | None = None, **options: Any) -> Asked | None:
     """Consult about a workload, by the evaluator; None where the model is none, or no plan is tried."""
     try:
-        found = consult(base or knowledge(), workload.answers, chain or EvaluatorChain(), "evaluator", TODAY, **options)
+        found = consult(base or knowledge(), workload.answers, chain or EvaluatorChain(), TODAY, **options)
     except AnswerError:
         return None
-    if found.ranking is None:
+    if found.plans.ranking is None:
         return None
     rows: dict[PlanKey, int] = {}
-    for row in found.ranking.order:
+    for row in found.plans.ranking.order:
         rows.setdefault(plan_of(found, row), row)
     return Asked(workload, found, rows)
 
@@ -154,8 +154,7 @@ def plan_of(found: Consultation, row: int) -> PlanKey:
 
     What each accelerator works on at once is whole requests or samples, and part of what a plan is.
     """
-    assert found.plan_set is not None
-    field = found.plan_set
+    field = found.plans.plan_set
     configuration, card = field.configurations[int(field.configuration[row])], int(field.card[row])
     setup, layout = configuration.setup, configuration.layout
     return (

@@ -47,8 +47,8 @@ CLASSES = ("workload.size_class", "workload.much_compute")
 def nearby(workload: Workload, before: Asked) -> Iterator[tuple[str, Asked]]:
     """The workload with each number 5% smaller and larger, and with a model of so many more or fewer layers."""
     specs = {spec.answer: spec for spec in knowledge().vocabulary.values()}
-    ignored = {question.id for question in before.consultation.irrelevant}
-    assumed = {taken.question.id: taken.value for taken in before.consultation.assumed}
+    ignored = {question.id for question in before.consultation.interview.irrelevant}
+    assumed = {taken.question.id: taken.value for taken in before.consultation.interview.assumed}
     data = {name: float(assumed[name]) for name in ("dataset_tokens", "dataset_samples") if name in assumed}
     for factor in (1 - STEP, 1 + STEP):  # of the model alone: what is assumed of the data goes with its size
         for name in NUMBERS:
@@ -87,7 +87,7 @@ def cliffs(before: Asked, change: str, after: Asked) -> Iterator[str]:
 
 def _stepped(before: Asked, after: Asked) -> bool:
     def steps(found: Asked) -> list[object]:
-        plans, session = found.consultation.plans, found.consultation.session
+        plans, session = found.consultation.plans.environment, found.consultation.session.environment
         assert plans is not None
         fields = [plain(plans.value(name)) for name in WHOLE]
         return [*fields, *(plain(session.value(name)) for name in CLASSES)]
@@ -96,8 +96,7 @@ def _stepped(before: Asked, after: Asked) -> bool:
 
 
 def _large_job(found: Asked, plan: tuple[object, ...]) -> object:
-    assert found.consultation.plans is not None
-    return plain(found.consultation.plans.at("plan.large_job", found.rows[plan]))
+    return plain(found.consultation.plans.environment.at("plan.large_job", found.rows[plan]))
 
 
 @one_in(110)

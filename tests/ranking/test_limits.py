@@ -40,7 +40,7 @@ ASSUMED = {"larger-than-assumed", "more-than-a-desk-or-a-device-holds", "a-desk-
 
 def loosened(before: Asked) -> Iterator[tuple[str, Workload]]:
     """The workload with each limit that it may have and has not."""
-    for question in before.consultation.applicable:
+    for question in before.consultation.interview.applicable:
         if question.id in LOOSE and question.id not in before.workload.answers.values:
             yield question.id, before.workload.with_(**{question.id: LOOSE[question.id]})
 
@@ -62,15 +62,15 @@ def changes(before: Asked, name: str, after: Asked) -> Iterator[str]:
             continue
         if abs(after.value(plan) / before.value(plan) - 1) > SLIGHTLY:
             yield f"{name}: {after.told(before, plan)}"
-        fresh = found.unverified[row] and not before.consultation.unverified[before.rows[plan]]
+        fresh = found.plans.unverified[row] and not before.consultation.plans.unverified[before.rows[plan]]
         if fresh and _figure(after, name, plan) is not None:
             yield f"{before.workload.id}: {name} leaves {plan} unverified"
-    if not found.unverified.any() and not any(beyond & before.rules(plan) for plan in before.rows):
+    if not found.plans.unverified.any() and not any(beyond & before.rules(plan) for plan in before.rows):
         order = swapped(before, after)
         if order is not None:
             yield f"{name}: {order}"
-    if found.objections != before.consultation.objections:
-        yield f"{before.workload.id}: {name} brings objections: {found.objections}"
+    if found.plans.objections != before.consultation.plans.objections:
+        yield f"{before.workload.id}: {name} brings objections: {found.plans.objections}"
 
 
 FIGURES = {
@@ -86,7 +86,7 @@ FIGURES = {
 
 def _figure(found: Asked, name: str, plan: PlanKey) -> float | None:
     """The figure of one plan that the limit is held against; None where it is not known."""
-    plans = found.consultation.plans
+    plans = found.consultation.plans.environment
     value = plain(plans.at(FIGURES[name], found.rows[plan])) if plans is not None and name in FIGURES else None
     return value if isinstance(value, float) else None
 
@@ -132,10 +132,14 @@ def test_no_plan_is_left_that_breaks_a_limit(every: int) -> None:
     broken: list[str] = []
     tried = 0
     for found in asked(every):
-        answers, field, costs = found.workload.answers, found.consultation.plan_set, found.consultation.costs
+        answers, field, costs = (
+            found.workload.answers,
+            found.consultation.plans.plan_set,
+            found.consultation.plans.costs,
+        )
         assert field is not None
         assert costs is not None
-        ignored = {question.id for question in found.consultation.irrelevant}
+        ignored = {question.id for question in found.consultation.interview.irrelevant}
         limits = {name: value for name, value in answers.values.items() if name not in ignored}
         rows = np.array(list(found.rows.values()))
         counts = np.array([configuration.layout.cards for configuration in field.configurations])[field.configuration]
@@ -150,7 +154,7 @@ def test_no_plan_is_left_that_breaks_a_limit(every: int) -> None:
             "max_count": counts,
             "max_nodes": field.nodes,
         }
-        if found.consultation.work is not None and found.consultation.work.setup.phase != "inference":
+        if found.consultation.plans.work is not None and found.consultation.plans.work.setup.phase != "inference":
             measured["budget_total"] = np.where(costs.basis == "buying", np.nan, costs.usd_total)
         for name in measured.keys() & limits.keys():
             limit = HELD.get(name, ("", 1.0))[1] * float(limits[name])

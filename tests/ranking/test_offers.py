@@ -177,7 +177,12 @@ def inflated(factor: float) -> Knowledge:
     handling = base.preferences.handling
     assert handling is not None
     catalogue = replace(base.catalogue, coefficients=_Scaled(base.catalogue.coefficients, factor))
-    prices = replace(base.preferences, handling=replace(handling, usd_per_hour=factor * handling.usd_per_hour))
+    prices = replace(
+        base.preferences,
+        handling=replace(
+            handling, usd_per_hour=factor * handling.usd_per_hour, own_usd_per_hour=factor * handling.own_usd_per_hour
+        ),
+    )
     return replace(base, catalogue=catalogue, preferences=prices)
 
 

@@ -16,7 +16,7 @@ def test_what_a_plan_counts_as_is_its_money_times_each_factor(every: int) -> Non
     """Money as it is told: an hour with what handling costs, for the hours of the job and those beside it."""
     tried = 0
     for found in asked(every):
-        counted, costs, field = found.counted, found.consultation.costs, found.consultation.plan_set
+        counted, costs, field = found.counted, found.consultation.plans.costs, found.consultation.plans.plan_set
         assert costs is not None
         assert field is not None
         handling = knowledge().preferences.priced_handling
@@ -46,7 +46,7 @@ def test_both_engines_count_alike(every: int) -> None:
         assert list(one.rows) == list(other.rows), one.workload.id
         rows = list(one.rows.values())
         assert np.array_equal(one.counted.values[rows], other.counted.values[rows], equal_nan=True), one.workload.id
-        assert one.consultation.objections == other.consultation.objections
+        assert one.consultation.plans.objections == other.consultation.plans.objections
 
 
 LESS = ("token_ms", "ttft_ms", "train_hours")
@@ -55,7 +55,7 @@ MORE = ("tokens_per_s", "requests_per_s", "frames_per_s", "train_tokens_per_s", 
 
 def _figures(found: Asked, row: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """What one wants less of: money, accelerators, memory filled, coupling between accelerators, and time."""
-    field, costs = found.consultation.plan_set, found.consultation.costs
+    field, costs = found.consultation.plans.plan_set, found.consultation.plans.costs
     assert field is not None
     assert costs is not None
     configuration = field.configurations[int(field.configuration[row])]
@@ -63,7 +63,7 @@ def _figures(found: Asked, row: int) -> np.ndarray[tuple[int], np.dtype[np.float
     times = [float(speeds[name][row]) for name in LESS if name in speeds]
     rates = [-float(speeds[name][row]) for name in MORE if name in speeds]
     coupled = float(configuration.layout.tensor * configuration.layout.pipeline)
-    unverified = float(found.consultation.unverified[row])
+    unverified = float(found.consultation.plans.unverified[row])
     return np.array(
         [
             float(costs.objective[row]),

@@ -15,19 +15,19 @@ import whygpu
 from tests.render.cases import CASES, CHAT, TODAY
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import consult
-from whygpu.explain import decision
-from whygpu.explain.conclude import Conclusion
 from whygpu.explain.deciding import Deciding
 from whygpu.explain.fixes import repairs
 from whygpu.explain.flips import limit_flips, price_flips, search
 from whygpu.explain.proof import arithmetic, prove
 from whygpu.explain.rerun import choice, rerun
+from whygpu.explain.rows import Rows
 from whygpu.knowledge.rules import Condition, Verdict
 from whygpu.plans.rank import rank
+from whygpu.render import decision
 from whygpu.render.view import view_of
 
 if TYPE_CHECKING:
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation
 
 WORKS = ("chat", "watch-cameras", "train-7b")
 CARDS = ("RTX 4090", "2x L40S int8", "T4", "H200", "1x L4 in fp16", "Gaudi 3", "8x MI300X bf16")
@@ -55,10 +55,10 @@ def test_a_why_nots_fix_lifts_the_first_failure(advised: dict[str, whygpu.Advice
 
 @pytest.mark.parametrize("name", ["chat", "watch-cameras"])
 def test_a_plan_wins_below_the_price_that_is_named(advised: dict[str, whygpu.Advice], name: str) -> None:
-    consultation = advised[name].sections.consultation
+    consultation = advised[name].consultation
     found = price_flips(consultation)
     assert found
-    best = Conclusion(consultation).heads[0]
+    best = Rows(consultation).heads[0]
     assert any(item.plan.index == best for item in found)
     for item in found:
         up = item.after > item.before
@@ -70,13 +70,12 @@ def test_a_plan_wins_below_the_price_that_is_named(advised: dict[str, whygpu.Adv
 
 
 def _card(consultation: Consultation, row: int) -> int:
-    assert consultation.plan_set is not None
-    return int(consultation.plan_set.card[row])
+    return int(consultation.plans.plan_set.card[row])
 
 
 def _first_at(consultation: Consultation, row: int, price: float) -> int:
     """Which plan comes first where one plan's hour costs so much, and all plans on its card change with it."""
-    ranking, costs, field = consultation.ranking, consultation.costs, consultation.plan_set
+    ranking, costs, field = consultation.plans.ranking, consultation.plans.costs, consultation.plans.plan_set
     assert ranking is not None
     assert costs is not None
     assert field is not None
@@ -85,13 +84,13 @@ def _first_at(consultation: Consultation, row: int, price: float) -> int:
     for other in np.flatnonzero((field.card == field.card[row]) & (field.owned == field.owned[row])).tolist():
         hourly = scale * costs.hourly[other] + counted.money.handling[other]
         values[other] = hourly * counted.money.hours[other] * counted.product(other)
-    order = rank(consultation.alive, consultation.unverified, replace(counted, values=values), 0.0).order
+    order = rank(consultation.plans.alive, consultation.plans.unverified, replace(counted, values=values), 0.0).order
     return order[0]
 
 
 @pytest.mark.parametrize("name", ["chat", "serve-llama-70b", "train-7b"])
 def test_a_limit_flips_at_the_value_that_is_named(advised: dict[str, whygpu.Advice], name: str) -> None:
-    consultation = advised[name].sections.consultation
+    consultation = advised[name].consultation
     for item in limit_flips(consultation):
         assert choice(rerun(consultation, {item.answer: item.after})) != choice(consultation)
         assert choice(rerun(consultation, {item.answer: item.unchanged})) == choice(consultation)
@@ -99,7 +98,7 @@ def test_a_limit_flips_at_the_value_that_is_named(advised: dict[str, whygpu.Advi
 
 def test_flips_flip_and_just_short_of_them_nothing_changes(kb: whygpu.KnowledgeBase) -> None:
     answers = {**CHAT, "accelerators": ["L4", "L40S", "A100 80GB"], "max_nodes": 1}
-    consultation = kb.advise(answers, engine="evaluator", today=TODAY).sections.consultation
+    consultation = kb.advise(answers, engine="evaluator", today=TODAY).consultation
     before, found = choice(consultation), search(consultation)
     assert found.found
     assert [item.near for item in found.found] == sorted(item.near for item in found.found)
@@ -125,15 +124,15 @@ def test_what_if_says_which_engine_ran_and_judges_on_the_same_day(kb: whygpu.Kno
     advice = kb.advise(CHAT, engine="durable", today=TODAY)
     after = advice.what_if(concurrency=8).advice
     assert (advice.engine, after.engine) == ("durable", "evaluator")
-    assert after.sections.consultation.today == TODAY
+    assert after.consultation.today == TODAY
 
 
 @pytest.mark.parametrize("name", [*WORKS, "serve-llama-70b", "fine-tune-8b"])
 def test_what_is_said_to_decide_does(kb: whygpu.KnowledgeBase, advised: dict[str, whygpu.Advice], name: str) -> None:
     """Against a consultation of a knowledge base in which the rule has no verdicts."""
     advice = advised[name]
-    conclusion = Conclusion(advice.sections.consultation)
-    found = Deciding(conclusion).weights(conclusion.heads[1:4])
+    rows = advice.maker.rows
+    found = Deciding(advice.consultation, rows).weights(rows.heads[1:4])
     assert [item.decides for item in found] == sorted((item.decides for item in found), reverse=True)
     tried = [item for item in found if len([e for e in item.rule.effects if isinstance(e, Verdict)]) == 1]
     assert tried
@@ -143,11 +142,10 @@ def test_what_is_said_to_decide_does(kb: whygpu.KnowledgeBase, advised: dict[str
         mute = replace(item.rule, effects=others)
         rules = tuple(mute if rule is item.rule else rule for rule in kb.knowledge.rules)
         knowledge = replace(kb.knowledge, rules=rules)
-        after = consult(knowledge, advice.sections.consultation.answers, EvaluatorChain(), "evaluator", TODAY)
-        assert after.ranking is not None
-        first = Conclusion(after).identity(after.ranking.order[0])
-        expected = conclusion.heads[0] if item.instead is None else item.instead
-        assert first == conclusion.identity(expected), item.rule.id
+        after = consult(knowledge, advice.consultation.answers, EvaluatorChain(), TODAY)
+        first = Rows(after).identity(after.plans.ranking.order[0])
+        expected = rows.heads[0] if item.instead is None else item.instead
+        assert first == rows.identity(expected), item.rule.id
 
 
 @pytest.mark.parametrize("name", WORKS)
@@ -192,7 +190,7 @@ def test_a_proof_ends_in_answers_and_sources(advised: dict[str, whygpu.Advice]) 
 @pytest.mark.parametrize("name", ["budget-too-small", "nothing-fast-enough"])
 def test_repairs_are_complete_and_ordered_by_what_they_cost(advised: dict[str, whygpu.Advice], name: str) -> None:
     advice = advised[name]
-    found = repairs(advice.sections.consultation)
+    found = repairs(advice.consultation)
     assert 1 <= len(found) <= 3
     prices = [np.inf if item.plan.cost is None else item.plan.cost.compared.usd_per_hour for item in found]
     assert prices == sorted(prices)

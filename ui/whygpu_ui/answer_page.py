@@ -54,7 +54,7 @@ def answer_page(knowledge_base: KnowledgeBase) -> None:
 
 def _chips(knowledge_base: KnowledgeBase, advice: Advice) -> None:
     """Each part of the request: pressed, it opens to be edited in place; assumed ones are dashed."""
-    found = chips(advice.sections.consultation)[:_MOST_CHIPS]
+    found = chips(advice.consultation)[:_MOST_CHIPS]
     with st.container(horizontal=True, key="chips"):
         for item in found:
             _chip(knowledge_base, item)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from whygpu.explain.what_if import identity
 from whygpu.render.view.asking import ask_view, why_asked
 from whygpu.render.words import price_text, short_text
 from whygpu_ui.knowledge import find, next_question, view
@@ -38,7 +37,7 @@ def better_page(knowledge_base: KnowledgeBase) -> None:
         st.markdown("No answer to a question that is left changes the recommendation.")
         st.button("To the answer", type="primary", key="to-answer", on_click=go, args=(ANSWER_PAGE,))
         return
-    interview = knowledge_base.interview(now.answers, consultation=advice.sections.consultation)
+    interview = knowledge_base.interview(now.answers, consultation=advice.consultation)
     _question(ask_view(knowledge_base.knowledge, asked.question, asked, interview))
     _why(knowledge_base, asked)
 
@@ -64,7 +63,7 @@ def difference(knowledge_base: KnowledgeBase) -> str:
     if old is None or new is None:
         return ""
     before, after = old.recommendation, new.recommendation
-    if identity(before) == identity(after):
+    if (before and before.identity) == (after and after.identity):
         if before is None or after is None or price_text(before) == price_text(after):
             return "Your last answer did not change it."
         return f"The same recommendation; its price was {price_text(before)}."
@@ -119,7 +118,7 @@ def _why(knowledge_base: KnowledgeBase, asked: NextQuestion) -> None:
     advice = find(knowledge_base, answers).advice
     if advice is None:
         return
-    interview = knowledge_base.interview(answers, consultation=advice.sections.consultation)
+    interview = knowledge_base.interview(answers, consultation=advice.consultation)
     section = why_asked(knowledge_base.knowledge, asked, interview.effects(asked.question))
     lines = "".join(
         f"<li>{inline(line.text)}{f' <span class=who>[{line.evidence.rule}]</span>' if line.evidence.rule else ''}</li>"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from whygpu.explain.figures import show_plain
 from whygpu.quantity import show
-from whygpu.render.figures import show_plain
 from whygpu_ui.markdown import code, literal, rendered
 
 if TYPE_CHECKING:

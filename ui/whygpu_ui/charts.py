@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import altair as alt
 
     from whygpu import Plan
-    from whygpu.explain.advice import Memory
+    from whygpu.explain.plan import Memory
 
 # Distinct for the common kinds of colour vision (Okabe and Ito, https://jfly.uni-koeln.de/color/), and no alarming red.
 PALETTE = {

@@ -9,7 +9,6 @@ import streamlit as st
 import yaml
 
 from whygpu.explain.trials import REACH
-from whygpu.explain.what_if import identity
 from whygpu.lifecycle.answers import KEY
 from whygpu.quantity import show as show_number
 from whygpu.render.html import page as html_page
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice
-    from whygpu.explain.advice import Item
+    from whygpu.explain.parts import Item
     from whygpu.render.view import View
 
 _CHART_PX = 340
@@ -119,11 +118,11 @@ def _what_if(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
 
 def _ladder(knowledge_base: KnowledgeBase, advice: Advice, key: str) -> tuple[float, list[float]] | None:
     """The value of now, and numbers around it on a logarithmic scale."""
-    consultation = advice.sections.consultation
+    consultation = advice.consultation
     spec = knowledge_base.knowledge.name_by_answer[key]
     now = consultation.answers.values.get(key)
     if now is None:
-        now = next((item.value for item in consultation.assumed if item.question.id == key), None)
+        now = next((item.value for item in consultation.interview.assumed if item.question.id == key), None)
     if now is None and key == "budget_per_hour" and advice.recommendation and advice.recommendation.cost:
         now = advice.recommendation.cost.compared.usd_per_hour
     if not isinstance(now, float) or now <= 0:
@@ -142,7 +141,7 @@ def _then(knowledge_base: KnowledgeBase, advice: Advice, answers: dict[str, Any]
     if plan is None:
         show("<p><strong>Nothing is left then.</strong></p>")
         return
-    same = identity(plan) == identity(advice.recommendation)
+    same = advice.recommendation is not None and plan.identity == advice.recommendation.identity
     text = f"{short_text(plan)}, {price_text(plan)}"
     show(f"<p><strong>{'Still' if same else 'Then'} {inline(text)}.</strong></p>")
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 import whygpu
+from whygpu.chain.names import engine_named
 from whygpu.errors import AnswerError
-from whygpu.explain.conclude import conclude
+from whygpu.explain.advice import Advice
 from whygpu.lifecycle.answers import KEY
 from whygpu.loader.assemble import default_root
 from whygpu.render.view import View, view_of
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice, Problem
-    from whygpu.chain.engines import EngineName
     from whygpu.explain.interview import NextQuestion
 
 ROOT_VARIABLE = "WHYGPU_UI_KB"
@@ -91,7 +91,7 @@ def _key(answers: Mapping[str, Any]) -> str:
 
 @st.cache_resource(show_spinner=False, max_entries=MOST_KEPT, ttl=3600)  # no longer: prices age by the day
 def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> Finding:  # noqa: ARG001  the hash is part of the key
-    engine: EngineName = "durable" if os.environ.get(ENGINE_VARIABLE) == "durable" else "evaluator"
+    engine = engine_named(os.environ.get(ENGINE_VARIABLE) or "evaluator", ENGINE_VARIABLE)
     given = json.loads(answers)
     try:
         if KEY in given:
@@ -100,7 +100,7 @@ def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> 
     except AnswerError as error:
         everything = tuple(question.id for question in _knowledge_base.knowledge.questions)
         return Finding(None, error.problems, () if KEY in given else everything)
-    return Finding(conclude(consultation), (), tuple(question.id for question in consultation.applicable))
+    return Finding(Advice(consultation), (), tuple(question.id for question in consultation.interview.applicable))
 
 
 @st.cache_resource(show_spinner=False, max_entries=MOST_KEPT, ttl=3600)
@@ -115,4 +115,4 @@ def _next(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> 
     advice = find(_knowledge_base, given).advice
     if advice is None:
         return None
-    return _knowledge_base.interview(given, consultation=advice.sections.consultation).next()
+    return _knowledge_base.interview(given, consultation=advice.consultation).next()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 import yaml
 
+from whygpu.consult.names import LIFE_KEYS
 from whygpu.errors import AnswerError
-from whygpu.lifecycle.answers import LIFE_KEYS, PARTS
+from whygpu.lifecycle.answers import PARTS
 from whygpu.render.lifecycle import cost_rows, instead, why_unknown
 from whygpu.render.view.meters import meter_rows
 from whygpu.render.words import sentence
@@ -53,7 +54,7 @@ def _phase(title: str, advice: Advice) -> None:
         st.markdown("No plan satisfies every constraint.")
     else:
         st.markdown(f"**{literal(sentence(plan))}**")
-        show(meters(meter_rows(advice.sections.consultation, plan)))
+        show(meters(meter_rows(advice.consultation, plan)))
     if advice.warnings:
         st.warning(listed(advice.warnings))
     phase = next((item.value for item in advice.assumed if item.answer == "phase"), advice.answers.get("phase"))

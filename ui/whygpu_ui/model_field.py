@@ -25,8 +25,8 @@ def popular(knowledge_base: KnowledgeBase, phase: str, task: str) -> list[str]:
 def _popular(knowledge: Knowledge, phase: str, task: str) -> tuple[str, ...]:
     models = knowledge.catalogue.models
     answers = check(node_of({"phase": phase, "task": task}), knowledge)
-    consultation = consult(knowledge, answers, EvaluatorChain(), "evaluator")
-    assumed = next((str(item.value) for item in consultation.assumed if item.question.id == "model"), "")
+    consultation = consult(knowledge, answers, EvaluatorChain())
+    assumed = next((str(item.value) for item in consultation.interview.assumed if item.question.id == "model"), "")
     family = assumed.partition("-")[0]
     kind = models[assumed].data.get("kind") if assumed in models else None
 

@@ -50,7 +50,7 @@ def view_of_question(knowledge_base: KnowledgeBase, question: Question) -> AskVi
     advice = find(knowledge_base, answers).advice
     if advice is None:
         return None
-    interview = knowledge_base.interview(answers, consultation=advice.sections.consultation)
+    interview = knowledge_base.interview(answers, consultation=advice.consultation)
     return ask_view(knowledge_base.knowledge, question, None, interview)
 
 

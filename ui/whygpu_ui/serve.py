@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from whygpu import KnowledgeBase
+    from whygpu.chain.names import EngineName
 
 ADDRESS = "127.0.0.1"
 BAD_INPUT = 2
@@ -37,7 +38,7 @@ _HEADERS = (
 )
 
 
-def serve(kb: str | None, port: int, engine: str = "evaluator", public: str | None = None) -> int:
+def serve(kb: str | None, port: int, engine: EngineName = "evaluator", public: str | None = None) -> int:
     """Serve the wizard on 127.0.0.1 until interrupted; returns the exit status.
 
     Raises KnowledgeBaseError (every problem) or EngineUnavailableError before anything listens. Port 0 takes a free
@@ -52,7 +53,7 @@ def serve(kb: str | None, port: int, engine: str = "evaluator", public: str | No
         os.environ[ROOT_VARIABLE] = str(Path(kb).resolve())
     os.environ[ENGINE_VARIABLE] = engine
     knowledge_base = served()
-    knowledge_base.chain("durable" if engine == "durable" else "evaluator")
+    knowledge_base.chain(engine)
     try:
         port = _free(port)
     except (OSError, OverflowError) as error:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
+    from whygpu.chain.names import EngineName
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.rules import Rule
     from whygpu.knowledge.strata import Strata, Stratum
@@ -362,6 +363,8 @@ class DurableEngine:
 
 class DurableChain:
     """One consultation on a DurableEngine."""
+
+    engine: EngineName = "durable"
 
     def __init__(self, engine: DurableEngine) -> None:
         """Nothing is asserted before the ``with`` block begins."""

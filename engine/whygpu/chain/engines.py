@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,18 @@ if TYPE_CHECKING:
     from typing import Self
 
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
+    from whygpu.chain.names import EngineName
     from whygpu.knowledge.strata import Stratum
 
-EngineName = Literal["durable", "evaluator"]
 Mask = NDArray[np.bool_]
 
 
 class Chain(Protocol):
     """One consultation's forward chaining; ask it stratum by stratum, in order, inside a ``with`` block."""
+
+    @property
+    def engine(self) -> EngineName:
+        """Which engine it runs on: what a consultation on it reports."""
 
     def fired(self, stratum: Stratum, environment: SessionEnvironment) -> set[str]:
         """The ids of the session rules that fire."""
@@ -38,6 +42,8 @@ class Chain(Protocol):
 
 class EvaluatorChain:
     """Fires every rule whose condition is surely true."""
+
+    engine: EngineName = "evaluator"
 
     def fired(self, stratum: Stratum, environment: SessionEnvironment) -> set[str]:
         """The ids of the session rules that fire."""

@@ -30,7 +30,7 @@ CHECKS = MappingProxyType(
             {
                 *_MEMORY,
                 *_MONEY,
-                *("kv_cache", "cache_of_layers", "states", "working_width"),
+                *("kv_cache", "cache_of_layers", "states", "working_width", "reused"),
                 *("further_cache_of_layers", "further_states", "model_weights", "adapter_weights", "draft_weights"),
                 *("prefill_compute_s", "prefill_read_s", "prefill_moved_s", "prefill_s"),
                 *("read_s", "compute_s", "token_s", "batch_s"),

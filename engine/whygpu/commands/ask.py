@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import AnswerError
-from whygpu.explain.conclude import conclude
+from whygpu.explain.plan_maker import PlanMaker
 from whygpu.intake.typed import typed_model
 from whygpu.render.screen import Screen
 from whygpu.render.style import Style, plain_markdown
@@ -93,7 +93,7 @@ class _Session:
     def _so_far(self, interview: Interview) -> None:
         if not self._now.answers:
             return
-        plan = conclude(interview.consultation).recommendation
+        plan = PlanMaker(interview.consultation).best()
         said = "nothing fits these answers" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
         self._say(self._style.faint(f"So far: {said}"))
 

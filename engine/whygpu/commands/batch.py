@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from whygpu.api import KnowledgeBase
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
     from whygpu.commands.job import Detail, Job
-    from whygpu.commands.rows import Row, Source
+    from whygpu.commands.row import Row
+    from whygpu.commands.rows import Source
     from whygpu.yamldoc.document import Node
 
 OK = 0

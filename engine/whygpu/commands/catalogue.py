@@ -54,7 +54,7 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
     """Print what was asked for; raises InputError on input that cannot be used."""
     import whygpu  # noqa: PLC0415  --help needs no numpy
     from whygpu import listing as lists  # noqa: PLC0415

@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
     """Check once, or for as long as somebody watches."""
     from whygpu.lint.review import NotThereError, Target  # noqa: PLC0415  --help needs no numpy
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import argparse
 
     from whygpu.api import KnowledgeBase
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
     from whygpu.commands.job import Detail
     from whygpu.yamldoc.document import Node
 
@@ -36,17 +36,19 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.print_help()
         return OK
     import whygpu  # noqa: PLC0415  --help needs no numpy
+    from whygpu.explain.json_form import plan_dict  # noqa: PLC0415
     from whygpu.render.estimate import estimate_text  # noqa: PLC0415
     from whygpu.render.output import write_json  # noqa: PLC0415
-    from whygpu.render.plain import plan_dict  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415
 
     knowledge = whygpu.load(options.kb)
     if options.batch is not None:
         from whygpu.commands.job import Detail  # noqa: PLC0415
 
-        return batch.run(options, knowledge, "plan", answer, Detail())
-    found = knowledge.estimate_in_full(inputs.read_answers(options, knowledge) or {}, engine=options.engine)
+        return batch.run(options, knowledge, "plan", answer, Detail(options.date))
+    found = knowledge.estimate_in_full(
+        inputs.read_answers(options, knowledge) or {}, engine=options.engine, today=options.date
+    )
     if options.format == "json":
         write_json(plan_dict(found.plan))
     else:
@@ -54,8 +56,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return OK
 
 
-def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, _: Detail) -> dict[str, Any]:
+def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
     """One row of a batch; raises AnswerError."""
-    from whygpu.render.plain import plan_dict  # noqa: PLC0415
+    from whygpu.explain.json_form import plan_dict  # noqa: PLC0415
 
-    return plan_dict(knowledge.estimate(node, engine=engine))
+    return {**plan_dict(knowledge.estimate(node, engine=engine, today=detail.today))}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 from whygpu.commands import batch, inputs
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Iterator
 
     from whygpu.api import KnowledgeBase
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
     from whygpu.commands.job import Detail
     from whygpu.errors import AnswerError
     from whygpu.explain.advice import Advice
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
     from whygpu.yamldoc.document import Node
 
 OK, INFEASIBLE, INTERRUPTED = 0, 3, 130
-FORMATS = ("text", "json", "markdown", "html", "mermaid", "dot")
+Format = Literal["text", "json", "markdown", "html", "mermaid", "dot"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 _QUESTIONS = ("why", "assumed", "why_not", "what_if", "flip", "how")
 
 
@@ -61,19 +61,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ask.add_argument("--how", metavar="NAME", help="how a figure, a name, a rule or a plan came about")
     ask.add_argument("--depth", type=int, default=3, metavar="N", help="with --how: steps back (default 3)")
     parser.add_argument("--record", metavar="FILE", help="write a decision record, which 'whygpu replay' checks again")
-    parser.add_argument(
-        "--date", type=day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
-    )
     parser.add_argument("--trace", action="store_true", help="with --batch: each fact and step behind the plans")
     parser.add_argument("--about", action="store_true", help="say what this phase is like, at the end")
-
-
-def day(text: str) -> date:
-    """A day as an option gives it."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a day as 2026-11-21") from error
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -83,13 +72,14 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.print_help()
         return OK
     import whygpu  # noqa: PLC0415  --help needs no numpy
-    from whygpu.render.output import write_json  # noqa: PLC0415
 
     knowledge = whygpu.load(options.kb)
     if options.batch is not None:
         from whygpu.commands.job import Detail  # noqa: PLC0415
 
-        return batch.run(options, knowledge, "advice", answer, Detail(options.only, options.all, options.trace))
+        return batch.run(
+            options, knowledge, "advice", answer, Detail(options.date, options.only, options.all, options.trace)
+        )
     _refuse_idle(options)
     if options.save is not None and not options.ask:
         raise _idle("it keeps the answers of an interview", "--save", "add --ask")
@@ -102,10 +92,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     advice = _of_phase(found, options.only)
     if options.record is not None:
         _record(options, advice)
-    if options.format == "json" and not _asked(options):
-        write_json(advice.to_dict())
-    else:
-        _print(options, knowledge, advice)
+    _print(options, knowledge, advice)
     return INFEASIBLE if advice.status == "infeasible" else OK
 
 
@@ -135,8 +122,8 @@ def _interview(options: argparse.Namespace, knowledge: KnowledgeBase, node: Node
 def _record(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> None:
     """Write the decision record; raises AnswerError."""
     from whygpu.commands.replay import write  # noqa: PLC0415
-    from whygpu.explain.decision import record  # noqa: PLC0415
     from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
+    from whygpu.render.decision import record  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
     if isinstance(advice, LifecycleAdvice):
@@ -151,21 +138,35 @@ def _asked(options: argparse.Namespace) -> bool:
 def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifecycleAdvice) -> None:
     from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
 
-    if isinstance(advice, LifecycleAdvice) and (_asked(options) or options.format in ("mermaid", "dot")):
-        raise _idle("a lifecycle has two answers; this is about one of them", "--only", "add --only train or serve")
-    if options.format == "text":
-        _print_text(options, knowledge, advice)
-    elif options.format == "json" and not isinstance(advice, LifecycleAdvice):
-        from whygpu.render.output import write_json  # noqa: PLC0415
-        from whygpu.render.plain import sections_dict  # noqa: PLC0415
+    if isinstance(advice, LifecycleAdvice) and _asked(options):
+        raise _of_one_phase()
+    form: Format = options.format
+    match form:
+        case "text":
+            _print_text(options, knowledge, advice)
+        case "json":
+            _print_json(options, advice)
+        case "markdown" | "html":
+            sys.stdout.write(_document(options, advice, form))
+        case "mermaid" | "dot":
+            sys.stdout.write(_graph(options, advice, form))
+        case _:
+            assert_never(form)
 
-        write_json(sections_dict(sections_of(options, advice), advice.engine))
+
+def _print_json(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> None:
+    """The answers to what was asked, or else the whole advice."""
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
+    from whygpu.render.output import sections_dict, write_json  # noqa: PLC0415
+
+    if isinstance(advice, LifecycleAdvice) or not _asked(options):
+        write_json(advice.to_dict())
     else:
-        sys.stdout.write(_document(options, advice))
+        write_json(sections_dict(sections_of(options, advice), advice.engine))
 
 
-def _document(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> str:
-    """The advice as Markdown, HTML, or a graph of its proof."""
+def _document(options: argparse.Namespace, advice: Advice | LifecycleAdvice, form: Literal["markdown", "html"]) -> str:
+    """The advice as a document."""
     from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
 
@@ -173,18 +174,26 @@ def _document(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> 
         views, sections = [view_of(phase) for phase in advice.phases], []
     else:
         views, sections = [view_of(advice)], list(sections_of(options, advice))
-        if options.format in ("mermaid", "dot"):
-            from whygpu.render import graph  # noqa: PLC0415
-
-            draw = graph.mermaid if options.format == "mermaid" else graph.dot
-            return draw(graph.proof_graph(advice, views[0]))
-    if options.format == "html":
+    if form == "html":
         from whygpu.render.html import page  # noqa: PLC0415
 
         return page(views, sections)
     from whygpu.render.markdown import document  # noqa: PLC0415
 
     return document(views, sections)
+
+
+def _graph(options: argparse.Namespace, advice: Advice | LifecycleAdvice, form: Literal["mermaid", "dot"]) -> str:
+    """The proof of the recommendation; raises AnswerError for a lifecycle, which has two."""
+    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
+    from whygpu.render import graph  # noqa: PLC0415
+    from whygpu.render.view import view_of  # noqa: PLC0415
+
+    if isinstance(advice, LifecycleAdvice):
+        raise _of_one_phase()
+    list(sections_of(options, advice))  # what is wrong with a question is said, though a graph has no answers
+    draw = graph.mermaid if form == "mermaid" else graph.dot
+    return draw(graph.proof_graph(advice, view_of(advice)))
 
 
 def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifecycleAdvice) -> None:
@@ -229,7 +238,7 @@ def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section
         changes = settings(options.what_if)
         yield questions.what_if_section(advice, advice.what_if(**changes).advice, changes)
     if options.flip:
-        consultation = advice.sections.consultation
+        consultation = advice.consultation
         yield questions.flip_section(advice, price_flips(consultation), search(consultation))
     if options.how is not None:
         yield questions.how_section(advice, options.how, prove(advice, options.how, options.depth))
@@ -246,13 +255,8 @@ def settings(texts: Iterable[str]) -> dict[str, Any]:
 
 def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
     """One row of a batch; raises AnswerError."""
-    from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
-    from whygpu.render.plain import advice_dict, lifecycle_dict  # noqa: PLC0415
-
-    advice = _of_phase(knowledge.advise(node, engine=engine), detail.only)
-    if isinstance(advice, LifecycleAdvice):
-        return lifecycle_dict(advice, every=detail.every, trace=detail.trace)
-    return advice_dict(advice, every=detail.every, trace=detail.trace)
+    advice = _of_phase(knowledge.advise(node, engine=engine, today=detail.today), detail.only)
+    return advice.to_dict(every=detail.every, trace=detail.trace)
 
 
 def _refuse_idle(options: argparse.Namespace) -> None:
@@ -265,6 +269,10 @@ def _idle(message: str, option: str, hint: str) -> AnswerError:
     from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
 
     return AnswerError([Problem("idle-option", message, Location(option), hint)])
+
+
+def _of_one_phase() -> AnswerError:
+    return _idle("a lifecycle has two answers; this is about one of them", "--only", "add --only train or serve")
 
 
 def _of_phase(advice: Advice | LifecycleAdvice, only: str | None) -> Advice | LifecycleAdvice:

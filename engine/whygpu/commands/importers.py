@@ -59,7 +59,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one of whygpu)")
 
 
-def run_model(options: argparse.Namespace) -> int:
+def run_model(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
     """Import a model; raises InputError."""
     from whygpu.imports import Target, model_entry  # noqa: PLC0415  --help needs no numpy
     from whygpu.quantity import parse_number  # noqa: PLC0415
@@ -89,7 +89,7 @@ def run_model(options: argparse.Namespace) -> int:
     return OK
 
 
-def run_prices(options: argparse.Namespace) -> int:
+def run_prices(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
     """Import prices; raises InputError."""
     from whygpu.imports import Target, price_entries  # noqa: PLC0415
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import argparse
+from whygpu.chain.names import ENGINES
 
+if TYPE_CHECKING:
     from whygpu.api import KnowledgeBase
     from whygpu.yamldoc.document import Node
 
@@ -37,9 +39,22 @@ def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("te
     parser.add_argument(
         "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
     )
+    parser.add_argument("--engine", choices=ENGINES, default="durable", help="which engine fires the rules")
+    add_date(parser)
+
+
+def add_date(parser: argparse.ArgumentParser) -> None:
+    """The day that is taken for today: an old price counts for less."""
     parser.add_argument(
-        "--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules"
+        "--date", type=_day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
     )
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a day as 2026-11-21") from error
 
 
 def nothing_given(options: argparse.Namespace) -> bool:
@@ -83,12 +98,11 @@ def _standard_input() -> bytes | None:
 
 def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
     """The answers with the model that ``--model`` names; raises AnswerError where it is not found."""
-    from whygpu.answers import node_of  # noqa: PLC0415
+    from whygpu.answers import node_of, with_answer  # noqa: PLC0415
     from whygpu.errors import AnswerError, Location, Problem, did_you_mean  # noqa: PLC0415
     from whygpu.intake.files.tensors import WeightsError  # noqa: PLC0415
     from whygpu.intake.huggingface.hub import locate  # noqa: PLC0415
     from whygpu.knowledge.catalogue import fold  # noqa: PLC0415
-    from whygpu.yamldoc.document import Mapping  # noqa: PLC0415
 
     catalogue = knowledge.knowledge.catalogue
     location = Location("--model")
@@ -99,9 +113,4 @@ def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
         names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name)]
         hint = did_you_mean(text, names) or error.hint
         raise AnswerError([Problem("unknown-model", error.message, location, hint)]) from error
-    given = node_of({"model": model}, "--model")
-    if not isinstance(given, Mapping):
-        return given
-    if not isinstance(node, Mapping):
-        return given if node is None else node
-    return Mapping({**node.items, **given.items}, node.keys | given.keys, node.document, node.line, node.column)
+    return with_answer(node, "model", node_of(model, "--model"))

@@ -12,10 +12,11 @@ from whygpu.yamldoc.document import Mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import date
 
     from whygpu.api import KnowledgeBase
-    from whygpu.chain.engines import EngineName
-    from whygpu.commands.rows import Row
+    from whygpu.chain.names import EngineName
+    from whygpu.commands.row import Row
     from whygpu.yamldoc.document import Node
 
 
@@ -61,8 +62,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """How much of an advice a row gets."""
+    """The day a row is asked on (None: today), and how much of an advice it gets."""
 
+    today: date | None = None
     only: str | None = None
     """Of a lifecycle, this phase."""
     every: bool = False

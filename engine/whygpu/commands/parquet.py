@@ -10,7 +10,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from whygpu.commands.rows import MAX_COLUMNS, MAX_LINE_BYTES, MAX_ROWS, Row, too_many, with_id
+from whygpu.commands.row import MAX_COLUMNS, MAX_LINE_BYTES, MAX_ROWS, Row, too_many, with_id
 from whygpu.errors import AnswerError, Location, Problem
 
 if TYPE_CHECKING:

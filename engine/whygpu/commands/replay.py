@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whygpu.commands.inputs import MAX_ANSWERS_BYTES
+from whygpu.chain.names import ENGINES
+from whygpu.commands.inputs import MAX_ANSWERS_BYTES, add_date
 
 if TYPE_CHECKING:
     import argparse
@@ -18,27 +19,21 @@ OK, CHANGED = 0, 1
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    from whygpu.commands.explain import day  # noqa: PLC0415  which needs this module's neighbours
-
     parser.description = (
         "Asks again what a decision record answers, and says whether the decision still holds. Exit status: 0 it "
         "holds, 1 something else is recommended now, 2 bad input."
     )
     parser.add_argument("record", metavar="RECORD", help="a file that 'kb-explain --record' wrote")
-    parser.add_argument(
-        "--date", type=day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
-    )
+    add_date(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one with whygpu)")
-    parser.add_argument(
-        "--engine", choices=("durable", "evaluator"), default="durable", help="which engine fires the rules"
-    )
+    parser.add_argument("--engine", choices=ENGINES, default="durable", help="which engine fires the rules")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
     """Replay one record; raises AnswerError where it cannot be read."""
     import whygpu  # noqa: PLC0415  --help needs no numpy
-    from whygpu.explain import decision  # noqa: PLC0415
+    from whygpu.render import decision  # noqa: PLC0415
     from whygpu.render.output import write_json  # noqa: PLC0415
     from whygpu.render.screen import Screen  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415

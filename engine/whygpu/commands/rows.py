@@ -6,54 +6,25 @@ import csv
 import hashlib
 import io
 import json
-import math
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from whygpu.answers import apply_settings, is_text, node_of
+from whygpu.commands.parquet import parquet_rows
+from whygpu.commands.row import MAX_COLUMNS, MAX_ID, MAX_LINE_BYTES, MAX_ROWS, SPLIT, Row, too_many, with_id
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.files import open_regular, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.yamldoc.document import Node
-
 FORMATS = (".jsonl", ".csv", ".parquet")
 STANDARD_INPUT = "-"
-MAX_ROWS = 100_000
-MAX_LINE_BYTES = 1024 * 1024
 MAX_SPOOLED_BYTES = 2**30
-MAX_COLUMNS = 500
-MAX_ID = 200
 _CHUNK = 1024 * 1024
 _STREAM = "standard input"
-_SPLIT = "split it into several files"
-
-Id = str | int | float
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row: its ``id`` (its number where it has none) and its answers, or what is wrong with it."""
-
-    id: Id
-    name: str
-    data: dict[str, Any] | None = None
-    settings: tuple[str, ...] = ()
-    problem: str | None = None
-
-    def node(self) -> Node:
-        """The answers; raises AnswerError."""
-        if self.problem is not None:
-            raise AnswerError([Problem("bad-row", self.problem, Location(self.name))])
-        return node_of({}, self.name) if self.data is None and not self.settings else self._given()
-
-    def _given(self) -> Node:
-        return apply_settings(None, self.settings) if self.data is None else node_of(self.data, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +67,7 @@ class Source:
             file.write(block)
             if file.tell() > MAX_SPOOLED_BYTES:
                 message = f"has more than {MAX_SPOOLED_BYTES:,} bytes"
-                raise AnswerError([Problem("too-large", message, Location(_STREAM), _SPLIT)])
+                raise AnswerError([Problem("too-large", message, Location(_STREAM), SPLIT)])
         file.seek(0)
         lines, digest = _digest(file, _STREAM, counted=True)
         file.seek(0)
@@ -109,15 +80,8 @@ class Source:
         if self.path is None:
             return iter(())
         if self.path.suffix.lower() == ".parquet":
-            from whygpu.commands.parquet import parquet_rows  # noqa: PLC0415  pyarrow is slow to import
-
             return parquet_rows(self.path)
         return _csv(self.path) if self.path.suffix.lower() == ".csv" else _json_file(self.path)
-
-
-def too_many(name: str) -> AnswerError:
-    """The error of a file with too many rows."""
-    return AnswerError([Problem("too-large", f"has more than {MAX_ROWS:,} rows", Location(name), _SPLIT)])
 
 
 def _digest(file: BinaryIO, name: str, *, counted: bool) -> tuple[int | None, str]:
@@ -175,20 +139,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(word: str) -> float:
     raise ValueError(f"{word} is no number of JSON")
-
-
-def with_id(data: dict[str, Any], number: int, name: str) -> Row:
-    """The row of some data, its id taken out."""
-    given = data.pop("id", None)
-    if given is None:
-        return Row(number, name, data)
-    good = isinstance(given, str | int | float) and not isinstance(given, bool) and len(str(given)) <= MAX_ID
-    if not good or (isinstance(given, float) and not math.isfinite(given)):
-        problem = f"'id' must be a text of up to {MAX_ID} characters or a finite number"
-        return Row(number, name, problem=problem)
-    if isinstance(given, str) and not is_text(given):
-        return Row(number, name, problem="'id' holds half a character (a lone surrogate), which is no text")
-    return Row(given, name, data)
 
 
 class _Lines:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
     from whygpu.commands.job import Job
-    from whygpu.commands.rows import Row
+    from whygpu.commands.row import Row
 
 CHUNK = 8  # rows a process is given at once; what it loses when it is killed, and answers again
 _AHEAD = 4  # chunks a process that wait for an earlier one

@@ -7,13 +7,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from whygpu.explain.conclude import Conclusion
 from whygpu.explain.conditions import Judge, conditions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.explain.advice import Advice, Plan
+    from whygpu.explain.advice import Advice
+    from whygpu.explain.plan import Plan
     from whygpu.knowledge.rules import Rule
     from whygpu.trace import Outcome
 
@@ -114,25 +114,24 @@ def _figures(old: Plan | None, new: Plan | None) -> Iterator[FigureChange]:
 
 def _rules(old: Advice, new: Advice) -> Iterator[RuleChange]:
     """Rules about the work, and those about the recommendation of each."""
-    one, other = (Conclusion(advice.sections.consultation) for advice in (old, new))
     abouts: tuple[Literal["work", "plan"], ...] = ("work", "plan")
     for about in abouts:
-        before, after = (_fired(item, about) for item in (one, other))
-        for rule in one.consultation.knowledge.rules:
+        before, after = (_fired(advice, about) for advice in (old, new))
+        for rule in old.consultation.knowledge.rules:
             if (rule.id in before) != (rule.id in after):
-                causes = _cause(one, other, rule, about)
+                causes = _cause(old, new, rule, about)
                 yield RuleChange(rule, "fires" if rule.id in after else "silent", about, *causes)
 
 
-def _fired(conclusion: Conclusion, about: str) -> set[str]:
-    consultation = conclusion.consultation
+def _fired(advice: Advice, about: str) -> set[str]:
+    consultation = advice.consultation
     if about == "work":
-        return {rule.id for rule in consultation.fired}
-    heads = conclusion.heads
-    return {rule for rule, mask in consultation.fired_plans.items() if heads and mask[heads[0]]}
+        return {rule.id for rule in consultation.session.fired}
+    heads = advice.maker.rows.heads
+    return {rule for rule, mask in consultation.plans.fired.items() if heads and mask[heads[0]]}
 
 
-def _cause(one: Conclusion, other: Conclusion, rule: Rule, about: str) -> tuple[Outcome | None, Outcome | None]:
+def _cause(one: Advice, other: Advice, rule: Rule, about: str) -> tuple[Outcome | None, Outcome | None]:
     """The first condition that is judged otherwise, before and after."""
     judges = [_judge(item, about) for item in (one, other)]
     if judges[0] is None or judges[1] is None:
@@ -144,10 +143,10 @@ def _cause(one: Conclusion, other: Conclusion, rule: Rule, about: str) -> tuple[
     return None, None
 
 
-def _judge(conclusion: Conclusion, about: str) -> Judge | None:
-    consultation = conclusion.consultation
+def _judge(advice: Advice, about: str) -> Judge | None:
+    consultation = advice.consultation
     vocabulary = consultation.knowledge.vocabulary
     if about == "work":
-        return Judge(consultation.session, vocabulary)
-    heads = conclusion.heads
-    return Judge(consultation.plans, vocabulary, heads[0]) if heads and consultation.plans is not None else None
+        return Judge(consultation.session.environment, vocabulary)
+    heads = advice.maker.rows.heads
+    return Judge(consultation.plans.environment, vocabulary, heads[0]) if heads else None

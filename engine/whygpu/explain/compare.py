@@ -6,13 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from whygpu.checks.cost import money
-from whygpu.explain.advice import Comparison
+from whygpu.explain.parts import Comparison
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whygpu.explain.advice import Plan
+    from whygpu.explain.plan import Plan
+    from whygpu.explain.plan_maker import PlanMaker
 
 _TOLD = 9
 """The recommendation, and the alternatives that texts tell of."""
@@ -26,6 +27,13 @@ _RATES = {
     "requests_per_s": "requests",
 }
 """Rates of work, the first that a plan has, and what they count."""
+
+
+def comparisons(maker: PlanMaker) -> tuple[Comparison, ...]:
+    """The best plans by money and time."""
+    plans = maker.heads()
+    owned = owned_or_rented(plans) if maker.consultation.answers.owned else None  # to find none it would make them all
+    return tuple(item for item in (owned, fast_or_cheap(plans)) if item is not None)
 
 
 def fast_or_cheap(plans: Sequence[Plan]) -> Comparison | None:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.cost import money
-from whygpu.explain.advice import Buying, Cost, Spot
+from whygpu.explain.plan import Buying, Cost, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.checks.coefficients import Coefficient
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation
     from whygpu.knowledge.catalogue import Purchase
-    from whygpu.plans.columns import Costs
-    from whygpu.plans.plan_set import Candidate, PlanSet
+    from whygpu.plans.plan_set import Candidate
     from whygpu.plans.purchase import PurchaseTerms, Terms
 
 _RATES = ("tokens_per_s", "train_tokens_per_s")
@@ -26,12 +25,24 @@ ESTIMATE = "estimate"
 """What stands for the purchase and its kind where the price is estimated."""
 
 
+class _Where(NamedTuple):
+    """Where a plan's hour is paid for, by which kind of price, and the day of it."""
+
+    offering: str
+    provider: str
+    provider_class: str
+    region: str | None
+    price_kind: str
+    as_of: str | None
+
+
 class CostSheet:
     """The costs of the plans of one consultation."""
 
-    def __init__(self, consultation: Consultation, costs: Costs, plan_set: PlanSet) -> None:
+    def __init__(self, consultation: Consultation) -> None:
         """Nothing is worked out yet."""
-        self._c, self._costs, self._field = consultation, costs, plan_set
+        self._answers = consultation.answers
+        self._costs, self._plan_set = consultation.plans.costs, consultation.plans.plan_set
         self._catalogue = consultation.knowledge.catalogue
 
     def cost(self, index: int) -> Cost | None:
@@ -42,17 +53,17 @@ class CostSheet:
             hourly = buying.usd_per_hour
         if hourly is None:
             return None
-        offering, provider, provider_class, region, price_kind, as_of = self._where(index, buying)
+        where = self._where(index, buying)
         price, ends = self._costs.prices[index], self._ends(index)
-        hours = self._field.speeds.likely("train_hours", index)
+        hours = self._plan_set.speeds.likely("train_hours", index)
         return Cost(
             usd_per_hour=hourly,
-            offering=offering,
-            provider=provider,
-            provider_class=provider_class,
-            region=region,
-            price_kind=price_kind,
-            as_of=as_of,
+            offering=where.offering,
+            provider=where.provider,
+            provider_class=where.provider_class,
+            region=where.region,
+            price_kind=where.price_kind,
+            as_of=where.as_of,
             usd_per_month=float(money.per_month_usd(hourly, self._month)),
             usd_per_million_tokens=_known(money.per_million_usd(hourly, self._tokens_per_s(index))),
             usd_total=_known(money.run_usd(hourly, hours)),
@@ -73,7 +84,7 @@ class CostSheet:
 
     def unpriced(self, index: int) -> str:
         """Why a plan has no cost."""
-        card = self._field.candidate(index).accelerator
+        card = self._plan_set.candidate(index).accelerator
         if self._costs.basis[index] == "buying":
             known = self._purchase_terms is not None and math.isfinite(self._purchase_terms.usd_purchase[index])
             if known:
@@ -82,7 +93,7 @@ class CostSheet:
                 "hardware is bought here, and no price to buy it is known, nor of enough of its kind to estimate one; "
                 "what it is rented out for is none"
             )
-        return "" if self._c.prices is None else self._c.prices.why_none(card.id)
+        return self._costs.listed.why_none(card.id)
 
     @property
     def _month(self) -> float:
@@ -93,32 +104,30 @@ class CostSheet:
     def _purchase_terms(self) -> PurchaseTerms | None:
         return self._costs.purchase_terms
 
-    def _where(self, index: int, buying: Buying | None) -> tuple[str, str, str, str | None, str, str | None]:
-        """Offering, provider, its class, region, kind of price and its day."""
+    def _where(self, index: int, buying: Buying | None) -> _Where:
         price = self._costs.prices[index]
         if price is not None:
-            offering = price.offering
-            provider = self._catalogue.providers[offering.provider]
-            kind = offering.price_kind
-            return offering.id, provider.id, provider.provider_class, offering.region, kind, offering.as_of
+            item = price.offering
+            provider = self._catalogue.providers[item.provider]
+            return _Where(item.id, provider.id, provider.provider_class, item.region, item.price_kind, item.as_of)
         if buying is not None:
-            return buying.purchase, "own", "own", None, "purchase", buying.as_of
-        return "owned", "own", "own", None, "owned", self._power_as_of()
+            return _Where(buying.purchase, "own", "own", None, "purchase", buying.as_of)
+        return _Where("owned", "own", "own", None, "owned", self._power_as_of())
 
     def _power_as_of(self) -> str | None:
         """The day of the price of electricity; None where it is the user's own."""
-        if self._purchase_terms is None or "electricity_usd_per_kwh" in self._c.answers.values:
+        if self._purchase_terms is None or "electricity_usd_per_kwh" in self._answers.values:
             return None
         sources = self._purchase_terms.terms.site["electricity-usd-per-kwh"].source
         days = [self._catalogue.references[name].as_of for name in sources if name in self._catalogue.references]
         return max((day for day in days if day is not None), default=None)
 
     def _tokens_per_s(self, index: int) -> float:
-        rates = (self._field.speeds.likely(name, index) for name in _RATES)
+        rates = (self._plan_set.speeds.likely(name, index) for name in _RATES)
         return next((rate for rate in rates if math.isfinite(rate)), math.nan)
 
     def _spot(self, index: int) -> Spot | None:
-        price = self._costs.spot_price(self._field, index)
+        price = self._costs.spot_price(self._plan_set, index)
         if price is None:
             return None
         item = price.offering
@@ -129,11 +138,11 @@ class CostSheet:
         purchase_terms = self._purchase_terms
         if (
             purchase_terms is None
-            or bool(self._field.owned[index])
+            or bool(self._plan_set.owned[index])
             or not math.isfinite(purchase_terms.usd_per_hour[index])
         ):
             return None
-        purchase = purchase_terms.terms.purchases[int(self._field.card[index])]
+        purchase = purchase_terms.terms.purchases[int(self._plan_set.card[index])]
         usd, power = float(purchase_terms.usd_purchase[index]), float(purchase_terms.usd_power_per_hour[index])
         hourly, rent = float(purchase_terms.usd_per_hour[index]), float(self._costs.usd_per_hour[index])
         months = purchase_terms.terms.months
@@ -142,7 +151,7 @@ class CostSheet:
             usd_per_hour=hourly,
             usd_per_month=float(money.per_month_usd(hourly, self._month)),
             usd_per_million_tokens=_known(money.per_million_usd(hourly, self._tokens_per_s(index))),
-            usd_total=_known(money.run_usd(hourly, self._field.speeds.likely("train_hours", index))),
+            usd_total=_known(money.run_usd(hourly, self._plan_set.speeds.likely("train_hours", index))),
             months=months,
             break_even_hours=_known(money.break_even_hours(usd, rent, power)),
             break_even_months=_known(money.break_even_months(usd, rent, power, self._month)),
@@ -156,16 +165,15 @@ class CostSheet:
     def _ends(self, index: int) -> tuple[float, float] | None:
         """USD an hour at the low and at the high end of an estimated price; None where it is not estimated."""
         purchase_terms = self._purchase_terms
-        if purchase_terms is None or not self._costs.estimated(self._field)[index]:
+        if purchase_terms is None or not self._costs.estimated(self._plan_set)[index]:
             return None
         card, terms, power = (
-            int(self._field.card[index]),
+            int(self._plan_set.card[index]),
             purchase_terms.terms,
             float(purchase_terms.usd_power_per_hour[index]),
         )
         ends = np.array([terms.estimates.low[card], terms.estimates.high[card]])
-        layout = self._field.candidate(index).layout
-        count, nodes = float(layout.cards), float(layout.nodes)
+        count, nodes = float(purchase_terms.bought[index]), float(self._plan_set.candidate(index).layout.nodes)
         usd = money.purchase_usd(ends, count, terms.host_share[card], terms.host_floor[card], nodes)
         low, high = money.purchase_usd_per_hour(usd, terms.months, power).tolist()
         return low, high
@@ -177,7 +185,11 @@ class CostSheet:
         return [item for item in self._calculations(index) if math.isfinite(item.value)]
 
     def _calculations(self, index: int) -> Iterator[Calculation]:
-        candidate, price, purchase_terms = self._field.candidate(index), self._costs.prices[index], self._purchase_terms
+        candidate, price, purchase_terms = (
+            self._plan_set.candidate(index),
+            self._costs.prices[index],
+            self._purchase_terms,
+        )
         if price is not None:
             offer = price.offering
             terms = (
@@ -188,15 +200,15 @@ class CostSheet:
             yield Calculation("usd_per_hour", "machines * usd_each", terms, price.usd_per_hour, "USD/hour", note=note)
         if purchase_terms is not None:
             yield from self._of_purchase_terms(index, candidate, purchase_terms)
-        rates = [name for name in _RATES if math.isfinite(self._field.speeds.likely(name, index))]
-        hours = self._field.speeds.likely("train_hours", index)
+        rates = [name for name in _RATES if math.isfinite(self._plan_set.speeds.likely(name, index))]
+        hours = self._plan_set.speeds.likely("train_hours", index)
         name, hourly = _BASES[str(self._costs.basis[index])], float(self._costs.hourly[index])
         rate = Term(name, hourly, "USD/hour")
         month = Term("hours_a_month", self._month, "hours")
         value = float(money.per_month_usd(hourly, self._month))
         yield Calculation("usd_per_month", f"{name} * hours_a_month", (rate, month), value, "USD/month")
         if rates:
-            speed = Term(rates[0], self._field.speeds.likely(rates[0], index), "tokens/s")
+            speed = Term(rates[0], self._plan_set.speeds.likely(rates[0], index), "tokens/s")
             formula = f"{name} * 1e6 / ({rates[0]} * 3600)"
             value = float(money.per_million_usd(hourly, speed.value))
             yield Calculation("usd_per_million_tokens", formula, (rate, speed), value, "USD/million tokens")
@@ -208,16 +220,17 @@ class CostSheet:
     def _of_purchase_terms(
         self, index: int, candidate: Candidate, purchase_terms: PurchaseTerms
     ) -> Iterator[Calculation]:
-        card, terms = int(self._field.card[index]), purchase_terms.terms
-        count, power = float(candidate.layout.cards), float(purchase_terms.usd_power_per_hour[index])
+        card, terms = int(self._plan_set.card[index]), purchase_terms.terms
+        count, power = float(purchase_terms.bought[index]), float(purchase_terms.usd_power_per_hour[index])
+        boards = f"boards of {terms.sold_by[card]:g}" if terms.sold_by[card] > 1 else ""
         yield _power(terms, card, candidate, power)
         purchase = terms.purchases[card]
-        if bool(self._field.owned[index]):
+        if bool(self._plan_set.owned[index]):
             return
         usd = float(purchase_terms.usd_purchase[index])
         parts = (
             _each(terms, card, purchase),
-            Term("count", count, ""),
+            Term("count", count, "", (), boards),
             _host("host_price_ratio", terms.cards["host-price-ratio"][card], float(terms.host_share[card]), purchase),
             _host("host_price_floor", terms.cards["host-price-floor"][card], float(terms.host_floor[card]), purchase),
             Term("machines", float(candidate.layout.nodes), ""),

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.consult.driver import grown
-from whygpu.explain.conclude import Conclusion
+from whygpu.consult.ranking import grown
 from whygpu.knowledge.rules import Verdict
 from whygpu.plans.rank import rank
 from whygpu.plans.tally import tally, worth_of
@@ -18,7 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.rows import Rows
     from whygpu.knowledge.rules import Grade, Rule
 
 _SAYS_NOTHING = 0.005
@@ -48,12 +48,13 @@ class Weight:
 class Deciding:
     """Weighs the rules of one consultation."""
 
-    def __init__(self, conclusion: Conclusion) -> None:
-        """``conclusion`` must have a recommendation."""
-        self._c = conclusion.consultation
-        self._conclusion = conclusion
-        self._best = conclusion.heads[0]
-        self._preferences = self._c.knowledge.preferences
+    def __init__(self, consultation: Consultation, rows: Rows) -> None:
+        """There must be a recommendation."""
+        self._knowledge, self._plans, self._rows = consultation.knowledge, consultation.plans, rows
+        self._best = rows.heads[0]
+        self._preferences = self._knowledge.preferences
+        first = consultation.session.answered("priority")
+        self._priority = self._preferences.priorities.get(str(first))
         self._without: dict[tuple[str, str], int | None] = {}
 
     def weights(self, others: Sequence[int] = ()) -> tuple[Weight, ...]:
@@ -70,10 +71,10 @@ class Deciding:
         return tuple(self._of(row))
 
     def _of(self, row: int) -> Iterator[Weight]:
-        for rule_id, mask in self._c.fired_plans.items():
+        for rule_id, mask in self._plans.fired.items():
             if not mask[row]:
                 continue
-            rule = self._c.knowledge.rule_by_id[rule_id]
+            rule = self._knowledge.rule_by_id[rule_id]
             for effect in rule.effects:
                 if isinstance(effect, Verdict):
                     worth = self._worth(effect, row)
@@ -81,16 +82,15 @@ class Deciding:
                     yield Weight(rule, row, effect.criterion, effect.favourable, worth, instead)
 
     def _exponent(self, criterion: str) -> float:
-        first = self._preferences.priorities.get(str(_answered(self._c, "priority")))
-        return 1.0 if first is None else first.exponent(criterion)
+        return 1.0 if self._priority is None else self._priority.exponent(criterion)
 
     def _worth(self, verdict: Verdict, row: int) -> float:
         worth = worth_of(verdict, self._preferences.worth(verdict.strength), self._figure(verdict.grade))
-        alone = float(np.broadcast_to(worth, self._c.alive.shape)[row])
+        alone = float(np.broadcast_to(worth, self._plans.alive.shape)[row])
         return float(alone ** self._exponent(verdict.criterion))
 
     def _figure(self, grade: Grade | None) -> NDArray[np.float64] | None:
-        return None if grade is None or self._c.plans is None else grown(self._c.plans, grade)
+        return None if grade is None else grown(self._plans.environment, grade)
 
     def _instead(self, rule_id: str, criterion: str) -> int | None:
         """The plan that is first where the rule's verdicts by the criterion do not count; None where that is the same
@@ -102,27 +102,17 @@ class Deciding:
         return self._without[key]
 
     def _first_without(self, rule_id: str, criterion: str) -> int | None:
-        ranking = self._c.ranking
-        if ranking is None or self._c.plans is None:
-            return None
-        plans = self._c.plans
+        plans, ranking = self._plans, self._plans.ranking
         verdicts = [
             (effect, mask)
-            for other, mask in self._c.fired_plans.items()
+            for other, mask in self._plans.fired.items()
             if other != rule_id
-            for effect in self._c.knowledge.rule_by_id[other].effects
+            for effect in self._knowledge.rule_by_id[other].effects
             if isinstance(effect, Verdict) and effect.criterion == criterion
         ]
         counted = ranking.counted
-        left = tally(verdicts, plans.size, self._preferences.worth, lambda grade: grown(plans, grade))
-        factor = left.factor(criterion) ** self._exponent(criterion) if verdicts else np.ones(plans.size)
+        left = tally(verdicts, len(plans), self._preferences.worth, lambda grade: grown(plans.environment, grade))
+        factor = left.factor(criterion) ** self._exponent(criterion) if verdicts else np.ones(len(plans))
         other = counted.with_factor(criterion, factor, by_money=self._preferences.by_money)
-        first = rank(self._c.alive, self._c.unverified, other, ranking.tied_within).order[0]
-        return None if self._conclusion.alike(first, self._best) else first
-
-
-def _answered(consultation: Consultation, key: str) -> object:
-    value = consultation.answers.values.get(key)
-    if value is None:
-        value = next((item.value for item in consultation.assumed if item.question.id == key), None)
-    return value
+        first = rank(plans.alive, plans.unverified, other, ranking.tied_within).order[0]
+        return None if self._rows.alike(first, self._best) else first

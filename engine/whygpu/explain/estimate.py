@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.model_shape import GENERATIVE, TOKEN_KINDS
 from whygpu.errors import AnswerError, Location, Problem
-from whygpu.explain.advice import Advice, Assumed, Item, Plan, Reason
-from whygpu.explain.conclude import Conclusion, conclude
+from whygpu.explain.advice import Advice
+from whygpu.explain.parts import Assumed, Item, Reason
+from whygpu.explain.plan import Plan
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from whygpu.answers import Answers
     from whygpu.checks.calculation import Calculation
     from whygpu.checks.memory.estimate import Size
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation
     from whygpu.plans.plan_set import Candidate
 
 _FILLING = ("vllm", "sglang", "tensorrt-llm")
@@ -80,11 +81,11 @@ def one_accelerator(answers: Answers) -> Answers:
 
 def estimate_of(consultation: Consultation) -> Estimate:
     """The estimate of a consultation over one explicit plan."""
-    plan_set, work = consultation.plan_set, consultation.work
-    if plan_set is None or work is None or len(plan_set) != 1:
+    plans, advice = consultation.plans, Advice(consultation)
+    if len(plans) != 1:
         raise ValueError("an estimate needs a consultation over one plan")
-    candidate, advice = plan_set.candidate(0), conclude(consultation)
-    speeds, location = plan_set.speeds.estimate(0)
+    candidate = plans.plan_set.candidate(0)
+    speeds, local = plans.plan_set.speeds.estimate(0)
     setup = candidate.setup
 
     def sourced(calculations: Iterable[Calculation]) -> tuple[Calculation, ...]:
@@ -92,11 +93,11 @@ def estimate_of(consultation: Consultation) -> Estimate:
 
     usable = consultation.knowledge.catalogue.usable_bytes(candidate.accelerator)
     return Estimate(
-        plan=Conclusion(consultation).at(0),
-        model=work.shape.name,
+        plan=advice.maker.at(0),
+        model=plans.work.shape.name,
         memory=sourced(candidate.memory.calculations()),
-        speed=sourced(item for item in speeds.calculations(location) if math.isfinite(item.value)),
-        cost=sourced(Conclusion(consultation).cost_calculations(0)),
+        speed=sourced(item for item in speeds.calculations(local) if math.isfinite(item.value)),
+        cost=sourced(advice.maker.sheet.calculations(0)),
         limits=tuple(_limits(candidate, usable)),
         reserved=_reserved(candidate, usable),
         checkpointing=setup.gradient_checkpointing if setup.trains else None,

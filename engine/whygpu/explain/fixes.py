@@ -11,16 +11,17 @@ from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.errors import AnswerError
-from whygpu.explain.conclude import Conclusion
 from whygpu.explain.conditions import conditions_of
+from whygpu.explain.plan_maker import PlanMaker
+from whygpu.explain.rejections import infeasible
 from whygpu.explain.rerun import ENGINE, rerun
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Plan
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.plan import Plan
     from whygpu.knowledge.rules import Rule
     from whygpu.language.names import NameSpec
 
@@ -52,7 +53,7 @@ def fixes(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str
     for spec in specs:
         if spec.answer is None or spec.answer in _FIXED or spec.kind not in ("choice", "flag"):
             continue
-        now = plain(consultation.session.value(spec.name))
+        now = plain(consultation.session.environment.value(spec.name))
         if spec.answer in consultation.answers.given:
             yield {spec.answer: None}
         others = (not now,) if isinstance(now, bool) else tuple(spec.values)
@@ -65,14 +66,12 @@ def fixes(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str
 
 def _limits(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str, Any]]:
     """A limit that was answered, moved as far as the plan misses it."""
-    if consultation.plans is None:
-        return
     for condition in conditions_of(rule.when):
         tree = condition.tree
         if not isinstance(tree, t.Compare) or not isinstance(tree.left, t.Name) or not isinstance(tree.right, t.Name):
             continue
-        got = plain(consultation.plans.at(tree.left.name, row))
-        limit = plain(consultation.plans.at(tree.right.name, row))
+        got = plain(consultation.plans.environment.at(tree.left.name, row))
+        limit = plain(consultation.plans.environment.at(tree.right.name, row))
         if not isinstance(got, float) or not isinstance(limit, float) or tree.op not in ("<", "<=", ">", ">="):
             continue
         up = tree.op in (">", ">=")  # the plan has too much: the limit goes up
@@ -117,7 +116,7 @@ def repairs(consultation: Consultation, most: int = MOST_REPAIRS) -> tuple[Repai
         if any(known <= keys for known in found):
             continue  # a smaller change does already
         try:
-            plan = Conclusion(rerun(consultation, changes)).best()
+            plan = PlanMaker(rerun(consultation, changes)).best()
         except AnswerError:
             continue
         if plan is not None:
@@ -149,12 +148,12 @@ def _candidates(consultation: Consultation) -> Iterator[dict[str, Any]]:
 
 def _nearest(consultation: Consultation) -> list[tuple[tuple[Rule, ...], int]]:
     """The plans that miss least, each with the rules that reject it."""
-    conclusion = Conclusion(consultation)
-    infeasible = conclusion.infeasible()
+    maker = PlanMaker(consultation)
+    trouble = infeasible(maker)
     rules = consultation.knowledge.rule_by_id
-    found = infeasible.relaxations if infeasible is not None else ()
+    found = trouble.relaxations if trouble is not None else ()
     return [
         (tuple(rules[name] for name in item.constraint.split(" and ")), row)
         for item in found
-        if (row := conclusion.find(item.plan)) is not None
+        if (row := maker.rows.find(item.plan)) is not None
     ]

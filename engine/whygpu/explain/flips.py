@@ -6,17 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whygpu.explain.conclude import Conclusion
 from whygpu.explain.meters import needs
+from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rerun import ENGINE, Among, changed, choice
+from whygpu.explain.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Plan
+    from whygpu.consult.consultation import Consultation
     from whygpu.explain.meters import Need
-    from whygpu.explain.rerun import Identity
+    from whygpu.explain.plan import Plan
+    from whygpu.explain.rows import Identity
     from whygpu.language.names import NameSpec
     from whygpu.plans.enumerate import Planner
 
@@ -84,29 +85,26 @@ def price_flips(consultation: Consultation, most: int = 8) -> tuple[PriceFlip, .
 
     The price of all plans on one card moves together. Empty where plans compare by something else than money.
     """
-    conclusion, ranking = Conclusion(consultation), consultation.ranking
-    groups = conclusion.groups[: most + 1]
-    if ranking is None or len(groups) < 2:
+    maker, plans = PlanMaker(consultation), consultation.plans
+    groups = maker.rows.groups[: most + 1]
+    if len(groups) < 2:
         return ()
-    values, best = ranking.counted.values, groups[0][0]
+    values, best = plans.ranking.counted.values, groups[0][0]
     groups = [
         rows
         for rows in groups
-        if math.isfinite(values[rows[0]]) and consultation.unverified[rows[0]] == consultation.unverified[best]
+        if math.isfinite(values[rows[0]]) and plans.unverified[rows[0]] == plans.unverified[best]
     ]
     if len(groups) < 2 or groups[0][0] != best:
         return ()
-    found = [_price_flip(conclusion, rows, float(values[best]), rows[0]) for rows in groups[1:]]
-    found.append(_price_flip(conclusion, groups[0], float(values[groups[1][0]]), groups[1][0]))
+    found = [_price_flip(maker, rows, float(values[best]), rows[0]) for rows in groups[1:]]
+    found.append(_price_flip(maker, groups[0], float(values[groups[1][0]]), groups[1][0]))
     return tuple(sorted((item for item in found if item is not None), key=lambda item: item.near))
 
 
-def _price_flip(conclusion: Conclusion, rows: list[int], value: float, winner: int) -> PriceFlip | None:
+def _price_flip(maker: PlanMaker, rows: list[int], value: float, winner: int) -> PriceFlip | None:
     """The price at which the best of one card's plans counts as ``value``; ``winner``: what is first beyond it."""
-    consultation = conclusion.consultation
-    ranking, costs = consultation.ranking, consultation.costs
-    if ranking is None or costs is None:
-        return None
+    ranking, costs = maker.consultation.plans.ranking, maker.consultation.plans.costs
     scale, row = max(
         (ranking.counted.hourly_to_count(row, value) / float(costs.hourly[row]), row)
         for row in rows
@@ -117,18 +115,16 @@ def _price_flip(conclusion: Conclusion, rows: list[int], value: float, winner: i
     shown = row if winner == rows[0] else rows[0]  # of the recommendation its own price, of others that of what wins
     before = float(costs.hourly[shown])
     first = row if winner == rows[0] else winner
-    return PriceFlip(conclusion.at(shown), before, before * scale, conclusion.at(first), consultation.engine)
+    return PriceFlip(maker.at(shown), before, before * scale, maker.at(first), maker.consultation.engine)
 
 
 def limit_flips(consultation: Consultation) -> tuple[Flip, ...]:
     """For each limit that was answered: the recommendation just misses it where it is as tight as this."""
-    conclusion = Conclusion(consultation)
-    if not conclusion.heads:
+    maker = PlanMaker(consultation)
+    if not maker.rows.heads:
         return ()
     before = choice(consultation)
-    found = (
-        _limit_flip(consultation, need, before) for need in needs(consultation, conclusion.at(conclusion.heads[0]))
-    )
+    found = (_limit_flip(consultation, need, before) for need in needs(consultation, maker.at(maker.rows.heads[0])))
     return tuple(sorted((item for item in found if item is not None), key=lambda item: item.near))
 
 
@@ -147,7 +143,7 @@ def _limit_flip(consultation: Consultation, need: Need, before: Identity | None)
         key,
         value,
         other,
-        _recommended(after),
+        PlanMaker(after).best(),
         float(f"{need.got.likely * (1 + _HAIR if need.at_most else 1 - _HAIR):.4g}"),
     )
 
@@ -161,13 +157,13 @@ class _Search:
     """Looks for tipping points among the plans on the best few cards, and makes sure of each among all plans."""
 
     def __init__(self, consultation: Consultation) -> None:
-        conclusion = Conclusion(consultation)
+        rows = Rows(consultation)
         self._c, self._before = consultation, choice(consultation)
-        cards = {conclusion.identity(row)[0] for row in conclusion.heads[:_CONTENDERS]}
+        cards = {rows.identity(row)[0] for row in rows.heads[:_CONTENDERS]}
         self._few = Among(frozenset(cards)) if cards else None
 
     def run(self) -> Flips:
-        assumed = {item.question.id: item.value for item in self._c.assumed}
+        assumed = {item.question.id: item.value for item in self._c.interview.assumed}
         found: list[Flip] = []
         idle: list[str] = []
         for key, value in {**assumed, **self._c.answers.values}.items():
@@ -190,12 +186,12 @@ class _Search:
 
     def _choices(self, key: str, value: float | bool | str, spec: NameSpec) -> Iterator[Flip]:
         others: tuple[bool | str, ...] = (not value,) if isinstance(value, bool) else tuple(spec.values)
-        if len(others) > _MOST_CHOICES and self._c.options is not None:  # of all formats, those that are considered
-            others = tuple(other for other in others if other in self._c.options.formats)
+        if len(others) > _MOST_CHOICES:  # of all formats, those that are considered
+            others = tuple(other for other in others if other in self._c.plans.options.formats)
         for other in others:
             after = self._tried(key, other, None) if other != value else None
             if after is not None:
-                yield Flip(key, value, other, _recommended(after))
+                yield Flip(key, value, other, PlanMaker(after).best())
 
     def _number(self, key: str, value: float, spec: NameSpec, *, up: bool) -> Flip | None:
         """The nearest number on one side; found among few plans and true among all, or else searched among all."""
@@ -208,7 +204,7 @@ class _Search:
             same, other = ends
             found = self._tried(key, other, None)
             if found is not None and (same == value or self._tried(key, same, None) is None):
-                return Flip(key, value, other, _recommended(found), same)
+                return Flip(key, value, other, PlanMaker(found).best(), same)
         return None
 
     def _ends(
@@ -237,8 +233,3 @@ class _Search:
 def _bounded(value: float, spec: NameSpec) -> float:
     value = min(max(value, spec.minimum or 0.0), spec.maximum or math.inf)
     return float(round(value)) if spec.integer else value
-
-
-def _recommended(consultation: Consultation) -> Plan | None:
-    conclusion = Conclusion(consultation)
-    return conclusion.best()

@@ -17,8 +17,9 @@ from whygpu.chain.strata import used_names
 from whygpu.checks.setup import Setup
 from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError
-from whygpu.explain.conclude import Conclusion
-from whygpu.explain.rerun import ENGINE, choice, rerun
+from whygpu.explain.plan_maker import PlanMaker
+from whygpu.explain.rerun import choice, rerun
+from whygpu.explain.templates import fill_template
 from whygpu.explain.trials import Value, graded, trials
 from whygpu.knowledge.rules import Conclude, Consider, Exclude, Require
 from whygpu.language.tree import All, names
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from datetime import date
 
     from whygpu.answers import Answers
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Plan
-    from whygpu.explain.rerun import Identity
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.plan import Plan
+    from whygpu.explain.rows import Identity
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.questions import Question
-    from whygpu.knowledge.rules import Rule
+    from whygpu.knowledge.rules import Rule, Template
     from whygpu.language.tree import Expression
 
 _THE_WORK = ("phase", "model")
@@ -122,8 +123,8 @@ class Interview:
         Raises AnswerError where the model is no model.
         """
         self._knowledge, self._memory, self._passed = knowledge, memory, tuple(passed)
-        self.consultation = consultation or consult(knowledge, answers, EvaluatorChain(), ENGINE, today)
-        self._assumed = {item.question.id: item for item in self.consultation.assumed}
+        self.consultation = consultation or consult(knowledge, answers, EvaluatorChain(), today)
+        self._assumed = {item.question.id: item for item in self.consultation.interview.assumed}
         self._before = choice(self.consultation)
         self._tried: dict[str, tuple[Value, ...]] = {}
 
@@ -148,7 +149,7 @@ class Interview:
         given = self.consultation.answers.given
         open_ = [
             item
-            for item in self.consultation.applicable
+            for item in self.consultation.interview.applicable
             if item.id not in given and item.id not in self._passed and not self._settled(item)
         ]
         topics = {item.id: item.topic for item in self._knowledge.questions}
@@ -186,7 +187,7 @@ class Interview:
         return used is not None and any(name.name.startswith("model.") for name in names(used.value))
 
     def _holds(self, when: Any) -> bool:
-        return bool(self.consultation.session.evaluator.truth(when).true)
+        return bool(self.consultation.session.environment.evaluator.truth(when).true)
 
     def _weight(self, question: Question) -> float:
         return waiting(self._knowledge, question.name)[0]
@@ -199,24 +200,28 @@ class Interview:
 
     def _asked(self, question: Question, witness: AnswerEffect | None) -> NextQuestion:
         item = self._assumed.get(question.id)
-        conclusion = Conclusion(self.consultation)
-        cards = dict.fromkeys(conclusion.at(row).accelerator.name for row in conclusion.heads[:3])
+        maker = PlanMaker(self.consultation)
+        cards = dict.fromkeys(maker.at(row).accelerator.name for row in maker.rows.heads[:3])
         return NextQuestion(
             question,
             None if item is None else item.value,
-            "" if item is None else item.because,
+            "" if item is None else self.because(item.because),
             self._live(question.name, waiting(self._knowledge, question.name)[1]),
             tuple(cards),
             witness,
         )
+
+    def because(self, template: Template) -> str:
+        """Why something is assumed, in words."""
+        return fill_template(template, self.consultation.session.environment, self._knowledge)
 
     def _live(self, name: str, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """The rules that an answer can still make fire or fall silent: nothing else keeps them silent on every plan."""
         return tuple(rule for rule in rules if not any(self._fails(part, rule) for part in _parts(rule, name)))
 
     def _fails(self, part: Expression, rule: Rule) -> bool:
-        environment = self.consultation.session if rule.scope == "session" else self.consultation.plans
-        return environment is not None and environment.evaluator.truth(part).false is True
+        result = self.consultation.session if rule.scope == "session" else self.consultation.plans
+        return result.environment.evaluator.truth(part).false is True
 
     def _effects(self, question: Question, begin: int = 0, end: int | None = None) -> Iterator[AnswerEffect]:
         for value in self.worth_trying(question)[begin:end]:
@@ -247,8 +252,7 @@ class Interview:
 
 
 def _recommended(consultation: Consultation) -> tuple[Identity | None, Plan | None]:
-    conclusion = Conclusion(consultation)
-    return choice(consultation), conclusion.best()
+    return choice(consultation), PlanMaker(consultation).best()
 
 
 @lru_cache(maxsize=512)

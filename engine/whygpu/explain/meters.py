@@ -16,8 +16,8 @@ from whygpu.language import tree as t
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Plan
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.plan import Plan
     from whygpu.knowledge.rules import Rule
 
 MeterStatus = Literal["met", "at risk", "missed"]
@@ -68,9 +68,7 @@ def needs(consultation: Consultation, plan: Plan) -> tuple[Need, ...]:
 
 
 def _needs(consultation: Consultation, plan: Plan) -> Iterator[Need]:
-    if consultation.plans is None:
-        return
-    judge = Judge(consultation.plans, consultation.knowledge.vocabulary, plan.index)
+    judge = Judge(consultation.plans.environment, consultation.knowledge.vocabulary, plan.index)
     for rule in consultation.knowledge.rules:
         if not rule.rejects:
             continue
@@ -96,15 +94,10 @@ def _compares(tree: t.Expression) -> bool:
 
 
 def _need(consultation: Consultation, plan: Plan, rule: Rule, tree: t.Expression) -> Need | None:
-    if (
-        not isinstance(tree, t.Compare)
-        or not isinstance(tree.left, t.Name)
-        or not isinstance(tree.right, t.Name)
-        or consultation.plans is None
-    ):
+    if not isinstance(tree, t.Compare) or not isinstance(tree.left, t.Name) or not isinstance(tree.right, t.Name):
         return None
     left, right = tree.left.name, tree.right.name
-    limit = plain(consultation.plans.at(right, plan.index))
+    limit = plain(consultation.plans.environment.at(right, plan.index))
     got = _range(consultation, plan, left)
     if not isinstance(limit, float) or got is None:
         return None
@@ -119,7 +112,7 @@ def _range(consultation: Consultation, plan: Plan, name: str) -> Range | None:
         return plan.speed.get(key)
     if key == "total_gib":
         return Range(plan.memory.low_gib, plan.memory.total_gib, plan.memory.high_gib)
-    value = plain(consultation.plans.at(name, plan.index)) if consultation.plans is not None else None
+    value = plain(consultation.plans.environment.at(name, plan.index))
     if not isinstance(value, float):
         return None
     cost = plan.cost

@@ -11,7 +11,7 @@ from whygpu.answers import check, node_of
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError
-from whygpu.explain.conclude import Conclusion
+from whygpu.explain.rows import Identity, Rows
 from whygpu.plans.existing import plans_with_owned
 
 if TYPE_CHECKING:
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
     from whygpu.answers import Answers
     from whygpu.chain.engines import Mask
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation
     from whygpu.plans.enumerate import Planner
     from whygpu.plans.plan_set import Options, PlanSet, Targets
     from whygpu.plans.work import Work
 
-ENGINE = "evaluator"
+ENGINE = EvaluatorChain.engine
 """What runs again: both engines agree, and it is the faster one for a single consultation."""
-Identity = tuple[str, int, str, str | None]
 
 
 def rerun(
@@ -46,14 +45,13 @@ def rerun(
         answers = check(node_of(kept), consultation.knowledge)
         answers = replace(answers, life=consultation.answers.life)
     found = planner or plans_with_owned
-    return consult(consultation.knowledge, answers, EvaluatorChain(), ENGINE, consultation.today, found)
+    return consult(consultation.knowledge, answers, EvaluatorChain(), consultation.today, found)
 
 
 def choice(consultation: Consultation) -> Identity | None:
     """What is recommended, without its figures; None where nothing is."""
-    conclusion = Conclusion(consultation)
-    heads = conclusion.heads
-    return conclusion.identity(heads[0]) if heads else None
+    rows = Rows(consultation)
+    return rows.identity(rows.heads[0]) if rows.heads else None
 
 
 def changed(

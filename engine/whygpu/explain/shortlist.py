@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whygpu.explain.parts import Pick
 from whygpu.knowledge.preferences import POWER, SPEED
 from whygpu.quantity import show
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Plan
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.plan import Plan
+    from whygpu.explain.plan_maker import PlanMaker
     from whygpu.knowledge.preferences import RoleId
 
 MOST = 6
@@ -26,6 +28,16 @@ _RATES = ("requests_per_s", "frames_per_s", "train_tokens_per_s", "samples_per_s
 _UNITS = {"token_ms": "ms", "ttft_ms": "ms", "train_hours": "hours"}
 _SAME = 0.05
 """Figures within this share of each other are not told as a difference."""
+
+
+def shortlist(maker: PlanMaker) -> tuple[Pick, ...]:
+    """The best plan for each role, beside the recommendation."""
+    heads = maker.rows.heads
+    if not heads:
+        return ()
+    best = maker.at(heads[0], 1)
+    picks = ((role, best if row == heads[0] else maker.at(row)) for role, row in roles_of(maker.consultation, heads[0]))
+    return tuple(Pick(role, plan, *gains(plan, best)) for role, plan in picks)
 
 
 def roles_of(consultation: Consultation, best: int) -> Iterator[tuple[RoleId, int]]:
@@ -41,32 +53,25 @@ class _Candidates:
     """The plans that may be shown: verified, and without an objection stronger than the recommendation has."""
 
     def __init__(self, consultation: Consultation, best: int) -> None:
-        plan_set, ranking, costs, plans = (
-            consultation.plan_set,
-            consultation.ranking,
-            consultation.costs,
-            consultation.plans,
-        )
-        if plan_set is None or ranking is None or costs is None or plans is None:
-            raise ValueError("there are no plans")
-        self._field, self._counted, self._costs, self._plans = plan_set, ranking.counted, costs, plans
+        plans, ranking = consultation.plans, consultation.plans.ranking
+        self._plan_set, self._counted, self._costs = plans.plan_set, ranking.counted, plans.costs
+        self._environment = plans.environment
         self._best = best
         self._roles = {role.id: role for role in consultation.knowledge.preferences.roles}
-        self._location = np.full(len(plan_set), len(plan_set))
-        self._location[list(ranking.order)] = np.arange(len(ranking.order))
-        self._open = consultation.alive & ~consultation.unverified & self._sensible(consultation)
+        self._position = np.full(len(plans), len(plans))
+        self._position[list(ranking.order)] = np.arange(len(ranking.order))
+        self._open = plans.alive & ~plans.unverified & self._sensible(consultation)
 
     def _sensible(self, consultation: Consultation) -> Mask:
         """No objection is strong, unless the recommendation counts for as much by that criterion; and each counts as
         something where the recommendation does.
         """
         strong = consultation.knowledge.preferences.worth("strong")
-        found = np.ones(len(self._field), dtype=np.bool_)
-        tally = consultation.tally
-        for criterion in tally.favour if tally is not None and strong > 1 else ():
-            if tally is not None:
-                factor = tally.factor(criterion)
-                found &= ~(tally.objection(criterion, strong) & (factor > factor[self._best] * (1 + _SAME)))
+        found = np.ones(len(self._plan_set), dtype=np.bool_)
+        tally = consultation.plans.tally
+        for criterion in tally.favour if strong > 1 else ():
+            factor = tally.factor(criterion)
+            found &= ~(tally.objection(criterion, strong) & (factor > factor[self._best] * (1 + _SAME)))
         values = self._counted.values
         if np.isfinite(values[self._best]):
             found &= values <= consultation.knowledge.preferences.shortlist_at_most * values[self._best]
@@ -83,11 +88,11 @@ class _Candidates:
     def _first(self, mask: Mask | None) -> int | None:
         """Of the plans that qualify the one that counts as least."""
         rows = np.flatnonzero(self._open & mask) if mask is not None else np.zeros(0, dtype=np.int64)
-        return int(rows[np.argmin(self._location[rows])]) if rows.size else None
+        return int(rows[np.argmin(self._position[rows])]) if rows.size else None
 
     def _qualified(self, role: RoleId) -> Mask | None:
         within = self._roles[role].within
-        plan_set, vendors = self._field, [card.vendor for card in self._field.cards.accelerators]
+        plan_set, vendors = self._plan_set, [card.vendor for card in self._plan_set.cards.accelerators]
         match role:
             case "cheapest":
                 return self._near(self._costs.objective, within)
@@ -131,12 +136,12 @@ class _Candidates:
                 return None
 
     def _known(self, name: str) -> bool:
-        figures = self._field.speeds.figures
+        figures = self._plan_set.speeds.figures
         return name in figures and bool(np.isfinite(figures[name][self._best]))
 
     def _numbers(self, name: str) -> NDArray[np.float64] | None:
-        value: Any = self._plans.value(name)
-        return None if not hasattr(value, "low") else np.broadcast_to(value.low, (len(self._field),))
+        value: Any = self._environment.value(name)
+        return None if not hasattr(value, "low") else np.broadcast_to(value.low, (len(self._plan_set),))
 
     def _near(self, values: NDArray[np.float64], within: float) -> Mask:
         """The plans within that share of the least."""

@@ -7,15 +7,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import plain
-from whygpu.explain.conclude import Conclusion
 from whygpu.explain.conditions import Judge
+from whygpu.explain.rows import Rows
 from whygpu.knowledge.rules import Verdict
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.rules import Rule
     from whygpu.language.names import NameSpec
@@ -58,14 +58,14 @@ def _numbers(consultation: Consultation, spec: NameSpec, now: Value | None) -> I
 
 def cut_points(consultation: Consultation, name: str) -> set[float]:
     """The numbers that rules compare an answer with: constants, and figures of the recommendation."""
-    heads = Conclusion(consultation).heads
+    heads = Rows(consultation).heads
     knowledge = consultation.knowledge
     found: set[float] = set()
     for other in compared_with(knowledge, name):
         if isinstance(other, t.Constant):
             value: object = other.value
-        elif heads and consultation.plans is not None:
-            value = plain(Judge(consultation.plans, knowledge.vocabulary, heads[0]).value(other))
+        elif heads:
+            value = plain(Judge(consultation.plans.environment, knowledge.vocabulary, heads[0]).value(other))
         else:
             continue
         if isinstance(value, float) and value > 0 and math.isfinite(value):

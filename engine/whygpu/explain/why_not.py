@@ -14,17 +14,20 @@ import numpy as np
 
 from whygpu.chain.strata import used_names
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
-from whygpu.explain.conclude import Conclusion
 from whygpu.explain.fixes import fixes, is_limit
+from whygpu.explain.plan_maker import PlanMaker
+from whygpu.explain.rejections import reasons
 from whygpu.explain.rerun import rerun
+from whygpu.explain.rows import Rows
 from whygpu.knowledge.catalogue import fold
 from whygpu.plans.asked import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Plan, Reason
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.parts import Reason
+    from whygpu.explain.plan import Plan
     from whygpu.plans.enumerate import Planner
 
 _COUNTED = re.compile(r"(\d{1,6})\s*[x×]\s*(.+)\Z", re.IGNORECASE)
@@ -102,18 +105,18 @@ def why_not(consultation: Consultation, text: str) -> tuple[WhyNot, ...]:
 
     Raises AnswerError where no card is called so.
     """
-    conclusion = Conclusion(consultation)
-    known = conclusion.find(text)
+    maker = PlanMaker(consultation)
+    known = maker.rows.find(text)
     if known is not None:
-        return (_answer(conclusion, known, None),)
+        return (_answer(maker, known, None),)
     wanted = read(consultation, text)
-    rows = [_nearest(conclusion, card, wanted) for card in wanted.cards]
+    rows = [_nearest(maker, card, wanted) for card in wanted.cards]
     missing = tuple(card for card, row in zip(wanted.cards, rows, strict=True) if row is None)
-    found = [_answer(conclusion, row, None) for row in rows if row is not None]
+    found = [_answer(maker, row, None) for row in rows if row is not None]
     if missing:
         names = list(consultation.knowledge.catalogue.accelerators)
         asked = Asked(tuple(names.index(card) for card in missing), wanted.count, wanted.format)
-        other = Conclusion(rerun(consultation, {}, asked, answers=consultation.answers))
+        other = PlanMaker(rerun(consultation, {}, asked, answers=consultation.answers))
         for card in missing:
             row = _nearest(other, card, wanted)
             if row is not None:
@@ -124,39 +127,37 @@ def why_not(consultation: Consultation, text: str) -> tuple[WhyNot, ...]:
     return tuple(found)
 
 
-def _nearest(conclusion: Conclusion, card: str, wanted: Wanted) -> int | None:
+def _nearest(maker: PlanMaker, card: str, wanted: Wanted) -> int | None:
     """The row of the best plan on a card: that of the best rank, else the one that the fewest rules reject."""
-    plan_set = conclusion.consultation.plan_set
-    if plan_set is None:
-        return None
+    plan_set, rows = maker.consultation.plans.plan_set, maker.rows
     names = [item.id for item in plan_set.cards.accelerators]
-    rows = [
+    found = [
         row
         for row in np.flatnonzero(plan_set.card == names.index(card)).tolist()
-        if (wanted.count is None or conclusion.identity(row)[1] == wanted.count)
-        and (wanted.format is None or conclusion.identity(row)[2] == wanted.format)
+        if (wanted.count is None or rows.identity(row)[1] == wanted.count)
+        and (wanted.format is None or rows.identity(row)[2] == wanted.format)
     ]
-    return min(rows, key=conclusion.distance) if rows else None
+    return min(found, key=rows.distance) if found else None
 
 
-def _answer(conclusion: Conclusion, row: int, planner: Planner | None) -> WhyNot:
-    consultation = conclusion.consultation
-    best = conclusion.heads[0] if conclusion.heads else None
-    plan = conclusion.at(row)
-    reasons = tuple(sorted(conclusion.reasons(row), key=lambda item: _order(consultation, item)))
+def _answer(maker: PlanMaker, row: int, planner: Planner | None) -> WhyNot:
+    consultation, rows = maker.consultation, maker.rows
+    best = rows.heads[0] if rows.heads else None
+    plan = maker.at(row)
+    against = tuple(sorted(reasons(consultation, row), key=lambda item: _order(consultation, item)))
     out = tuple(_left_out(consultation, plan)) if planner is not None else ()
     behind = None
-    if not reasons and best is not None and row != best and not conclusion.equal(row, best):
-        behind = conclusion.behind(row)
-    fix = _fix(conclusion, row, reasons[0].rule, planner) if reasons else None
-    sides, price = ((), None) if best is None or reasons else _sides(conclusion, row, best)
+    if not against and best is not None and row != best and not rows.equal(row, best):
+        behind = rows.behind(row)
+    fix = _fix(maker, row, against[0].rule, planner) if against else None
+    sides, price = ((), None) if best is None or against else _sides(maker, row, best)
     return WhyNot(
         plan,
-        reasons,
+        against,
         behind,
         out,
         fix,
-        _instead(conclusion, row, reasons[0].rule) if reasons else None,
+        _instead(maker, row, against[0].rule) if against else None,
         sides,
         price if behind is not None else None,
         planner is None,
@@ -190,47 +191,42 @@ def _left_out(consultation: Consultation, plan: Plan) -> Iterator[str]:
             yield key
 
 
-def _fix(conclusion: Conclusion, row: int, rule_id: str, planner: Planner | None) -> Mapping[str, Any] | None:
+def _fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None) -> Mapping[str, Any] | None:
     """The first change of the answers that is found to silence the rule on this plan; a limit that moves needs no
     trial.
     """
-    consultation = conclusion.consultation
+    consultation = maker.consultation
     rule = consultation.knowledge.rule_by_id[rule_id]
-    identity = conclusion.identity(row)
+    identity = maker.rows.identity(row)
     for changes in islice(fixes(consultation, rule, row), _TRIED):
         if is_limit(consultation, rule, changes):
             return changes
         try:
-            after = Conclusion(rerun(consultation, changes, planner))
+            after = rerun(consultation, changes, planner)
         except AnswerError:
             continue
-        same = after.row_like(identity)
-        mask = after.consultation.fired_plans.get(rule_id)
+        same = Rows(after).row_like(identity)
+        mask = after.plans.fired.get(rule_id)
         if same is not None and (mask is None or not mask[same]):
             return changes
     return None
 
 
-def _instead(conclusion: Conclusion, row: int, rule_id: str) -> Plan | None:
+def _instead(maker: PlanMaker, row: int, rule_id: str) -> Plan | None:
     """The smallest plan on the card that the rule does not reject, where there is one."""
-    consultation = conclusion.consultation
-    plan_set, mask = consultation.plan_set, consultation.fired_plans.get(rule_id)
-    if plan_set is None or mask is None:
+    rows, plan_set = maker.rows, maker.consultation.plans.plan_set
+    alike = (plan_set.card == plan_set.card[row]) & (plan_set.owned == plan_set.owned[row])
+    passing = np.flatnonzero(alike & ~maker.consultation.plans.fired[rule_id]).tolist()
+    if not passing:
         return None
-    rows = np.flatnonzero(
-        (plan_set.card == plan_set.card[row]) & ~mask & (plan_set.owned == plan_set.owned[row])
-    ).tolist()
-    if not rows:
-        return None
-    found = min(rows, key=lambda item: (conclusion.identity(item)[1], conclusion.distance(item)))
-    return None if conclusion.alike(found, row) else conclusion.at(found)
+    found = min(passing, key=lambda item: (rows.identity(item)[1], rows.distance(item)))
+    return None if rows.alike(found, row) else maker.at(found)
 
 
-def _sides(conclusion: Conclusion, row: int, best: int) -> tuple[tuple[Side, ...], float | None]:
+def _sides(maker: PlanMaker, row: int, best: int) -> tuple[tuple[Side, ...], float | None]:
     """The factors of both plans by criterion, those that tell them apart most first, and the price that would do."""
-    ranking = conclusion.consultation.ranking
-    one, other = conclusion.at(row).counted, conclusion.at(best).counted
-    if ranking is None or one is None or other is None:
+    one, other = maker.at(row).counted, maker.at(best).counted
+    if one is None or other is None:
         return (), None
     mine, theirs = ({item.criterion: item for item in counted.factors} for counted in (one, other))
     sides = []
@@ -245,6 +241,6 @@ def _sides(conclusion: Conclusion, row: int, best: int) -> tuple[tuple[Side, ...
                 () if second is None else second.rules,
             )
         )
-    price = ranking.counted.hourly_to_count(row, other.value)
+    price = maker.consultation.plans.ranking.counted.hourly_to_count(row, other.value)
     apart = sorted(sides, key=lambda side: -abs(math.log(side.worth / side.best)))
     return tuple(apart), price if math.isfinite(price) and price > 0 else None

@@ -16,7 +16,7 @@ from whygpu.loader.files import read_text
 from whygpu.quantity import parse_number
 from whygpu.spreadsheet import is_formula
 from whygpu.yamldoc.document import MAX_BYTES
-from whygpu.yamldoc.fields import DATE
+from whygpu.yamldoc.forms import DATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

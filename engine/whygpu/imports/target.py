@@ -12,7 +12,7 @@ from whygpu.files import check_target, write_whole
 from whygpu.loader.assemble import load_texts
 from whygpu.loader.files import SUFFIXES, default_root, read_text, read_texts
 from whygpu.yamldoc.document import Mapping, Node, Sequence, parse
-from whygpu.yamldoc.fields import ID
+from whygpu.yamldoc.forms import ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from whygpu.intake import IntakeProblem
     from whygpu.knowledge.catalogue import Catalogue
 
-_WORDS = frozenset({"name", "kind", "task", "id", "config", "safetensors", "gguf", "diffusers", "published_format"})
+FILES = ("config", "safetensors", "gguf", "diffusers")
+"""Keys of a model's mapping that name a file with its sizes."""
+_WORDS = frozenset({"name", "kind", "task", "id", "published_format", *FILES})
 
 
 def shape_of(

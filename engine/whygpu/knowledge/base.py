@@ -85,6 +85,15 @@ class Knowledge:
         return {name: tuple(rules) for name, rules in found.items()}
 
     @cached_property
+    def overriders(self) -> Mapping[str, tuple[str, ...]]:
+        """The rules, by id, that override each rule that any does."""
+        found: dict[str, list[str]] = {}
+        for rule in self.rules:
+            for other in rule.overrides:
+                found.setdefault(other, []).append(rule.id)
+        return {other: tuple(rules) for other, rules in found.items()}
+
+    @cached_property
     def name_by_answer(self) -> Mapping[str, NameSpec]:
         """Vocabulary names by the answer key they come from."""
         return {spec.answer: spec for spec in self.vocabulary.values() if spec.answer is not None}

@@ -9,7 +9,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from whygpu.knowledge.rules import Strength
 
 RoleId = Literal[
     "recommended",
@@ -61,10 +64,11 @@ class Money:
 @dataclass(frozen=True, slots=True)
 class Handling:
     """What a machine costs to have at all, in USD an hour, and the hours a job takes beside its own, so that neither
-    cents nor minutes choose.
+    cents nor minutes choose. ``own_usd_per_hour``: under a desk and in the field, where nobody is paid for it.
     """
 
     usd_per_hour: float
+    own_usd_per_hour: float
     hours_per_job: float
     because: str
     sources: tuple[str, ...]
@@ -148,7 +152,7 @@ class Preferences:
     shortlist_at_most: float = math.inf
     """How many times what the recommendation counts as a plan of the shortlist may count."""
 
-    def worth(self, strength: str) -> float:
+    def worth(self, strength: Strength) -> float:
         """How many times the money a verdict of that strength is worth; 1 where nobody says."""
         found = self.worths.get(strength)
         return 1.0 if found is None else found.worth
@@ -168,4 +172,4 @@ class Preferences:
     @property
     def priced_handling(self) -> Handling:
         """What having a machine costs; nothing where nobody says."""
-        return Handling(0.0, 0.0, "", ()) if self.handling is None else self.handling
+        return Handling(0.0, 0.0, 0.0, "", ()) if self.handling is None else self.handling

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
+from whygpu.language import tree as t
 from whygpu.language.names import Scope
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ Strength = Literal["mild", "normal", "strong"]
 Expectation = Literal["fires", "silent", "unknown"]
 
 
-STRENGTHS: tuple[Strength, ...] = ("mild", "normal", "strong")
+STRENGTHS: tuple[Strength, ...] = get_args(Strength)
+"""From the weakest to the strongest."""
 
 
 CRITERIA = (
@@ -67,6 +69,17 @@ class AnyOf:
 
 
 ConditionTree = Condition | AllOf | AnyOf
+
+
+def expression_of(part: ConditionTree) -> Expression:
+    """A condition tree as one expression."""
+    match part:
+        case Condition(tree=tree):
+            return tree
+        case AllOf(parts=parts):
+            return t.All(tuple(expression_of(inner) for inner in parts))
+        case AnyOf(parts=parts):
+            return t.Any(tuple(expression_of(inner) for inner in parts))
 
 
 @dataclass(frozen=True, slots=True)

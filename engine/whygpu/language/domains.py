@@ -113,7 +113,8 @@ def everything(spec: NameSpec) -> Domain:
             return Words(frozenset([True, False]))
         case "choice":
             return Words(frozenset(spec.words))
-    return Words(frozenset(), True)
+        case "text":
+            return Words(frozenset(), True)
 
 
 def of_test(spec: NameSpec, op: CompareOp, constant: Plain) -> Domain:

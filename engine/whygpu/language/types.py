@@ -133,7 +133,8 @@ class _Checker:
                 return Type("flag", None, None, spec.name)
             case "choice":
                 return Type("word", None, frozenset(spec.words), spec.name)
-        return Type("word", None, None, spec.name)
+            case "text":
+                return Type("word", None, None, spec.name)
 
     def _flags(self, *parts: Expression) -> Type | None:
         found = [self.type_of(part) for part in parts]

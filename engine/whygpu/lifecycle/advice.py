@@ -6,11 +6,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from whygpu.explain.items import session_items
+from whygpu.explain.json_form import SCHEMA, item_dict, json_value, plan_dict, trace_dict
+from whygpu.explain.record import Recorder
+from whygpu.knowledge.rules import Advise, Warn
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu.checks.cost.lifecycle import LifecycleCost
-    from whygpu.explain.advice import Advice, Item, Plan, Status
+    from whygpu.consult.consultation import SessionResult
+    from whygpu.explain.advice import Advice
+    from whygpu.explain.parts import Item, Status
+    from whygpu.explain.plan import Plan
     from whygpu.trace import Trace
 
 
@@ -35,8 +43,8 @@ class LifecycleAdvice:
     cost: LifecycleCost | None
     """None where nobody says how long it serves."""
     unknown: Unknown
-    said: Advice = field(repr=False)
-    """What the rules say about the cost: a consultation on the cost alone, without plans."""
+    said: SessionResult = field(repr=False)
+    """What the session rules decide on the cost alone."""
 
     @property
     def phases(self) -> tuple[Advice, Advice]:
@@ -52,27 +60,66 @@ class LifecycleAdvice:
     @property
     def advice(self) -> tuple[Item, ...]:
         """Advice on the cost."""
-        return self.said.advice
+        return session_items(self.said, Advise)
 
     @property
     def warnings(self) -> tuple[Item, ...]:
         """Warnings about the cost."""
-        return self.said.warnings
+        return session_items(self.said, Warn)
 
     @cached_property
     def trace(self) -> Trace:
         """How the cost came about, and the rules that speak of it; each phase has its own trace."""
-        from whygpu.explain.record import Recorder  # noqa: PLC0415  explanations are made of advice, not the reverse
-
-        judged = self.said.sections.consultation
-        knowledge = judged.knowledge
+        knowledge = self.said.knowledge
         calculations = knowledge.sourced_lifecycle(self.cost.calculations if self.cost else ())
         found = {f"life.{item.name}": item for item in calculations}
         known = {name: item for name, item in found.items() if name in knowledge.vocabulary}
-        return Recorder(judged, (), None).trace((), (), figures=known)
+        return Recorder(self.said).trace(known)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form, as docs/reference/json.md lists it."""
-        from whygpu.render.plain import lifecycle_dict  # noqa: PLC0415  renderers depend on this module, not the reverse
+    def to_dict(self, *, every: bool = True, trace: bool = True) -> dict[str, Any]:
+        """The JSON form, as docs/reference/json.md lists it; what is not known is null, with the reason beside it.
 
-        return lifecycle_dict(self)
+        ``every``, ``trace``: as of an advice on one phase.
+        """
+        train, unknown, cost = self.train, self.unknown, self.cost
+        run, same = train.recommendation, self.same
+        known = json_value(cost.figures()) if cost else {}
+        months = known.get("service_months")
+        no_months = None if cost else "nobody says how long it serves"
+        return {
+            "schema": SCHEMA,
+            "kb": {"version": train.knowledge_version, "hash": train.knowledge_hash},
+            "engine": train.engine,
+            "status": self.status,
+            "answers": json_value(dict(self.answers)),
+            "phases": [phase.to_dict(every=every, trace=trace) for phase in self.phases],
+            "life_cost": {
+                "service_months": months,
+                "train": {
+                    "usd_per_run": json_value(run.cost.usd_total) if run and run.cost else None,
+                    "trainings": known.get("trainings"),
+                    "runs": known.get("runs"),
+                    "usd_total": known.get("train_usd"),
+                    "because": unknown.train or no_months,
+                },
+                "serve": {
+                    "usd_per_month": known.get("usd_per_month"),
+                    "usd_total": known.get("serve_usd"),
+                    "because": unknown.serve or no_months,
+                },
+                "usd_total": known.get("usd_total"),
+                "serving_share": known.get("serving_share"),
+                "equal_runs": known.get("equal_runs"),
+                "same_hardware": {
+                    "plan": plan_dict(same, variant=True) if same else None,
+                    "usd_per_month": known.get("same_usd_per_month"),
+                    "serve_usd_total": known.get("same_serve_usd"),
+                    "usd_total": known.get("same_usd_total"),
+                    "times": known.get("same_times"),
+                    "because": unknown.same or no_months,
+                },
+                "advice": [item_dict(item) for item in self.advice],
+                "warnings": [item_dict(item) for item in self.warnings],
+                **({"trace": trace_dict(self.trace)} if trace else {}),
+            },
+        }

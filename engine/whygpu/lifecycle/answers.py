@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 KEY = "phases"
 Part = Literal["train", "serve"]
-LIFE_KEYS = ("service_months", "training_runs", "retrain_months")
-"""Answers that change what a life costs, and no plan."""
 PARTS: tuple[Part, Part] = ("train", "serve")
 _PHASES = {"train": ("training", "fine-tuning"), "serve": ("inference", "batch-inference")}
 

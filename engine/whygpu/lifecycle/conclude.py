@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from whygpu.chain.environment import known_value, plain
+from whygpu.chain.environment import known_value
 from whygpu.checks.cost.lifecycle import Lifecycle, LifecycleCost, life_cost
 from whygpu.checks.cost.money import hours_a_month
 from whygpu.consult.driver import judge
-from whygpu.explain.conclude import conclude
+from whygpu.explain.advice import Advice
 from whygpu.lifecycle.advice import LifecycleAdvice, Unknown
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from whygpu.answers import Answers
     from whygpu.chain.engines import Chain
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Advice, Plan
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.plan import Plan
 
 Again = Callable[["Answers"], "Consultation"]
 SAME = "life.same_accelerator"
@@ -32,7 +32,7 @@ def conclude_lifecycle(
     given: Mapping[str, Any], train: Consultation, serve: Consultation, again: Again, chain: Chain
 ) -> LifecycleAdvice:
     """The advice on a life; ``again`` consults on the serving phase as before, ``chain`` fires what is said of cost."""
-    advice = conclude(train), conclude(serve)
+    advice = Advice(train), Advice(serve)
     same, no_same = _same(advice, serve, again)
     unknown = Unknown(_untold_training(advice[0]), _untold(advice[1].recommendation, "serve"), no_same)
     cost = _cost(train, serve, advice, same)
@@ -44,7 +44,7 @@ def conclude_lifecycle(
         figures[SAME] = best[0].accelerator.id == best[1].accelerator.id
     names = serve.knowledge.vocabulary
     facts = {name: known_value(value) for name, value in figures.items() if name in names}
-    said = conclude(judge(serve.knowledge, facts, chain, serve.engine))
+    said = judge(serve.knowledge, facts, chain)
     return LifecycleAdvice(given, *advice, same, cost, unknown, said)
 
 
@@ -52,27 +52,20 @@ def _cost(
     train: Consultation, serve: Consultation, advice: tuple[Advice, Advice], same: Plan | None
 ) -> LifecycleCost | None:
     """What it costs in all; None where nobody says how long it serves."""
-    months = _answer(serve, "service_months")
+    months = serve.session.number("service_months")
     if months is None:
         return None
     best, serving = (item.recommendation for item in advice)
     life = Lifecycle(
         service_months=months,
-        hours_per_month=hours_a_month(_answer(serve, "hours_per_day") or 24),
-        training_runs=_answer(train, "training_runs") or 1.0,
-        retrain_months=_answer(train, "retrain_months"),
+        hours_per_month=hours_a_month(serve.session.number("hours_per_day") or 24),
+        training_runs=train.session.number("training_runs") or 1.0,
+        retrain_months=train.session.number("retrain_months"),
         usd_per_run=best.cost.compared.usd_total if best is not None and best.cost else None,
         serve_usd_per_hour=_hourly(serving),
         same_usd_per_hour=_hourly(same),
     )
     return life_cost(life)
-
-
-def _answer(consultation: Consultation, key: str) -> float | None:
-    """A number answered or assumed."""
-    spec = consultation.knowledge.name_by_answer.get(key)
-    value = None if spec is None else plain(consultation.session.value(spec.name))
-    return value if isinstance(value, float) else None
 
 
 def _hourly(plan: Plan | None) -> float | None:
@@ -88,7 +81,7 @@ def _same(advice: tuple[Advice, Advice], serve: Consultation, again: Again) -> t
     if serving is not None and serving.accelerator.id == card.id:
         return serving, _untold(serving, "serve")
     answers = replace(serve.answers, accelerators=(card.id,), exclude_accelerators=())
-    found = conclude(again(answers))
+    found = Advice(again(answers))
     plan = found.recommendation
     if plan is not None:
         return plan, _untold(plan, "serve")

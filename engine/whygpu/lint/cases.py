@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.api import KnowledgeBase
-    from whygpu.chain.engines import EngineName, Mask
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Advice, Plan
+    from whygpu.chain.engines import Mask
+    from whygpu.chain.names import EngineName
+    from whygpu.consult.consultation import SessionResult
+    from whygpu.explain.advice import Advice
+    from whygpu.explain.plan import Plan
     from whygpu.knowledge.base import Knowledge
 
 _SHOWN = 3
@@ -62,12 +64,11 @@ def contradictions(case: c.Case, advice: Advice | LifecycleAdvice) -> Iterator[P
             )
 
 
-def _judges(advice: Advice | LifecycleAdvice) -> dict[c.Part, _Judge]:
+def _judges(advice: Advice | LifecycleAdvice) -> dict[c.Part, _SessionJudge]:
     """Who judges what is expected of each part."""
     if not isinstance(advice, LifecycleAdvice):
-        return {"": _Judge(advice.sections.consultation, advice)}
-    parts: dict[c.Part, Advice] = {"train": advice.train, "serve": advice.serve, "life": advice.said}
-    return {part: _Judge(found.sections.consultation, found) for part, found in parts.items()}
+        return {"": _Judge(advice)}
+    return {"train": _Judge(advice.train), "serve": _Judge(advice.serve), "life": _SessionJudge(advice.said, advice)}
 
 
 def _says(knowledge: Knowledge, case: c.Case) -> str:
@@ -79,12 +80,51 @@ def _says(knowledge: Knowledge, case: c.Case) -> str:
     return " / ".join(texts)
 
 
-class _Judge:
-    """Compares one consultation with what is expected of it."""
+class _SessionJudge:
+    """Compares what a session decided, and what is advised on it, with what is expected."""
 
-    def __init__(self, consultation: Consultation, advice: Advice) -> None:
-        self._consultation, self._advice = consultation, advice
-        self.knowledge = consultation.knowledge
+    def __init__(self, session: SessionResult, spoken: Advice | LifecycleAdvice) -> None:
+        self._session, self._spoken, self.knowledge = session, spoken, session.knowledge
+
+    def contradiction(self, outcome: c.Outcome) -> str | None:
+        """What was found instead; None where the expectation is met. Raises TypeError for what is about plans."""
+        match outcome:
+            case c.Says(what=what, ids=ids, expected=expected):
+                return self._listed(ids, self._said(what), expected, what)
+            case c.Fires(rules=rules, expected=expected):
+                return self._listed(rules, self._fired(), expected, "rules that fire")
+            case c.Takes(name=name, value=value):
+                found = plain(self._session.environment.value(name))
+                return None if found == value else f"{name} is {'unknown' if found is None else found}"
+            case c.Costs(name=name, condition=condition):
+                environment = self._session.environment
+                figure = plain(environment.value(name))
+                met = figure is None if condition is None else environment.evaluator.truth(condition).true
+                return None if met else f"{name} is {'unknown' if figure is None else f'{figure:.6g}'}"
+        raise TypeError(f"{outcome} is not about a session")
+
+    def _fired(self) -> set[str]:
+        return {rule.id for rule in self._session.fired}
+
+    def _said(self, what: str) -> set[str]:
+        return {item.id for item in (self._spoken.warnings if what == "warnings" else self._spoken.advice)}
+
+    @staticmethod
+    def _listed(wanted: tuple[str, ...], found: set[str], expected: bool, what: str) -> str | None:
+        wrong = [item for item in wanted if (item in found) != expected]
+        if not wrong:
+            return None
+        if expected:
+            return f"{', '.join(wrong)} is not among the {what} ({', '.join(sorted(found)) or 'none'})"
+        return f"{', '.join(wrong)} is among the {what}"
+
+
+class _Judge(_SessionJudge):
+    """Of one consultation."""
+
+    def __init__(self, advice: Advice) -> None:
+        super().__init__(advice.consultation.session, advice)
+        self._advice, self._result = advice, advice.consultation.plans
 
     def contradiction(self, outcome: c.Outcome) -> str | None:
         """What was found instead; None where the expectation is met."""
@@ -102,7 +142,7 @@ class _Judge:
             case c.Ahead(this=this, other=other):
                 return self._ahead(this, other)
             case c.Possible(selector=selector, expected=expected):
-                mask = self._mask(selector) & self._consultation.alive
+                mask = self._mask(selector) & self._result.alive
                 if bool(mask.any()) == expected:
                     return None
                 return "every such plan is out" if expected else f"left: {self._named(mask)}"
@@ -115,34 +155,17 @@ class _Judge:
                 return self._rejected(selector, rules)
             case c.Judged():
                 return self._judged(outcome)
-            case c.Says(what=what, ids=ids, expected=expected):
-                return self._listed(ids, self._said(what), expected, what)
-            case c.Fires(rules=rules, expected=expected):
-                fired = {rule.id for rule in self._consultation.fired} | set(self._consultation.fired_plans)
-                return self._listed(rules, fired, expected, "rules that fire")
-            case c.Takes(name=name, value=value):
-                found = plain(self._consultation.session.value(name))
-                return None if found == value else f"{name} is {'unknown' if found is None else found}"
             case c.Assumes(key=key, value=value):
                 return self._assumes(key, value)
             case c.Open(questions=questions):
                 return self._listed(questions, {item.question for item in advice.open}, True, "open questions")
-            case c.Costs(name=name, condition=condition):
-                session = self._consultation.session
-                figure = plain(session.value(name))
-                met = figure is None if condition is None else session.evaluator.truth(condition).true
-                return None if met else f"{name} is {'unknown' if figure is None else f'{figure:.6g}'}"
             case c.Conflicts(criteria=criteria):
                 return self._listed(criteria, {item.criterion for item in advice.conflicts}, True, "conflicts")
+            case c.Says() | c.Fires() | c.Takes() | c.Costs():
+                return super().contradiction(outcome)
 
-    @staticmethod
-    def _listed(wanted: tuple[str, ...], found: set[str], expected: bool, what: str) -> str | None:
-        wrong = [item for item in wanted if (item in found) != expected]
-        if not wrong:
-            return None
-        if expected:
-            return f"{', '.join(wrong)} is not among the {what} ({', '.join(sorted(found)) or 'none'})"
-        return f"{', '.join(wrong)} is among the {what}"
+    def _fired(self) -> set[str]:
+        return super()._fired() | set(self._result.fired)
 
     def _said(self, what: str) -> set[str]:
         advice = self._advice
@@ -179,10 +202,10 @@ class _Judge:
         mask = self._mask(selector)
         if not mask.any():
             return "there is no such plan"
-        left = mask & self._consultation.alive
+        left = mask & self._result.alive
         if left.any():
             return f"left: {self._named(left)}"
-        fired = self._consultation.fired_plans
+        fired = self._result.fired
         missing = [rule for rule in rules if rule not in fired or not (fired[rule] & mask).any()]
         if not missing:
             return None
@@ -200,30 +223,22 @@ class _Judge:
         return None if plans else "no such plan is ranked"
 
     def _rejects(self, rule: str) -> bool:
-        return self._consultation.knowledge.rule_by_id[rule].rejects
+        return self.knowledge.rule_by_id[rule].rejects
 
     def _plans(self, selector: c.Selector) -> list[Plan]:
         mask = self._mask(selector)
         return [plan for plan in self._advice.plans if plan.rank is not None and mask[plan.index]]
 
     def _mask(self, selector: c.Selector) -> Mask:
-        plans = self._consultation.plans
-        if plans is None:
-            return np.zeros(0, dtype=np.bool_)
-        truth = plans.evaluator.truth(selector.condition)
-        return np.broadcast_to(np.asarray(truth.true, dtype=np.bool_), (plans.size,))
+        truth = self._result.environment.evaluator.truth(selector.condition)
+        return np.broadcast_to(np.asarray(truth.true, dtype=np.bool_), (len(self._result),))
 
     def _verdict_no(self) -> Mask:
-        plans = self._consultation.plans
-        if plans is None:
-            return np.zeros(0, dtype=np.bool_)
-        value = plans.value("plan.verdict")
-        return np.broadcast_to(np.asarray(getattr(value, "word", "") == "no"), (plans.size,))
+        value = self._result.environment.value("plan.verdict")
+        return np.broadcast_to(np.asarray(getattr(value, "word", "") == "no"), (len(self._result),))
 
     def _named(self, mask: Mask) -> str:
-        plans = self._consultation.plans
-        if plans is None:
-            return "nothing"
+        plans = self._result.environment
         indices = np.flatnonzero(mask)
         shown = (
             f"{plain(plans.at('plan.count', int(index))):g}x {plain(plans.at('gpu.name', int(index)))} "

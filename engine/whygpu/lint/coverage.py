@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from whygpu.api import KnowledgeBase
 from whygpu.errors import AnswerError, Problem
-from whygpu.explain.conclude import Conclusion
 from whygpu.knowledge.rules import Advise, Warn
 from whygpu.knowledge.strata import Strata, Stratum
 from whygpu.lifecycle.advice import LifecycleAdvice
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from whygpu.answers import Answers
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.advice import Advice
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.cases import Case
     from whygpu.knowledge.rules import Rule
@@ -169,20 +169,26 @@ def _runs(kb: KnowledgeBase, case: Case) -> Iterator[_Run]:
     except AnswerError:
         return
     phases = advice.phases if isinstance(advice, LifecycleAdvice) else (advice,)
-    spoken = (*phases, advice.said) if isinstance(advice, LifecycleAdvice) else phases
-    held = [item.sections.consultation for item in spoken]
-    standing = frozenset(name for found in held for name in (*(rule.id for rule in found.fired), *found.fired_plans))
-    fired = standing | {rule.id for found in held for rule, _, _ in found.defeated}
-    for found in held[: len(phases)]:
-        conflicts = tuple(_conflicts(kb, case, found))
-        yield _Run(case, found.answers, Outcome.of(found), fired, standing, conflicts)
+    held = [item.consultation for item in phases]
+    sessions = [item.session for item in held]
+    if isinstance(advice, LifecycleAdvice):
+        sessions.append(advice.said)
+    standing = frozenset(
+        (*(rule.id for item in sessions for rule in item.fired), *(rule for item in held for rule in item.plans.fired))
+    )
+    fired = standing | {rule.id for item in sessions for rule, _ in item.defeated}
+    fired |= {rule.id for item in held for rule, _, _ in item.plans.defeated}
+    for phase in phases:
+        conflicts = tuple(_conflicts(kb, case, phase))
+        outcome = Outcome.of(phase.consultation)
+        yield _Run(case, phase.consultation.answers, outcome, fired, standing, conflicts)
 
 
-def _conflicts(kb: KnowledgeBase, case: Case, found: Consultation) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+def _conflicts(kb: KnowledgeBase, case: Case, advice: Advice) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
     def claims(rules: Iterable[str]) -> frozenset[str]:
         return frozenset(claim for rule in rules for claim in kb.knowledge.rule_by_id[rule].sources)
 
-    for item in Conclusion(found).conflicts() if case.tensions else ():
+    for item in advice.conflicts if case.tensions else ():
         yield claims(item.favour), claims(item.against)
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from whygpu.explain.conclude import Conclusion
+from whygpu.explain.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation, PlanResult
+    from whygpu.plans.plan_set import PlanSet
 
 Moved = Literal["status", "recommendation", "order", "plans", "verdicts"]
 """What changed, the weightiest first: how it ends, what is recommended, the order of accelerators, which plans there
@@ -37,17 +38,17 @@ class Outcome:
     @classmethod
     def of(cls, consultation: Consultation) -> Outcome:
         """What the consultation came to."""
-        conclusion = Conclusion(consultation)
-        keys = list(_keys(consultation))
-        first = conclusion.first
-        alive = consultation.alive
+        rows = Rows(consultation)
+        keys = list(_keys(consultation.plans.plan_set))
+        first = rows.first
+        alive = consultation.plans.alive
         return cls(
-            status=conclusion.status(),
+            status=rows.status,
             recommendation=frozenset(keys[index] for index in first),
-            order=tuple((keys[index][0], index in first) for index in conclusion.heads),
+            order=tuple((keys[index][0], index in first) for index in rows.heads),
             left=frozenset(keys[index] for index in np.flatnonzero(alive).tolist()),
             rejected=frozenset(keys[index] for index in np.flatnonzero(~alive).tolist()),
-            verdicts=frozenset(_verdicts(consultation, keys)),
+            verdicts=frozenset(_verdicts(consultation.plans, keys)),
         )
 
     def moved(self, other: Outcome) -> Moved | None:
@@ -62,33 +63,23 @@ class Outcome:
         return next((name for name, differs in pairs if differs), None)
 
 
-def _keys(consultation: Consultation) -> Iterator[PlanKey]:
-    field = consultation.plan_set
-    for card, configuration in (
-        zip(field.card.tolist(), field.configuration.tolist(), strict=True) if field is not None else ()
-    ):
-        if field is not None:
-            item = field.configurations[configuration]
-            setup, layout = item.setup, item.layout
-            method = f"{setup.method} {setup.gradient_checkpointing}" if setup.trains else ""
-            name = field.cards.accelerators[card].id
-            yield (
-                name,
-                layout.cards,
-                setup.format.id,
-                setup.kv_format.id if setup.kv_format else "",
-                method,
-                layout.sharding,
-                layout.tensor,
-                layout.pipeline,
-            )
+def _keys(plan_set: PlanSet) -> Iterator[PlanKey]:
+    for card, configuration in zip(plan_set.card.tolist(), plan_set.configuration.tolist(), strict=True):
+        setup, layout = plan_set.configurations[configuration].setup, plan_set.configurations[configuration].layout
+        yield (
+            plan_set.cards.accelerators[card].id,
+            layout.cards,
+            setup.format.id,
+            setup.kv_format.id if setup.kv_format else "",
+            f"{setup.method} {setup.gradient_checkpointing}" if setup.trains else "",
+            layout.sharding,
+            layout.tensor,
+            layout.pipeline,
+        )
 
 
-def _verdicts(consultation: Consultation, keys: list[PlanKey]) -> Iterator[tuple[PlanKey, str, float, float]]:
-    tally = consultation.tally
-    if tally is None:
-        return
-    for criterion, favour in tally.favour.items():
-        against = tally.against[criterion]
-        for index in np.flatnonzero(consultation.alive & ((favour > 1) | (against > 1))).tolist():
+def _verdicts(plans: PlanResult, keys: list[PlanKey]) -> Iterator[tuple[PlanKey, str, float, float]]:
+    for criterion, favour in plans.tally.favour.items():
+        against = plans.tally.against[criterion]
+        for index in np.flatnonzero(plans.alive & ((favour > 1) | (against > 1))).tolist():
             yield keys[index], criterion, round(float(favour[index]), 6), round(float(against[index]), 6)

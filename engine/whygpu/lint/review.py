@@ -17,7 +17,7 @@ from whygpu.loader.files import SUFFIXES, default_root, read_text, read_texts, y
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.chain.engines import EngineName
+    from whygpu.chain.names import EngineName
     from whygpu.knowledge.base import Knowledge
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError, Problem
-from whygpu.explain.conclude import conclude
+from whygpu.explain.advice import Advice
 from whygpu.lifecycle.advice import LifecycleAdvice
 from whygpu.lifecycle.answers import LifecycleAnswers, check_lifecycle, is_lifecycle
 from whygpu.lifecycle.conclude import conclude_lifecycle
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from whygpu.answers import Answers
     from whygpu.api import KnowledgeBase
     from whygpu.checks.model_shape import ModelShape
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Advice
+    from whygpu.consult.consultation import Consultation
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.cases import Case
 
@@ -110,11 +109,11 @@ class _Trial:
     def _advise(case: Case, answers: Answers | LifecycleAnswers, variation: Variation) -> Advice | LifecycleAdvice:
         def held(part: Answers) -> Consultation:
             knowledge, reshape = variation.knowledge, variation.reshape
-            return consult(knowledge, part, EvaluatorChain(), "evaluator", asked_on(case), reshape=reshape)
+            return consult(knowledge, part, EvaluatorChain(), asked_on(case), reshape=reshape)
 
         if isinstance(answers, LifecycleAnswers):
             return conclude_lifecycle(answers.given, held(answers.train), held(answers.serve), held, EvaluatorChain())
-        return conclude(held(answers))
+        return Advice(held(answers))
 
 
 def resized(shape: ModelShape, factor: float) -> ModelShape:

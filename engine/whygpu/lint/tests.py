@@ -13,6 +13,7 @@ import numpy as np
 from whygpu.chain.durable import SET_GROUPS, DurableEngine
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
 from whygpu.errors import EngineUnavailableError, Problem
+from whygpu.explain.conditions import conditions_of
 from whygpu.knowledge.rules import ABSENT, Verdict, in_words
 from whygpu.knowledge.strata import Strata, Stratum
 from whygpu.language import values
@@ -119,8 +120,6 @@ def _found(outcome_: str) -> str:
 
 
 def _judged(knowledge: Knowledge, rule: Rule, test: RuleTest) -> Iterator[str]:
-    from whygpu.explain.conditions import conditions_of  # noqa: PLC0415  explain builds on consultations, lint need not
-
     _, plans = _given(knowledge, test.given)
     for word, part in (("", rule.when), ("unless ", rule.unless)):
         for condition in conditions_of(part):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.checks.calculation import CHECKS
-from whygpu.consult.driver import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
+from whygpu.consult.names import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import Location
 from whygpu.knowledge.rules import Advise, Require, Warn
 from whygpu.language.tree import names

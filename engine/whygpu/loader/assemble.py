@@ -27,6 +27,7 @@ from whygpu.loader.tables import read_tables
 from whygpu.loader.vocabulary import read_names, read_questions, read_unasked, read_values
 from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence, parse
 from whygpu.yamldoc.fields import Fields, kind_of, problem
+from whygpu.yamldoc.forms import DAY, TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from whygpu.knowledge.sources import SourceDocument
     from whygpu.language.names import NameSpec
     from whygpu.language.types import Signature
+    from whygpu.yamldoc.forms import Form
 
-_LISTS = frozenset(
+LISTS = frozenset(
     {
         "claims",
         "tensions",
@@ -59,7 +61,9 @@ _LISTS = frozenset(
         "coefficients",
     }
 )
-_MAPPINGS = frozenset({"about", "documents", "names", "values", "ranking"})
+MAPPINGS = frozenset({"about", "documents", "names", "values", "ranking"})
+ABOUT: Form = MappingProxyType({"version": TEXT, "cases_on": DAY})
+"""What is read of ``about``; it may say more."""
 
 
 def load_texts(texts: ReadOnly[str, str], root: str, registry: Registry, *, cases: bool = True) -> Knowledge:
@@ -90,6 +94,11 @@ def _with_snippet(problem: Problem, texts: ReadOnly[str, str]) -> Problem:
     return replace(problem, snippet=Document(problem.location.file, text).line(problem.location.line) or None)
 
 
+def rates_of(vocabulary: Iterable[str]) -> list[str]:
+    """The rates of accelerators that the vocabulary names, without ``gpu.``."""
+    return [name.removeprefix("gpu.") for name in vocabulary if name.endswith(("_tflops", "_tops"))]
+
+
 class Registry:
     """What the library supplies to the knowledge base: numeric checks for expressions, and names it gives values to."""
 
@@ -108,6 +117,7 @@ class _Assembly:
         self._lists: dict[str, list[tuple[str, Node]]] = {}
         self._mappings: dict[str, list[Node]] = {}
 
+    # Longer than a screen: each stage takes what all before it made, and parts would hand a dozen names along
     def build(self, digest: str) -> Knowledge | None:
         """The knowledge base, whose files have the ``digest``; None, with problems added, where something is wrong.
 
@@ -128,7 +138,7 @@ class _Assembly:
             documents |= read_documents(node, problems)
         claims = read_claims(self._nodes("claims"), documents, problems)
         tensions = read_tensions(self._nodes("tensions"), claims, problems)
-        facts = FactReader({section: self._nodes(section) for section in _LISTS}, {*documents, *claims}, problems)
+        facts = FactReader({section: self._nodes(section) for section in LISTS}, {*documents, *claims}, problems)
         vocabulary = read_names(self._mappings["names"], self._value_lists(), problems)
         version = self._version()
         if len(problems) > before:
@@ -180,14 +190,16 @@ class _Assembly:
             profiles=MappingProxyType(profiles),
             preferences=preferences,
         )
-        if not self._cases:
-            return knowledge
+        return self._with_cases(knowledge) if self._cases else knowledge
+
+    def _with_cases(self, knowledge: Knowledge) -> Knowledge:
+        """The knowledge base with its worked cases, and who cites what."""
         from whygpu.loader.cases import read_cases  # noqa: PLC0415  to give advice takes no cases
 
         day = self._cases_on()
         cases = [
             case if case.on is not None else replace(case, on=day)
-            for case in read_cases(self._lists.get("cases", []), knowledge, problems)
+            for case in read_cases(self._lists.get("cases", []), knowledge, self._problems)
         ]
         return replace(knowledge, cases=tuple(cases), citations=tuple(citations(self._items())))
 
@@ -211,7 +223,6 @@ class _Assembly:
 
     def _catalogue(self, facts: FactReader, vocabulary: ReadOnly[str, NameSpec]) -> Catalogue:
         accelerators = facts.accelerators({name: spec for name, spec in vocabulary.items() if spec.entity == "gpu"})
-        rates = [name.removeprefix("gpu.") for name in vocabulary if name.endswith(("_tflops", "_tops"))]
         providers = read_providers(facts)
         return Catalogue(
             references=MappingProxyType(facts.references),
@@ -220,7 +231,7 @@ class _Assembly:
             offerings=tuple(read_offerings(facts, accelerators, providers)),
             purchases=tuple(read_purchases(facts, accelerators)),
             models=MappingProxyType(read_models(facts)),
-            formats=MappingProxyType(read_formats(facts, rates, self._choices(vocabulary, "runtime"))),
+            formats=MappingProxyType(read_formats(facts, rates_of(vocabulary), self._choices(vocabulary, "runtime"))),
             coefficients=read_coefficients(facts),
             areas=MappingProxyType(read_areas(facts, providers)),
         )
@@ -232,20 +243,20 @@ class _Assembly:
         if node is None:
             return len(self._problems) == before
         if not isinstance(node, Mapping):
-            help_text = f"it begins with a section: {', '.join(sorted(_LISTS | _MAPPINGS))}"
+            help_text = f"it begins with a section: {', '.join(sorted(LISTS | MAPPINGS))}"
             message = f"a knowledge base file is a mapping, not {kind_of(node)}"
             problem(self._problems, node, "wrong-type", message, help_text)
             return False
         for section, inner in node.items.items():
-            if section in _MAPPINGS:
+            if section in MAPPINGS:
                 self._mappings.setdefault(section, []).append(inner)
-            elif section not in _LISTS:
+            elif section not in LISTS:
                 problem(
                     self._problems,
                     node.keys[section],
                     "unknown-key",
                     f"there is no section '{section}'",
-                    did_you_mean(section, _LISTS | _MAPPINGS) or f"sections: {', '.join(sorted(_LISTS | _MAPPINGS))}",
+                    did_you_mean(section, LISTS | MAPPINGS) or f"sections: {', '.join(sorted(LISTS | MAPPINGS))}",
                 )
             elif isinstance(inner, Sequence):
                 topic = name.rpartition("/")[2].partition(".")[0]
@@ -276,7 +287,7 @@ class _Assembly:
     def _cases_on(self) -> str | None:
         """The day worked cases are asked on where they say none: prices age, and what a case expects does not."""
         for node in self._mappings.get("about", []):
-            fields = Fields.of(node, "about", self._problems)
+            fields = Fields.of(node, "about", self._problems, ABOUT)
             day = fields.date("cases_on") if fields else None
             if day is not None:
                 return day
@@ -284,7 +295,7 @@ class _Assembly:
 
     def _version(self) -> str:
         for node in self._mappings.get("about", []):
-            fields = Fields.of(node, "about", self._problems)
+            fields = Fields.of(node, "about", self._problems, ABOUT)
             version = fields.text("version") if fields else None
             if version is not None:
                 return version

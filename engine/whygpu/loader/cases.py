@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, get_args
 
 from whygpu.answers import check
 from whygpu.errors import AnswerError, did_you_mean
+from whygpu.explain.parts import Status
 from whygpu.knowledge import cases as c
 from whygpu.knowledge.rules import CRITERIA, Advise, Verdict, Warn
 from whygpu.lifecycle.answers import check_lifecycle, is_lifecycle
@@ -17,45 +19,78 @@ from whygpu.loader.selectors import SelectorReader, one_card
 from whygpu.loader.sources import listed
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, kind_of, problem
+from whygpu.yamldoc.forms import (
+    DAY,
+    EXPRESSION,
+    IDENTIFIER,
+    TEXT,
+    TEXTS,
+    Kind,
+    names_to,
+    needed,
+    object_schema,
+    one_of,
+    record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from whygpu.errors import Problem
     from whygpu.knowledge.base import Knowledge
+    from whygpu.yamldoc.forms import Form, Schema
 
-STATUSES = ("recommended", "tied", "infeasible")
+STATUSES: tuple[Status, ...] = get_args(Status)
 QUANTITIES = {"recommended": "some", "only_recommended": "all", "not_recommended": "none"}
-EXPECTATIONS = (
-    "status",
-    *QUANTITIES,
-    "among_first",
-    "not_among_first",
-    "ahead",
-    "possible",
-    "impossible",
-    "fits",
-    "does_not_fit",
-    "rejected",
-    "verdicts",
-    "advice",
-    "no_advice",
-    "warnings",
-    "no_warnings",
-    "techniques",
-    "no_techniques",
-    "fires",
-    "silent",
-    "values",
-    "assumed",
-    "open",
-    "conflicts",
+WORDS = Kind("words", many=True, schema=EXPRESSION.schema)
+_PLANS: Schema = {"type": ["object", "array"]}
+SELECTOR = Kind("which plans", schema=_PLANS)
+_RANKED = Kind("ranks and which plans", schema=names_to(_PLANS).value)
+AHEAD: Form = MappingProxyType({"this": needed(SELECTOR), "of": needed(SELECTOR)})
+_CARDS = names_to(WORDS.value)
+VERDICTS: Form = MappingProxyType({"of": needed(SELECTOR), "prefer": TEXTS, "avoid": TEXTS})
+EXPECTATIONS: Form = MappingProxyType(
+    {
+        "status": one_of(STATUSES, many=True),
+        **dict.fromkeys(QUANTITIES, SELECTOR),
+        **dict.fromkeys(("among_first", "not_among_first"), _RANKED),
+        "ahead": replace(record(AHEAD), many=True),
+        **dict.fromkeys(("possible", "impossible"), SELECTOR),
+        **dict.fromkeys(("fits", "does_not_fit", "rejected"), _CARDS),
+        "verdicts": replace(record(VERDICTS), many=True),
+        **dict.fromkeys(("advice", "no_advice", "warnings", "no_warnings", "techniques", "no_techniques"), WORDS),
+        **dict.fromkeys(("fires", "silent"), WORDS),
+        "values": names_to(EXPRESSION.value),
+        "assumed": Kind("answers", schema={"anyOf": [*WORDS.value["anyOf"], names_to(EXPRESSION.value).value]}),
+        "open": WORDS,
+        "conflicts": one_of(CRITERIA, many=True),
+    }
 )
 """What ``expect`` may hold, as docs/reference/rule-language.md explains."""
 LIFE_EXPECTATIONS = ("train", "serve", "life")
 """What ``expect`` may hold where the answers have ``phases``: what is expected of each phase, and of the cost."""
 _OF_COST = ("advice", "no_advice", "warnings", "no_warnings", "fires", "silent")
 _MAX_SHOWN = 160
+_EXPECT = object_schema(EXPECTATIONS)
+_LIFE: Schema = {
+    "type": "object",
+    "properties": {"train": _EXPECT, "serve": _EXPECT, "life": {"type": "object"}},
+    "additionalProperties": False,
+}
+CASE: Form = MappingProxyType(
+    {
+        "id": needed(IDENTIFIER),
+        "title": needed(TEXT),
+        "answers": needed(Kind("answers", schema={"$ref": "#/$defs/answers"})),
+        "source": needed(TEXTS),
+        "spares": TEXTS,
+        "tension": TEXTS,
+        "sensitive": record(dict.fromkeys(c.SENSITIVITIES, TEXT)),
+        "on": DAY,
+        "note": TEXT,
+        "expect": needed(Kind("what is expected", schema={"anyOf": [_EXPECT, _LIFE]})),
+    }
+)
 
 
 def read_cases(nodes: Iterable[tuple[str, Node]], knowledge: Knowledge, problems: list[Problem]) -> list[c.Case]:
@@ -76,26 +111,26 @@ def read_cases(nodes: Iterable[tuple[str, Node]], knowledge: Knowledge, problems
 
 def _read_case(topic: str, node: Node, knowledge: Knowledge, problems: list[Problem]) -> c.Case | None:
     before = len(problems)
-    fields = Fields.of(node, "case", problems)
+    fields = Fields.of(node, "case", problems, CASE)
     identifier = fields.identifier() if fields is not None else None
     if fields is None or identifier is None:
         return None
     fields.what = f"case '{identifier}'"
-    title = fields.text("title", required=True) or identifier
-    answers = fields.get("answers", required=True)
+    title = fields.text("title") or identifier
+    answers = fields.get("answers")
     if answers is not None:
         try:
             check_lifecycle(answers, knowledge) if is_lifecycle(answers) else check(answers, knowledge)
         except AnswerError as error:
             problems += error.problems
     sources = frozenset({*knowledge.claims, *knowledge.catalogue.references})
-    cited = Reading(knowledge.vocabulary, {}, sources, problems).cited(fields, required=True)
+    cited = Reading(knowledge.vocabulary, {}, sources, problems).cited(fields)
     spares = listed(fields, "spares", "claim", knowledge.claims)
     tensions = listed(fields, "tension", "tension", knowledge.tensions)
     sensitive = _sensitive(fields)
     day = fields.date("on")
     fields.text("note")
-    expect = fields.get("expect", required=True)
+    expect = fields.get("expect")
     inner = Fields.of(expect, f"'expect' of {fields.what}", problems) if expect is not None else None
     reader = _Reader(fields.what, knowledge, problems)
     whole = answers is not None and is_lifecycle(answers)
@@ -111,8 +146,7 @@ def _read_case(topic: str, node: Node, knowledge: Knowledge, problems: list[Prob
 
 
 def _sensitive(fields: Fields) -> dict[str, str]:
-    node = fields.get("sensitive")
-    inner = Fields.of(node, f"'sensitive' of {fields.what}", fields.problems) if node is not None else None
+    inner = fields.inside("sensitive", f"'sensitive' of {fields.what}")
     if inner is None:
         return {}
     found = {key: inner.text(key) for key in c.SENSITIVITIES}
@@ -264,10 +298,10 @@ class _Reader:
 
     def _ahead(self, node: Node) -> Iterator[tuple[c.Outcome, Node]]:
         for item in node.items if isinstance(node, Sequence) else [node]:
-            fields = Fields.of(item, f"'ahead' of {self._what}", self._problems)
+            fields = Fields.of(item, f"'ahead' of {self._what}", self._problems, AHEAD)
             if fields is None:
                 continue
-            this, other = fields.get("this", required=True), fields.get("of", required=True)
+            this, other = fields.get("this"), fields.get("of")
             fields.done()
             first = self._selectors.read(this) if this is not None else None
             second = self._selectors.read(other) if other is not None else None
@@ -303,11 +337,11 @@ class _Reader:
     def _verdicts(self, node: Node) -> Iterator[tuple[c.Outcome, Node]]:
         reader = EffectReader(self._what, {}, self._reading)
         for item in node.items if isinstance(node, Sequence) else [node]:
-            fields = Fields.of(item, f"'verdicts' of {self._what}", self._problems)
+            fields = Fields.of(item, f"'verdicts' of {self._what}", self._problems, VERDICTS)
             if fields is None:
                 continue
             before = len(self._problems)
-            of = fields.get("of", required=True)
+            of = fields.get("of")
             verdicts = [(word, one) for word in ("prefer", "avoid") for one in fields.text_nodes(word)]
             fields.done()
             selector = self._selectors.read(of) if of is not None else None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as ReadOnly
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_MAX_CONDITIONS = 40
+MAX_CONDITIONS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class Reading:
         if node is None:
             return ()
         items = node.items if isinstance(node, Sequence) else [node]
-        if len(items) > _MAX_CONDITIONS:
+        if len(items) > MAX_CONDITIONS:
             problem(
-                self.problems, node, "too-many", f"{what} has {len(items)} conditions; the limit is {_MAX_CONDITIONS}"
+                self.problems, node, "too-many", f"{what} has {len(items)} conditions; the limit is {MAX_CONDITIONS}"
             )
             return ()
         found = (self.condition_tree(item, what) for item in items)
@@ -128,7 +128,7 @@ class Reading:
         )
         return None
 
-    def cited(self, fields: Fields, *, required: bool) -> tuple[str, ...]:
+    def cited(self, fields: Fields, *, required: bool = False) -> tuple[str, ...]:
         """The claims or references cited under ``source``."""
         nodes = fields.text_nodes("source", required=required)
         for node in nodes:
@@ -141,14 +141,3 @@ class Reading:
                     did_you_mean(node.text, self.sources) or "claims are listed in sources.yaml",
                 )
         return tuple(node.text.strip() for node in nodes)
-
-
-def expression_of(part: ConditionTree) -> t.Expression:
-    """A condition tree as one expression."""
-    match part:
-        case Condition(tree=tree):
-            return tree
-        case AllOf(parts=parts):
-            return t.All(tuple(expression_of(inner) for inner in parts))
-        case AnyOf(parts=parts):
-            return t.Any(tuple(expression_of(inner) for inner in parts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
@@ -22,15 +23,70 @@ from whygpu.knowledge.rules import (
     in_words,
 )
 from whygpu.yamldoc.document import Mapping, Node, Scalar
-from whygpu.yamldoc.fields import ID, Fields, kind_of, problem
+from whygpu.yamldoc.fields import Fields, kind_of, problem
+from whygpu.yamldoc.forms import (
+    EXPRESSION,
+    ID,
+    IDENTIFIER,
+    NUMBER,
+    TEMPLATE,
+    TEXTS,
+    Kind,
+    Schema,
+    among,
+    names_to,
+    needed,
+    object_schema,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.loader.conditions import Reading
+    from whygpu.yamldoc.forms import Form
 
-EFFECTS = ("conclude", "consider", "require", "exclude", "prefer", "avoid", "advise", "warn")
+CONSIDER: Form = MappingProxyType(dict.fromkeys(CONSIDERABLE, TEXTS))
+VERDICT: Form = MappingProxyType(
+    {
+        "criterion": needed(among(CRITERIA)),
+        "strength": among(STRENGTHS),
+        "over": EXPRESSION,
+        "from": NUMBER,
+        "to": NUMBER,
+    }
+)
+MESSAGE: Form = MappingProxyType({"id": needed(IDENTIFIER), "text": needed(TEMPLATE)})
+_VERDICT: Schema = {
+    "anyOf": [
+        {"type": "string", "pattern": rf"^\s*({'|'.join(CRITERIA)})(\s+({'|'.join(STRENGTHS)}))?\s*$"},
+        object_schema(VERDICT),
+    ]
+}
+_MESSAGE: Schema = {"anyOf": [IDENTIFIER.value, object_schema(MESSAGE)]}
+EFFECTS: ReadOnly[str, Schema] = MappingProxyType(
+    {
+        "conclude": names_to(EXPRESSION.value).value,
+        "consider": object_schema(CONSIDER),
+        "require": EXPRESSION.value,
+        "exclude": {"enum": ["plan", True, "true"]},
+        "prefer": _VERDICT,
+        "avoid": _VERDICT,
+        "advise": _MESSAGE,
+        "warn": _MESSAGE,
+    }
+)
+"""The words that effects begin with, and what stands behind each."""
+_ONE: Schema = {
+    "type": "object",
+    "properties": dict(EFFECTS),
+    "additionalProperties": False,
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+EFFECTS_OF_RULE = Kind(
+    "a list of effects", schema={"type": "array", "minItems": 1, "items": {"anyOf": [{"const": "exclude"}, _ONE]}}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +107,7 @@ class EffectReader:
 
     def listed(self, fields: Fields) -> Iterator[Placed]:
         """The effects listed under ``then``."""
-        items = fields.items("then", required=True)
+        items = fields.items("then")
         for node in items:
             if isinstance(node, Scalar) and node.text == "exclude":
                 yield Placed(Exclude(), node)
@@ -161,7 +217,7 @@ class EffectReader:
         return True
 
     def _consider(self, node: Node) -> Iterator[Effect]:
-        fields = Fields.of(node, f"'consider' of {self._what}", self._problems)
+        fields = Fields.of(node, f"'consider' of {self._what}", self._problems, CONSIDER)
         if fields is None:
             return
         for what in CONSIDERABLE:
@@ -186,10 +242,10 @@ class EffectReader:
             if len(words) > 1:
                 strength = " ".join(words[1:])
         else:
-            fields = Fields.of(node, f"'{word}' of {self._what}", self._problems)
+            fields = Fields.of(node, f"'{word}' of {self._what}", self._problems, VERDICT)
             if fields is None:
                 return
-            criterion = fields.text("criterion", required=True) or ""
+            criterion = fields.text("criterion") or ""
             strength = fields.text("strength") or "normal"
             where = fields.node.items.get("strength", node)
             grade = self._grade(fields)
@@ -236,11 +292,11 @@ class EffectReader:
                     f"write {{id: some-id, text: ...}}, or '{word}: some-id' to use the rule's because",
                 )
             return
-        fields = Fields.of(node, f"'{word}' of {self._what}", self._problems)
+        fields = Fields.of(node, f"'{word}' of {self._what}", self._problems, MESSAGE)
         if fields is None:
             return
         identifier = fields.identifier()
-        text = self._reading.template(fields.get("text", required=True), f"'text' of {self._what}")
+        text = self._reading.template(fields.get("text"), f"'text' of {self._what}")
         fields.done()
         if identifier is not None:
             yield kind(identifier, text)

@@ -9,33 +9,16 @@ from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.setup import Format
 from whygpu.errors import did_you_mean
 from whygpu.knowledge.catalogue import Entry
-from whygpu.loader.schemas import (
-    CASE,
-    COEFFICIENT,
-    CONDITIONS,
-    MODEL,
-    NUMBER,
-    PARTS,
-    TEXT,
-    TEXTS,
-    Kind,
-    check_fields,
-    format_schema,
-)
+from whygpu.loader.schemas import CASE, COEFFICIENT, MODEL, PARTS_FORM, ROW, WHEN, check_fields, format_schema
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from collections.abc import Mapping as ReadOnly
 
     from whygpu.knowledge.catalogue import Figure
     from whygpu.loader.facts import FactReader
-
-_NUMBERS = ("memory_gb", "parts", "instances", "usd_in", "usd_out")
-_ROW = MappingProxyType({**MODEL, "like": TEXT, "accelerator": TEXTS, "slice": TEXT, **dict.fromkeys(_NUMBERS, NUMBER)})
-_PARTS = MappingProxyType(dict.fromkeys(PARTS, NUMBER))
-_CONDITIONS = MappingProxyType(dict.fromkeys(CONDITIONS, TEXTS))
+    from whygpu.yamldoc.forms import Form
 
 
 def read_models(reader: FactReader) -> dict[str, Entry]:
@@ -62,10 +45,9 @@ def read_formats(reader: FactReader, rates: Iterable[str], runtimes: Iterable[st
 
 
 def _check_parts(fields: Fields) -> None:
-    parts = fields.get("parts")
-    inner = None if parts is None else Fields.of(parts, f"'parts' of {fields.what}", fields.problems)
+    inner = fields.inside("parts", f"'parts' of {fields.what}")
     if inner is not None:
-        check_fields(inner.node, _PARTS, inner.what, fields.problems)
+        check_fields(inner.node, PARTS_FORM, inner.what, fields.problems)
 
 
 def read_coefficients(reader: FactReader) -> Coefficients:
@@ -82,13 +64,12 @@ def read_coefficients(reader: FactReader) -> Coefficients:
 
 
 def _check_rows(fields: Fields) -> None:
-    for key, schema in (("by", CASE), ("rows", _ROW)):
+    for key, form in (("by", CASE), ("rows", ROW)):
         for row in fields.mappings(key, f"'{key}' of {fields.what}"):
-            check_fields(row.node, schema, row.what, fields.problems)
-            when = row.get("when", required=key == "by")
-            inner = None if when is None else Fields.of(when, f"'when' of {fields.what}", fields.problems)
+            check_fields(row.node, form, row.what, fields.problems)
+            inner = row.inside("when", f"'when' of {fields.what}") if "when" in form else None
             if inner is not None:
-                check_fields(inner.node, _CONDITIONS, inner.what, fields.problems)
+                check_fields(inner.node, WHEN, inner.what, fields.problems)
 
 
 def _malformed(reader: FactReader, node: Node, entry: Entry, error: Exception) -> None:
@@ -100,13 +81,13 @@ def _read(
     reader: FactReader,
     section: str,
     what: str,
-    schema: ReadOnly[str, Kind | None],
+    form: Form,
     check_inside: Callable[[Fields], None] | None = None,
 ) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
-    for fields, identifier in reader.entries(section, what):
+    for fields, identifier in reader.entries(section, what, form):
         before = len(reader.problems)
-        check_fields(fields.node, schema, fields.what, reader.problems)
+        check_fields(fields.node, form, fields.what, reader.problems)
         if check_inside is not None:
             check_inside(fields)
         if "source" not in fields and not _all_sourced(fields.node):
@@ -118,7 +99,7 @@ def _read(
         found[identifier] = Entry(
             identifier,
             fields.text("name") or identifier,
-            fields.texts("aliases"),
+            fields.texts("aliases") if "aliases" in form else (),
             MappingProxyType(data),
             tuple(dict.fromkeys(cited)),
             fields.node.location,

@@ -8,14 +8,40 @@ from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
 from whygpu.knowledge.catalogue import Accelerator, Figure, Plain, Reference
+from whygpu.loader.schemas import FIGURE
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, kind_of, problem
+from whygpu.yamldoc.forms import DAY, IDENTIFIER, TEXT, TEXTS, needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Problem
     from whygpu.language.names import NameSpec
+    from whygpu.yamldoc.forms import Form
+
+REFERENCE: Form = MappingProxyType(
+    {
+        "id": needed(IDENTIFIER),
+        "title": needed(TEXT),
+        "where": TEXT,
+        "as_of": needed(DAY),
+        "note": TEXT,
+    }
+)
+ACCELERATOR: Form = MappingProxyType(
+    {
+        "id": needed(IDENTIFIER),
+        "name": needed(TEXT),
+        "aliases": TEXTS,
+        "family": needed(TEXT),
+        "vendor": needed(TEXT),
+        "note": TEXT,
+        "unpriced": TEXT,
+        "source": TEXTS,
+    }
+)
+"""What an accelerator has beside the figures that the vocabulary names, ``gpu.``."""
 
 
 class FactReader:
@@ -38,11 +64,11 @@ class FactReader:
         """The node of an entry that was read."""
         return self._nodes[section, identifier]
 
-    def entries(self, section: str, what: str) -> Iterator[tuple[Fields, str]]:
+    def entries(self, section: str, what: str, form: Form) -> Iterator[tuple[Fields, str]]:
         """Each item of a section with its id, ids checked to be unique."""
         seen: dict[str, Node] = {}
         for node in self._sections.get(section, []):
-            fields = Fields.of(node, what, self.problems)
+            fields = Fields.of(node, what, self.problems, form)
             identifier = fields.identifier() if fields is not None else None
             if fields is None or identifier is None:
                 continue
@@ -62,19 +88,19 @@ class FactReader:
 
     def _read_references(self) -> dict[str, Reference]:
         found: dict[str, Reference] = {}
-        for fields, identifier in self.entries("references", "reference"):
+        for fields, identifier in self.entries("references", "reference", REFERENCE):
             found[identifier] = Reference(
                 id=identifier,
-                title=fields.text("title", required=True) or "",
+                title=fields.text("title") or "",
                 where=fields.text("where"),
-                as_of=fields.date("as_of", required=True),
+                as_of=fields.date("as_of"),
                 location=fields.node.location,
                 note=fields.text("note"),
             )
             fields.done()
         return found
 
-    def sources(self, fields: Fields, *, required: bool) -> tuple[str, ...]:
+    def sources(self, fields: Fields, *, required: bool = False) -> tuple[str, ...]:
         """The sources of an entry or a figure, each looked up."""
         nodes = fields.text_nodes("source", required=required)
         for node in nodes:
@@ -118,7 +144,7 @@ class FactReader:
                     "write {is: ..., source: ...}, or give the entry a source",
                 )
             return Figure(value, default, node.location)
-        fields = Fields(node, what, self.problems)
+        fields = Fields(node, what, self.problems, FIGURE)
         absent = fields.flag("absent")
         value_node = fields.get("is", required=not absent)
         sources = self.sources(fields, required=not default) or default
@@ -136,32 +162,33 @@ class FactReader:
 
     def _others(self, fields: Fields, what: str) -> Iterator[tuple[Plain, tuple[str, ...]]]:
         for other in fields.mappings("others", what):
-            node = other.get("is", required=True)
-            sources = self.sources(other, required=True)
+            node = other.get("is")
+            sources = self.sources(other)
             other.done()
             value = self._plain(node, what) if node is not None else None
             if value is not None and not isinstance(value, tuple):
                 yield value, sources
 
-    def _figures(self, fields: Fields, taken: set[str]) -> dict[str, Figure]:
-        default = self.sources(fields, required=False)
+    def _figures(self, fields: Fields) -> dict[str, Figure]:
+        default = self.sources(fields)
         found: dict[str, Figure] = {}
-        for key in fields.node.items:
-            node = fields.get(key) if key not in taken and key != "source" else None
-            figure = self.figure(node, f"'{key}' of {fields.what}", default) if node is not None else None
+        for key, node in fields.node.items.items():
+            if key in ACCELERATOR or (isinstance(node, Scalar) and node.value is None):
+                continue
+            figure = self.figure(node, f"'{key}' of {fields.what}", default)
             if figure is not None:
                 found[key] = figure
         return found
 
     def accelerators(self, gpu_names: dict[str, NameSpec]) -> dict[str, Accelerator]:
         found: dict[str, Accelerator] = {}
-        for fields, identifier in self.entries("accelerators", "accelerator"):
-            name = fields.text("name", required=True) or identifier
+        for fields, identifier in self.entries("accelerators", "accelerator", ACCELERATOR):
+            name = fields.text("name") or identifier
             aliases = fields.texts("aliases")
-            family = fields.text("family", required=True) or name
-            vendor = fields.text("vendor", required=True) or ""
+            family = fields.text("family") or name
+            vendor = fields.text("vendor") or ""
             note, unpriced = fields.text("note"), fields.text("unpriced")
-            figures = self._figures(fields, {"id", "name", "aliases", "family", "vendor", "note", "unpriced"})
+            figures = self._figures(fields)
             for key, figure in figures.items():
                 self._check_attribute(fields, key, figure, gpu_names)
             figures |= _implied_lacks(figures)
@@ -221,4 +248,5 @@ def fits(spec: NameSpec, value: Plain | tuple[Plain, ...]) -> bool:
             return isinstance(value, bool)
         case "choice":
             return isinstance(value, str) and value in spec.words
-    return isinstance(value, str)
+        case "text":
+            return isinstance(value, str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,28 @@ from whygpu.loader.effects import EffectReader
 from whygpu.yamldoc.document import Mapping as MappingNode
 from whygpu.yamldoc.document import Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, problem
+from whygpu.yamldoc.forms import Kind, needed, object_schema, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.loader.conditions import Reading
     from whygpu.yamldoc.document import Node
+    from whygpu.yamldoc.forms import Form
 
 EXPECTATIONS: tuple[Expectation, ...] = ("fires", "silent", "unknown")
+NAMED = Kind("effects", schema={"$ref": "#/$defs/effects"})
+"""Effects as a test names them: a text or a list of texts."""
+FIRES: Form = MappingProxyType({"fires": NAMED})
+GIVEN = Kind("a mapping of names", schema={"$ref": "#/$defs/given"})
+_EXPECT = one_of(EXPECTATIONS)
+_FIRES = {**object_schema(FIRES), "minProperties": 1}
+TEST: Form = MappingProxyType(
+    {
+        "given": GIVEN,
+        "expect": needed(replace(_EXPECT, schema={"anyOf": [dict(_EXPECT.schema), _FIRES]})),
+    }
+)
 
 
 def read_tests(fields: Fields, reading: Reading) -> Iterator[RuleTest]:
@@ -27,13 +42,13 @@ def read_tests(fields: Fields, reading: Reading) -> Iterator[RuleTest]:
         given = read_given(item, reading)
         node = item.get("expect")
         if isinstance(node, MappingNode):
-            inner = Fields(node, f"'expect' of {item.what}", reading.problems)
+            inner = Fields(node, f"'expect' of {item.what}", reading.problems, FIRES)
             named = inner.get("fires", required="fires" in node.items or not node.items)
             inner.done()
             if named is not None:
                 yield RuleTest(given, "fires", item.node.location, read_effects(named, item.what, reading))
         else:
-            expect = item.choice("expect", EXPECTATIONS, required=True)
+            expect = item.choice("expect")
             for known in EXPECTATIONS:
                 if expect == known:
                     yield RuleTest(given, known, item.node.location)

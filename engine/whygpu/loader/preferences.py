@@ -11,18 +11,49 @@ from whygpu.knowledge.preferences import ROLES, Handling, Money, Preferences, Pr
 from whygpu.knowledge.rules import CRITERIA, STRENGTHS
 from whygpu.yamldoc.document import Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, problem
+from whygpu.yamldoc.forms import NUMBER, TEXT, TEXTS, WORD, list_of, needed, one_of, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.loader.conditions import Reading
     from whygpu.yamldoc.document import Node
+    from whygpu.yamldoc.forms import Form, Kind
 
 
 _TIMES = ("token_ms", "ttft_ms", "train_hours")
 """Figures of speed of which less is better."""
 _PAIR = ("criterion", "criterion_power")
 """Which criterion a priority changes, and how: one is nothing without the other."""
+_WHY: dict[str, Kind] = {"because": needed(TEXT), "source": TEXTS}
+_NEEDED = needed(NUMBER)
+WORTH: Form = MappingProxyType({"strength": needed(one_of(STRENGTHS)), "worth": _NEEDED, **_WHY})
+MONEY: Form = MappingProxyType(_WHY)
+HANDLING: Form = MappingProxyType(
+    {"usd_per_hour": _NEEDED, "own_usd_per_hour": NUMBER, "hours_per_job": _NEEDED, **_WHY}
+)
+_POINTS = ("enough", "usual", "loose")
+SPEED: Form = MappingProxyType(
+    {"figure": needed(one_of(_TIMES)), "limit": TEXT, **dict.fromkeys(("twice", *_POINTS), _NEEDED), **_WHY}
+)
+_FACTORS = ("all_factors", "criterion_power", "twice_the_speed", "half_the_power")
+PRIORITY: Form = MappingProxyType(
+    {"priority": needed(WORD), "criterion": one_of(CRITERIA), **dict.fromkeys(_FACTORS, NUMBER), **_WHY}
+)
+ROLE: Form = MappingProxyType({"role": needed(one_of(ROLES)), "within": NUMBER, "because": needed(TEXT)})
+RANKING: Form = MappingProxyType(
+    {
+        "worths": needed(list_of(WORTH)),
+        "money": needed(record(MONEY)),
+        "handling": needed(record(HANDLING)),
+        "tied_within": _NEEDED,
+        "close_within": NUMBER,
+        "speeds": needed(list_of(SPEED)),
+        "priorities": needed(list_of(PRIORITY)),
+        "roles": needed(list_of(ROLE)),
+        "shortlist_at_most": NUMBER,
+    }
+)
 
 
 def read_preferences(nodes: list[Node], reading: Reading) -> Preferences:
@@ -31,7 +62,7 @@ def read_preferences(nodes: list[Node], reading: Reading) -> Preferences:
         return Preferences()
     for other in nodes[1:]:
         problem(reading.problems, other, "duplicate-id", "'ranking' is there twice", "keep one file with it")
-    fields = Fields.of(nodes[0], "'ranking'", reading.problems)
+    fields = Fields.of(nodes[0], "'ranking'", reading.problems, RANKING)
     if fields is None:
         return Preferences()
     preferences = Preferences(
@@ -39,7 +70,7 @@ def read_preferences(nodes: list[Node], reading: Reading) -> Preferences:
         money=_money(fields, reading),
         handling=_handling(fields, reading),
         tied_within=_share(fields, "tied_within"),
-        close_within=_share(fields, "close_within", required=False),
+        close_within=_share(fields, "close_within"),
         speeds=tuple(_speeds(fields, reading)),
         priorities=MappingProxyType({item.priority: item for item in _priorities(fields, reading)}),
         roles=tuple(_roles(fields)),
@@ -52,7 +83,7 @@ def read_preferences(nodes: list[Node], reading: Reading) -> Preferences:
 def _named(fields: Fields, section: str, key: str) -> Iterator[Fields]:
     """The items of a list, each called by what it says under ``key``; two that say the same are a problem."""
     seen: set[str] = set()
-    for item in fields.mappings(section, f"a {key}", required=True):
+    for item in fields.mappings(section, f"a {key}"):
         node = item.node.items.get(key)
         if isinstance(node, Scalar):
             item.what = f"{key} '{node.text}'"
@@ -66,8 +97,8 @@ def _worths(fields: Fields, reading: Reading) -> Iterator[Worth]:
     found: dict[str, tuple[float, Fields]] = {}
     named: set[str] = set()
     for item in _named(fields, "worths", "strength"):
-        strength = item.choice("strength", STRENGTHS, required=True)
-        worth = _factor(item, "worth", required=True)
+        strength = item.choice("strength")
+        worth = _factor(item, "worth")
         because, sources = _why(item, reading)
         item.done()
         named.update({strength} if strength is not None else STRENGTHS)  # which one is misspelt unknown
@@ -75,7 +106,7 @@ def _worths(fields: Fields, reading: Reading) -> Iterator[Worth]:
             found[strength] = (worth, item)
             yield Worth(strength, worth, because, sources)
     for strength in STRENGTHS:
-        if strength not in named and isinstance(fields.get("worths"), Sequence):
+        if strength not in named and isinstance(fields.node.items.get("worths"), Sequence):
             message = f"'ranking' does not say what a {strength} verdict is worth"
             problem(reading.problems, fields.node, "missing-key", message, "add it to 'worths'")
     least = 1.0
@@ -87,9 +118,9 @@ def _worths(fields: Fields, reading: Reading) -> Iterator[Worth]:
         least = max(least, worth)
 
 
-def _factor(item: Fields, key: str, *, required: bool = False) -> float | None:
+def _factor(item: Fields, key: str) -> float | None:
     """A number of times the money: at least 1, since a preference never makes what it favours count for more."""
-    value = item.number(key, required=required)
+    value = item.number(key)
     if value is not None and value < 1:
         problem(
             item.problems,
@@ -102,8 +133,8 @@ def _factor(item: Fields, key: str, *, required: bool = False) -> float | None:
     return value
 
 
-def _share(item: Fields, key: str, *, required: bool = True) -> float:
-    value = item.number(key, required=required)
+def _share(item: Fields, key: str) -> float:
+    value = item.number(key)
     if value is not None and not 0 <= value < 1:
         message = f"'{key}' of {item.what} is {value:g}; it must be from 0 to less than 1"
         problem(item.problems, item.node.items[key], "out-of-range", message, "0.1 is a tenth")
@@ -112,12 +143,11 @@ def _share(item: Fields, key: str, *, required: bool = True) -> float:
 
 
 def _why(item: Fields, reading: Reading) -> tuple[str, tuple[str, ...]]:
-    return " ".join((item.text("because", required=True) or "").split()), reading.cited(item, required=False)
+    return " ".join((item.text("because") or "").split()), reading.cited(item)
 
 
 def _money(fields: Fields, reading: Reading) -> Money | None:
-    node = fields.get("money", required=True)
-    item = Fields.of(node, "'money'", reading.problems) if node is not None else None
+    item = fields.inside("money", "'money'")
     if item is None:
         return None
     because, sources = _why(item, reading)
@@ -126,27 +156,26 @@ def _money(fields: Fields, reading: Reading) -> Money | None:
 
 
 def _handling(fields: Fields, reading: Reading) -> Handling | None:
-    node = fields.get("handling", required=True)
-    item = Fields.of(node, "'handling'", reading.problems) if node is not None else None
+    item = fields.inside("handling", "'handling'")
     if item is None:
         return None
-    usd, hours = item.number("usd_per_hour", required=True), item.number("hours_per_job", required=True)
+    usd, hours, own = (item.number(key) for key in ("usd_per_hour", "hours_per_job", "own_usd_per_hour"))
     because, sources = _why(item, reading)
     item.done()
-    for key, value in (("usd_per_hour", usd), ("hours_per_job", hours)):
+    for key, value in (("usd_per_hour", usd), ("own_usd_per_hour", own), ("hours_per_job", hours)):
         if value is not None and value < 0:
             message = f"'{key}' of {item.what} is {value:g}; it must be 0 or more"
             problem(reading.problems, item.node.items[key], "out-of-range", message)
-    return None if usd is None or hours is None else Handling(usd, hours, because, sources)
+    return None if usd is None or hours is None else Handling(usd, usd if own is None else own, hours, because, sources)
 
 
 def _speeds(fields: Fields, reading: Reading) -> Iterator[SpeedWorth]:
     limits = [spec.answer for spec in reading.vocabulary.values() if spec.kind == "number" and spec.answer is not None]
     for item in _named(fields, "speeds", "figure"):
-        figure = item.choice("figure", _TIMES, required=True)
+        figure = item.choice("figure")
         limit = _limit(item, limits)
-        twice = _factor(item, "twice", required=True)
-        points = [item.number(key, required=True) for key in ("enough", "usual", "loose")]
+        twice = _factor(item, "twice")
+        points = [item.number(key) for key in _POINTS]
         because, sources = _why(item, reading)
         item.done()
         if figure is None or twice is None or None in points:
@@ -172,9 +201,9 @@ def _limit(item: Fields, limits: list[str]) -> str | None:
 def _priorities(fields: Fields, reading: Reading) -> Iterator[PriorityWorth]:
     known = [value for spec in reading.vocabulary.values() if spec.answer == "priority" for value in spec.values]
     for item in _named(fields, "priorities", "priority"):
-        priority = item.choice("priority", known, required=True)
+        priority = item.choice("priority", known)
         power = item.number("all_factors")
-        criterion, squared = item.choice("criterion", CRITERIA), item.number("criterion_power")
+        criterion, squared = item.choice("criterion"), item.number("criterion_power")
         speed, watts = _factor(item, "twice_the_speed"), _factor(item, "half_the_power")
         because, sources = _why(item, reading)
         item.done()
@@ -199,15 +228,15 @@ def _priorities(fields: Fields, reading: Reading) -> Iterator[PriorityWorth]:
 def _roles(fields: Fields) -> Iterator[Role]:
     listed = False
     for item in _named(fields, "roles", "role"):
-        role = item.choice("role", ROLES, required=True)
+        role = item.choice("role")
         within = _share(item, "within") if "within" in item else 0.0
-        because = " ".join((item.text("because", required=True) or "").split())
+        because = " ".join((item.text("because") or "").split())
         item.done()
         found = next((known for known in ROLES if known == role), None)
         listed = listed or found in {None, ROLES[0]}
         if found is not None:
             yield Role(found, within, because)
-    if not listed and isinstance(fields.get("roles"), Sequence):
+    if not listed and isinstance(fields.node.items.get("roles"), Sequence):
         message = f"'roles' of 'ranking' does not list '{ROLES[0]}', which every shortlist begins with"
         help_text = f"add '- {{role: {ROLES[0]}, because: ...}}'"
         problem(fields.problems, fields.node.items["roles"], "missing-key", message, help_text)

@@ -17,20 +17,65 @@ from whygpu.knowledge.catalogue import (
     Purchase,
 )
 from whygpu.yamldoc.fields import Fields, problem
+from whygpu.yamldoc.forms import DAY, FLAG, IDENTIFIER, NUMBER, TEXT, TEXTS, list_of, needed, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.loader.facts import FactReader
+    from whygpu.yamldoc.forms import Form
+
+PROVIDER: Form = MappingProxyType(
+    {
+        "id": needed(IDENTIFIER),
+        "class": needed(one_of(PROVIDER_CLASSES)),
+        "source": needed(TEXTS),
+        "note": TEXT,
+        "name": needed(TEXT),
+    }
+)
+REGIONS: Form = MappingProxyType({"provider": needed(TEXT), "source": needed(TEXTS), "note": TEXT, "ids": TEXTS})
+AREA: Form = MappingProxyType({"id": needed(IDENTIFIER), "name": needed(TEXT), "regions": list_of(REGIONS)})
+OFFERING: Form = MappingProxyType(
+    {
+        "id": needed(IDENTIFIER),
+        "provider": needed(TEXT),
+        "accelerator": needed(TEXT),
+        "count": needed(NUMBER),
+        "usd_per_hour": needed(NUMBER),
+        "price_kind": needed(one_of(PRICE_KINDS)),
+        "source": needed(TEXTS),
+        "region": TEXT,
+        "instance": TEXT,
+        "as_of": DAY,
+        "suspect": TEXT,
+        "note": TEXT,
+        "statistic": TEXT,
+        "vcpu": NUMBER,
+        "ram_gib": NUMBER,
+    }
+)
+PURCHASE: Form = MappingProxyType(
+    {
+        "id": needed(IDENTIFIER),
+        "accelerator": needed(TEXT),
+        "usd": needed(NUMBER),
+        "kind": needed(one_of(PURCHASE_KINDS)),
+        "as_of": DAY,
+        "source": needed(TEXTS),
+        "whole_machine": FLAG,
+        "note": TEXT,
+    }
+)
 
 
 def read_providers(reader: FactReader) -> dict[str, Provider]:
     found: dict[str, Provider] = {}
-    for fields, identifier in reader.entries("providers", "provider"):
-        kind = fields.choice("class", PROVIDER_CLASSES, required=True)
-        reader.sources(fields, required=True)
+    for fields, identifier in reader.entries("providers", "provider", PROVIDER):
+        kind = fields.choice("class")
+        reader.sources(fields)
         fields.text("note")
-        name = fields.text("name", required=True) or identifier
+        name = fields.text("name") or identifier
         fields.done()
         if kind is not None:
             found[identifier] = Provider(identifier, name, kind)
@@ -40,12 +85,12 @@ def read_providers(reader: FactReader) -> dict[str, Provider]:
 def read_areas(reader: FactReader, providers: dict[str, Provider]) -> dict[str, Area]:
     """Parts of the world, and the regions that providers have there."""
     found: dict[str, Area] = {}
-    for fields, identifier in reader.entries("areas", "area"):
-        name = fields.text("name", required=True) or identifier
+    for fields, identifier in reader.entries("areas", "area", AREA):
+        name = fields.text("name") or identifier
         regions: dict[str, tuple[str, ...]] = {}
         for row in fields.mappings("regions", fields.what):
             provider = _known(reader, row, "provider", providers)
-            reader.sources(row, required=True)
+            reader.sources(row)
             row.text("note")
             ids = row.texts("ids")
             row.done()
@@ -59,7 +104,7 @@ def read_areas(reader: FactReader, providers: dict[str, Provider]) -> dict[str, 
 def _known(
     reader: FactReader, fields: Fields, key: str, known: dict[str, Accelerator] | dict[str, Provider]
 ) -> str | None:
-    text = fields.text(key, required=True)
+    text = fields.text(key)
     if text is not None and text not in known:
         problem(
             reader.problems,
@@ -75,13 +120,13 @@ def _known(
 def read_offerings(
     reader: FactReader, accelerators: dict[str, Accelerator], providers: dict[str, Provider]
 ) -> Iterator[Offering]:
-    for fields, identifier in reader.entries("offerings", "offering"):
+    for fields, identifier in reader.entries("offerings", "offering", OFFERING):
         provider = _known(reader, fields, "provider", providers)
         accelerator = _known(reader, fields, "accelerator", accelerators)
-        count = fields.number("count", required=True)
-        usd = fields.number("usd_per_hour", required=True)
-        kind = fields.choice("price_kind", PRICE_KINDS, required=True)
-        sources = reader.sources(fields, required=True)
+        count = fields.number("count")
+        usd = fields.number("usd_per_hour")
+        kind = fields.choice("price_kind")
+        sources = reader.sources(fields)
         region, instance = fields.text("region"), fields.text("instance")
         as_of, suspect, note = fields.date("as_of"), fields.text("suspect"), fields.text("note")
         statistic, vcpu, ram_gib = fields.text("statistic"), fields.number("vcpu"), fields.number("ram_gib")
@@ -121,12 +166,12 @@ def read_offerings(
 
 
 def read_purchases(reader: FactReader, accelerators: dict[str, Accelerator]) -> Iterator[Purchase]:
-    for fields, identifier in reader.entries("purchases", "purchase"):
+    for fields, identifier in reader.entries("purchases", "purchase", PURCHASE):
         accelerator = _known(reader, fields, "accelerator", accelerators)
-        usd = fields.number("usd", required=True)
-        kind = fields.choice("kind", PURCHASE_KINDS, required=True)
+        usd = fields.number("usd")
+        kind = fields.choice("kind")
         as_of = fields.date("as_of")
-        sources = reader.sources(fields, required=True)
+        sources = reader.sources(fields)
         whole = fields.flag("whole_machine")
         note = fields.text("note")
         fields.done()

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from whygpu.knowledge.rules import Advise, AnyOf, Conclude, Consider, Exclude, Require, Rule, Template, Verdict, Warn
+from whygpu.knowledge.rules import (
+    Advise,
+    AnyOf,
+    Conclude,
+    Consider,
+    Exclude,
+    Require,
+    Rule,
+    Template,
+    Verdict,
+    Warn,
+    expression_of,
+)
 from whygpu.language import tree as t
 from whygpu.language.names import Scope
-from whygpu.loader.conditions import Reading, expression_of
-from whygpu.loader.effects import EffectReader, Placed
-from whygpu.loader.inline_tests import read_tests
+from whygpu.loader.conditions import Reading
+from whygpu.loader.effects import EFFECTS_OF_RULE, EffectReader, Placed
+from whygpu.loader.inline_tests import TEST, read_tests
 from whygpu.yamldoc.fields import Fields, problem
+from whygpu.yamldoc.forms import CONDITIONS, IDENTIFIER, TEMPLATE, TEXT, TEXTS, list_of, needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +32,21 @@ if TYPE_CHECKING:
     from whygpu.errors import Problem
     from whygpu.knowledge.rules import AllOf, Effect, RuleTest
     from whygpu.yamldoc.document import Node
+    from whygpu.yamldoc.forms import Form
 
+RULE: Form = MappingProxyType(
+    {
+        "id": needed(IDENTIFIER),
+        "title": needed(TEXT),
+        "when": needed(CONDITIONS),
+        "unless": CONDITIONS,
+        "then": needed(EFFECTS_OF_RULE),
+        "because": needed(TEMPLATE),
+        "source": needed(TEXTS),
+        "overrides": TEXTS,
+        "tests": list_of(TEST),
+    }
+)
 NO_TEXT = Template("", (("", None),))
 
 
@@ -46,17 +74,17 @@ def is_new(rule: Rule, found: Mapping[str, Rule], node: Node, problems: list[Pro
 
 def _read_rule(topic: str, node: Node, options: Mapping[str, frozenset[str]], reading: Reading) -> Rule | None:
     before = len(reading.problems)
-    fields = Fields.of(node, "rule", reading.problems)
+    fields = Fields.of(node, "rule", reading.problems, RULE)
     identifier = fields.identifier() if fields is not None else None
     if fields is None or identifier is None:
         return None
     fields.what = what = f"rule '{identifier}'"
-    title = fields.text("title", required=True)
-    when = reading.all_of(fields.get("when", required=True), what)
+    title = fields.text("title")
+    when = reading.all_of(fields.get("when"), what)
     unless = AnyOf(reading.conditions(fields.get("unless"), what))
     effects = tuple(EffectReader(what, options, reading).listed(fields))
-    because = reading.template(fields.get("because", required=True), f"'because' of {what}")
-    sources = reading.cited(fields, required=True)
+    because = reading.template(fields.get("because"), f"'because' of {what}")
+    sources = reading.cited(fields)
     overrides = fields.texts("overrides")
     tests = tuple(read_tests(fields, reading))
     fields.done()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whygpu.checks.model_shape import KINDS
 from whygpu.errors import did_you_mean
@@ -14,12 +14,27 @@ from whygpu.intake.preset import DESCRIPTIVE
 from whygpu.quantity import parse_number
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import hint_key, kind_of, problem
+from whygpu.yamldoc.forms import (
+    ANYTHING,
+    FLAG,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    Schema,
+    between,
+    list_of,
+    needed,
+    one_of,
+    optional,
+    record,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.errors import Problem
+    from whygpu.yamldoc.forms import Form, Kind
 
 PARTS = ("embedding", "head", "attention", "value", "ffn", "down", "experts", "other")
 """Parts of a model that formats may keep wider (see checks.shape.split_parts)."""
@@ -53,52 +68,35 @@ CONDITIONS = (
 )
 """What a coefficient may depend on: the words of checks.setup.Setup.context, of checks.setup.CardKind, where the
 hardware stands, and who rents it out."""
-_FIGURE = frozenset({"is", "source", "estimate", "because", "others", "absent"})
+OTHER = MappingProxyType({"is": needed(ANYTHING), "source": needed(TEXTS)})
+FIGURE: Form = MappingProxyType(
+    {"is": ANYTHING, "source": TEXTS, "estimate": TEXT, "because": TEXT, "others": list_of(OTHER), "absent": FLAG}
+)
+"""A value written with what stands behind it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of field: what it is called, and which scalar values it takes. ``many``: a list of them will do too."""
-
-    noun: str
-    accepts: Callable[[object], bool]
-    words: tuple[str, ...] = ()
-    many: bool = False
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def figured(form: dict[str, Kind]) -> Form:
+    """The fields, each of whose values may also be written as ``{is: ..., source: ...}``."""
+    return MappingProxyType(
+        {
+            key: kind if _is_free(kind) else replace(kind, schema=figure_schema(kind.schema))
+            for key, kind in form.items()
+        }
+    )
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+def figure_schema(value: ReadOnly[str, Any]) -> Schema:
+    """A value, or the same with what stands behind it."""
+    whole: Schema = {"$ref": "#/$defs/figure", "properties": {"is": optional(dict(value))}}
+    return {"anyOf": [*(value["anyOf"] if list(value) == ["anyOf"] else [dict(value)]), whole]}
 
 
-TEXT = Kind("a text", _is_text)
-TEXTS = Kind("a text or a list of texts", _is_text, many=True)
-NUMBER = Kind("a number", _is_number)
-FLAG = Kind("true or false", lambda value: isinstance(value, bool))
-ANYTHING: Kind | None = None
+def _is_free(kind: Kind) -> bool:
+    """Whether a field has no plain values of one kind."""
+    return kind.form is not None or not kind.schema
 
 
-def one_of(words: Iterable[str], *, many: bool = False) -> Kind:
-    """A field that takes one of these words (or, ``many``, a list of them)."""
-    known = tuple(words)
-    return Kind(f"one of {', '.join(known)}", lambda value: value in known, known, many)
-
-
-def between(low: float, high: float, *, whole: bool, zero: bool = True) -> Kind:
-    """A number within limits; ``zero`` means none and is let through."""
-
-    def accepts(value: object) -> bool:
-        if not isinstance(value, int | float) or isinstance(value, bool) or (whole and value != int(value)):
-            return False
-        return low <= value <= high or (zero and value == 0)
-
-    return Kind(f"a {'whole ' if whole else ''}number between {low:g} and {high:g}", accepts)
-
-
-MODEL: ReadOnly[str, Kind | None] = MappingProxyType(
+MODEL: Form = figured(
     {
         "id": TEXT,
         "name": TEXT,
@@ -116,13 +114,26 @@ MODEL: ReadOnly[str, Kind | None] = MappingProxyType(
         "others": ANYTHING,
         **{key: between(*LIMITS[limit], whole=True) for key, limit in WHOLE_NUMBERS.items()},
         **{key: between(*LIMITS[limit], whole=False) for key, limit in NUMBERS.items()},
-        **dict.fromkeys(DESCRIPTIVE, ANYTHING),
+        **dict.fromkeys(sorted(DESCRIPTIVE), ANYTHING),
     }
 )
-CASE: ReadOnly[str, Kind | None] = MappingProxyType(
-    {"when": ANYTHING, "low": NUMBER, "likely": NUMBER, "high": NUMBER, "source": TEXTS, "note": TEXT}
+ROW: Form = MappingProxyType(
+    {
+        **MODEL,
+        **figured(
+            {
+                **{"like": TEXT, "accelerator": TEXTS, "slice": TEXT},
+                **dict.fromkeys(("memory_gb", "parts", "instances", "usd_in", "usd_out"), NUMBER),
+            }
+        ),
+    }
 )
-COEFFICIENT: ReadOnly[str, Kind | None] = MappingProxyType(
+"""A row of a table among the coefficients: what is known of a model or of a slice of a card."""
+WHEN: Form = figured(dict.fromkeys(CONDITIONS, TEXTS))
+CASE: Form = figured(
+    {"when": needed(record(WHEN)), "low": NUMBER, "likely": NUMBER, "high": NUMBER, "source": TEXTS, "note": TEXT}
+)
+COEFFICIENT: Form = figured(
     {
         "id": TEXT,
         "name": TEXT,
@@ -133,47 +144,50 @@ COEFFICIENT: ReadOnly[str, Kind | None] = MappingProxyType(
         "high": NUMBER,
         "source": TEXTS,
         "note": TEXT,
-        "by": ANYTHING,
-        "rows": ANYTHING,
+        "by": list_of(CASE),
+        "rows": list_of(ROW),
     }
 )
+PARTS_FORM: Form = figured(dict.fromkeys(PARTS, NUMBER))
 
 
-def format_schema(rates: Iterable[str], runtimes: Iterable[str]) -> ReadOnly[str, Kind | None]:
+def format_schema(rates: Iterable[str], runtimes: Iterable[str]) -> Form:
     """The fields of a number format; ``rates``: the accelerator rates that can do its arithmetic; ``runtimes``: the
     serving stacks that can be answered.
     """
     rate = one_of(rates, many=True)
-    return {
-        "id": TEXT,
-        "name": TEXT,
-        "aliases": TEXTS,
-        "bits_per_weight": between(0.1, 64, whole=False, zero=False),
-        "kind": one_of(("float", "integer", "block")),
-        "quantized": FLAG,
-        "compute_bits": between(1, 64, whole=True, zero=False),
-        "rate": rate,
-        "needs": one_of(rate.words),
-        "instead": TEXT,
-        "group": between(1, 1_000_000, whole=True),
-        "parts": ANYTHING,
-        "unquantized": one_of(PARTS, many=True),
-        "runtimes": one_of(sorted(runtimes), many=True),
-        "meaning": TEXT,
-        "source": TEXTS,
-        "note": TEXT,
-    }
+    return figured(
+        {
+            "id": TEXT,
+            "name": TEXT,
+            "aliases": TEXTS,
+            "bits_per_weight": between(0.1, 64, whole=False, zero=False),
+            "kind": one_of(("float", "integer", "block")),
+            "quantized": FLAG,
+            "compute_bits": between(1, 64, whole=True, zero=False),
+            "rate": rate,
+            "needs": one_of(rate.words),
+            "instead": TEXT,
+            "group": between(1, 1_000_000, whole=True),
+            "parts": record(PARTS_FORM),
+            "unquantized": one_of(PARTS, many=True),
+            "runtimes": one_of(sorted(runtimes), many=True),
+            "meaning": TEXT,
+            "source": TEXTS,
+            "note": TEXT,
+        }
+    )
 
 
-def check_fields(node: Mapping, schema: ReadOnly[str, Kind | None], what: str, problems: list[Problem]) -> None:
-    """A problem for each field that the schema does not have, or whose value is of another kind."""
+def check_fields(node: Mapping, form: Form, what: str, problems: list[Problem]) -> None:
+    """A problem for each field that the form does not have, or whose value is of another kind."""
     for key, inner in node.items.items():
-        if key not in schema:
+        if key not in form:
             message = f"{what} has no field '{key}'"
-            problem(problems, node.keys[key], "unknown-key", message, hint_key(node, key, schema))
+            problem(problems, node.keys[key], "unknown-key", message, hint_key(node, key, form))
             continue
-        kind = schema[key]
-        if kind is None or (isinstance(inner, Scalar) and inner.value is None):
+        kind = form[key]
+        if _is_free(kind) or (isinstance(inner, Scalar) and inner.value is None):
             continue
         for value in _values(inner, kind, f"'{key}' of {what}", problems):
             if not (isinstance(value, Scalar) and kind.accepts(value.value)):
@@ -195,9 +209,9 @@ def _values(node: Node, kind: Kind, what: str, problems: list[Problem]) -> Itera
     """The values of a field: its own, that of ``{is: ...}``, or the items of its list."""
     if isinstance(node, Mapping) and "is" in node.items:
         for key in node.items:
-            if key not in _FIGURE:
+            if key not in FIGURE:
                 message = f"{what} has no field '{key}'"
-                problem(problems, node.keys[key], "unknown-key", message, hint_key(node, key, _FIGURE))
+                problem(problems, node.keys[key], "unknown-key", message, hint_key(node, key, FIGURE))
         node = node.items["is"]
     if kind.many and isinstance(node, Sequence):
         yield from node.items

@@ -9,17 +9,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
 from whygpu.knowledge.rules import AllOf, AnyOf, Condition, Rule, RuleTest, Table, TableRow
 from whygpu.loader.cells import Cell, is_any, read_cell
 from whygpu.loader.effects import EFFECTS, EffectReader, Placed
-from whygpu.loader.inline_tests import read_effects, read_given, read_tests
+from whygpu.loader.inline_tests import GIVEN, NAMED, TEST, read_effects, read_given, read_tests
 from whygpu.loader.rules import NO_TEXT, Assembly
 from whygpu.yamldoc.document import Mapping as MappingNode
 from whygpu.yamldoc.document import Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, problem
+from whygpu.yamldoc.forms import (
+    CONDITIONS,
+    IDENTIFIER,
+    TEMPLATE,
+    TEXT,
+    TEXTS,
+    Kind,
+    Schema,
+    list_of,
+    names_to,
+    needed,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -29,10 +43,42 @@ if TYPE_CHECKING:
     from whygpu.language.domains import Domain
     from whygpu.language.names import NameSpec
     from whygpu.loader.conditions import Reading
+    from whygpu.yamldoc.forms import Form
 
 HITS = ("unique", "first", "any", "collect")
 MAX_ROWS = 200
 MAX_COLUMNS = 12
+_SOME: Schema = {"type": ["string", "number", "boolean", "array", "object"]}
+CELLS = Kind("cells", schema=_SOME)
+"""One for each column; where there is one column, the cell itself will do."""
+ROW: Form = MappingProxyType(
+    {
+        "id": needed(IDENTIFIER),
+        "title": TEXT,
+        "if": needed(CELLS),
+        "then": needed(CELLS),
+        "because": TEMPLATE,
+        "source": TEXTS,
+        "overrides": TEXTS,
+        "tests": list_of(TEST),
+    }
+)
+_ROWS: Schema = {"anyOf": [*TEXTS.value["anyOf"], names_to(NAMED.value).value]}
+TABLE_TEST: Form = MappingProxyType({"given": GIVEN, "expect": needed(Kind("rows", schema=_ROWS))})
+TABLE: Form = MappingProxyType(
+    {
+        "id": needed(IDENTIFIER),
+        "title": needed(TEXT),
+        "hit": one_of(HITS),
+        "when": CONDITIONS,
+        "unless": CONDITIONS,
+        "because": TEMPLATE,
+        "columns": needed(TEXTS),
+        "then": needed(TEXTS),
+        "rows": needed(list_of(ROW)),
+        "tests": list_of(TABLE_TEST),
+    }
+)
 
 
 def read_tables(
@@ -70,20 +116,20 @@ class _TableReader:
 
     def read(self, node: Node) -> tuple[Table, list[Rule]] | None:
         before = len(self._problems)
-        fields = Fields.of(node, "table", self._problems)
+        fields = Fields.of(node, "table", self._problems, TABLE)
         identifier = fields.identifier() if fields is not None else None
         if fields is None or identifier is None:
             return None
         self._id = identifier
         fields.what = f"table '{identifier}'"
-        title = fields.text("title", required=True) or identifier
-        hit = fields.choice("hit", HITS) or "unique"
+        title = fields.text("title") or identifier
+        hit = fields.choice("hit") or "unique"
         when = self._reading.all_of(fields.get("when"), fields.what)
         unless = AnyOf(self._reading.conditions(fields.get("unless"), fields.what))
         because = self._reading.template(fields.get("because"), f"'because' of {fields.what}")
         self._columns = list(self._read_columns(fields))
         self._outputs = list(self._read_outputs(fields))
-        items = list(fields.mappings("rows", f"a row of {fields.what}", required=True))
+        items = list(fields.mappings("rows", f"a row of {fields.what}"))
         if len(items) > MAX_ROWS:
             self._add(fields.node, "too-many", f"{fields.what} has {len(items)} rows; the limit is {MAX_ROWS}")
             return None
@@ -112,7 +158,7 @@ class _TableReader:
         problem(self._problems, node, code, message, help_text)
 
     def _read_columns(self, fields: Fields) -> Iterator[NameSpec]:
-        nodes = fields.text_nodes("columns", required=True)
+        nodes = fields.text_nodes("columns")
         if len(nodes) > MAX_COLUMNS:
             self._add(nodes[MAX_COLUMNS], "too-many", f"{fields.what} has more than {MAX_COLUMNS} columns")
         for number, node in enumerate(nodes):
@@ -127,7 +173,7 @@ class _TableReader:
 
     def _read_outputs(self, fields: Fields) -> Iterator[Scalar]:
         reader = EffectReader(fields.what, self._options, self._reading)
-        for node in fields.text_nodes("then", required=True):
+        for node in fields.text_nodes("then"):
             word, _, name = node.text.partition(" ")
             if word == "conclude" and name.strip():
                 if reader.concludable(name.strip(), node):
@@ -169,7 +215,7 @@ class _TableReader:
         return _Row(identifier, title, tuple(good), placed, because, sources, overrides, tests, fields.node)
 
     def _cells(self, fields: Fields, key: str, count: int) -> list[Node]:
-        node = fields.get(key, required=True)
+        node = fields.get(key)
         if node is None:
             return []
         items = list(node.items) if isinstance(node, Sequence) and (count != 1 or len(node.items) == 1) else [node]
@@ -229,7 +275,7 @@ class _TableReader:
                 nodes, allowed = list(node.keys.values()), known
                 effects = {row: read_effects(inner, item.what, self._reading) for row, inner in node.items.items()}
             else:
-                nodes, allowed = item.text_nodes("expect", required=True), [*known, "none"]
+                nodes, allowed = item.text_nodes("expect"), [*known, "none"]
                 effects = {}
             item.done()
             if isinstance(node, MappingNode | Sequence) and not node.items:

@@ -5,29 +5,76 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from whygpu.errors import did_you_mean
 from whygpu.knowledge.questions import Assumption, DerivedValue, Question, Unasked
-from whygpu.language.names import NameSpec
+from whygpu.knowledge.rules import expression_of
+from whygpu.language.names import Kind, NameSpec
 from whygpu.language.tree import Constant, names
-from whygpu.loader.conditions import expression_of
 from whygpu.loader.facts import fits
 from whygpu.yamldoc.document import Mapping, Node, Scalar
-from whygpu.yamldoc.fields import Fields, problem
+from whygpu.yamldoc.fields import Fields, kind_of, problem
+from whygpu.yamldoc.forms import (
+    CONDITIONS,
+    EXPRESSION,
+    FLAG,
+    IDENTIFIER,
+    NUMBER,
+    TEMPLATE,
+    TEXT,
+    TEXTS,
+    WORD,
+    list_of,
+    names_to,
+    needed,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.errors import Problem
-    from whygpu.language.names import Kind
     from whygpu.language.tree import Expression
     from whygpu.loader.conditions import Reading
+    from whygpu.yamldoc.forms import Form
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\Z")
 ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "life", "measured")
-KINDS: tuple[Kind, ...] = ("choice", "number", "flag", "text")
+_NAME = rf"({'|'.join(ENTITIES)})\.[a-z][a-z0-9_]*"
+NAMES = f"^{_NAME}$"
+"""What names look like, as JSON Schema has it."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
 AGGREGATES = ("min", "max", "count")
+NAME: Form = MappingProxyType(
+    {
+        "type": needed(one_of(KINDS)),
+        "values_from": WORD,
+        "values": names_to(TEXT.value),
+        "meaning": needed(TEXT),
+        "unit": TEXT,
+        "answer": TEXT,
+        "also": names_to(WORD.value),
+        "minimum": NUMBER,
+        "maximum": NUMBER,
+        "integer": FLAG,
+        "unanswered": WORD,
+        "otherwise": WORD,
+    }
+)
+ASSUMPTION: Form = MappingProxyType({"when": CONDITIONS, "assume": needed(EXPRESSION), "because": needed(TEMPLATE)})
+QUESTION: Form = MappingProxyType(
+    {
+        "id": needed(IDENTIFIER),
+        "topic": needed(TEXT),
+        "ask": needed(TEXT),
+        "help": TEXT,
+        "when": CONDITIONS,
+        "unknown": list_of(ASSUMPTION),
+        "source": TEXTS,
+    }
+)
+UNASKED: Form = MappingProxyType({"id": needed(IDENTIFIER), "when": needed(CONDITIONS)})
+VALUE: Form = MappingProxyType(dict.fromkeys(("is", *AGGREGATES, "where"), EXPRESSION))
 
 
 def read_names(
@@ -39,10 +86,10 @@ def read_names(
         names = Fields.of(node, "names", problems)
         for name in names.keys() if names else ():
             inner = names.get(name) if names else None
-            fields = Fields.of(inner, f"name '{name}'", problems) if inner is not None else None
+            fields = Fields.of(inner, f"name '{name}'", problems, NAME) if inner is not None else None
             if fields is None:
                 continue
-            if not _NAME.match(name) or name.partition(".")[0] not in ENTITIES:
+            if not re.fullmatch(_NAME, name):
                 problem(
                     problems,
                     fields.node,
@@ -61,7 +108,7 @@ def read_names(
 
 
 def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]) -> NameSpec | None:
-    kind = fields.choice("type", KINDS, required=True)
+    kind = fields.choice("type")
     values: dict[str, str] = dict(_values(fields))
     listed = fields.choice("values_from", value_lists)
     if listed is not None:
@@ -69,7 +116,7 @@ def _read_name(name: str, fields: Fields, value_lists: dict[str, dict[str, str]]
     spec = NameSpec(
         name=name,
         kind=next((known for known in KINDS if known == kind), "text"),
-        meaning=fields.text("meaning", required=True) or "",
+        meaning=fields.text("meaning") or "",
         location=fields.node.location,
         unit=fields.text("unit"),
         values=MappingProxyType(values),
@@ -126,7 +173,7 @@ def read_questions(nodes: list[Node], reading: Reading) -> list[Question]:
     found: dict[str, Question] = {}
     by_answer = {spec.answer: spec for spec in reading.vocabulary.values() if spec.answer}
     for node in nodes:
-        fields = Fields.of(node, "question", reading.problems)
+        fields = Fields.of(node, "question", reading.problems, QUESTION)
         identifier = fields.identifier() if fields is not None else None
         if fields is None or identifier is None:
             continue
@@ -138,12 +185,12 @@ def read_questions(nodes: list[Node], reading: Reading) -> list[Question]:
         found[identifier] = Question(
             id=identifier,
             name=spec.name if spec is not None else "",
-            topic=fields.text("topic", required=True) or "",
-            ask=fields.text("ask", required=True) or "",
+            topic=fields.text("topic") or "",
+            ask=fields.text("ask") or "",
             help=fields.text("help"),
             when=when,
             assumptions=tuple(_assumptions(fields, spec, reading)),
-            sources=reading.cited(fields, required=False),
+            sources=reading.cited(fields),
             location=node.location,
         )
         fields.done()
@@ -155,7 +202,7 @@ def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[U
     found: dict[str, Unasked] = {}
     names = {spec.answer: spec.name for spec in reading.vocabulary.values() if spec.answer}
     for node in nodes:
-        fields = Fields.of(node, "unasked answer", reading.problems)
+        fields = Fields.of(node, "unasked answer", reading.problems, UNASKED)
         identifier = fields.identifier() if fields is not None else None
         if fields is None or identifier is None:
             continue
@@ -166,7 +213,7 @@ def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[U
             near = did_you_mean(identifier, names) or "only answers of the vocabulary can be given"
             problem(reading.problems, node, "unknown-name", f"there is no answer '{identifier}'", near)
             continue
-        when = expression_of(reading.all_of(fields.get("when", required=True), fields.what))
+        when = expression_of(reading.all_of(fields.get("when"), fields.what))
         found[identifier] = Unasked(identifier, names[identifier], when, node.location)
         fields.done()
     return list(found.values())
@@ -175,8 +222,8 @@ def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[U
 def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Iterator[Assumption]:
     for item in fields.mappings("unknown", f"'unknown' of {fields.what}"):
         when = expression_of(reading.all_of(item.get("when"), fields.what))
-        node = item.get("assume", required=True)
-        because = reading.template(item.get("because", required=True), f"'because' of {fields.what}")
+        node = item.get("assume")
+        because = reading.template(item.get("because"), f"'because' of {fields.what}")
         item.done()
         if spec is None:
             problem(
@@ -187,6 +234,9 @@ def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Ite
                 "add 'answer:' to a name in vocabulary.yaml",
             )
             continue
+        if node is not None and not isinstance(node, Scalar):
+            message = f"'assume' of {fields.what} must be a value or an expression, not {kind_of(node)}"
+            problem(reading.problems, node, "wrong-type", message)
         if not isinstance(node, Scalar) or because is None:
             continue
         if (node.value is not None and not isinstance(node.value, str)) or node.text in spec.values:
@@ -195,10 +245,18 @@ def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Ite
         elif spec.kind == "text":
             expression = Constant(node.text)
         else:
-            want = {"number": "number", "flag": "flag"}.get(spec.kind, "word")
-            expression = reading.expression(node, want)  # type: ignore[arg-type]
+            expression = reading.expression(node, yields(spec.kind))
         if expression is not None:
             yield Assumption(when, expression, because)
+
+
+def yields(kind: Kind) -> Literal["number", "flag", "word"]:
+    """What an expression has to yield to be the value of a name of this kind."""
+    match kind:
+        case "number" | "flag":
+            return kind
+        case "choice" | "text":
+            return "word"
 
 
 def read_values(nodes: list[Node], reading: Reading) -> dict[str, DerivedValue]:
@@ -234,7 +292,7 @@ def _read_value(name: str, spec: NameSpec, node: Node, reading: Reading) -> Deri
     where: Expression | None = None
     text = ""
     if isinstance(node, Mapping):
-        fields = Fields(node, f"value '{name}'", reading.problems)
+        fields = Fields(node, f"value '{name}'", reading.problems, VALUE)
         aggregate = next((word for word in AGGREGATES if word in fields), None)
         inner = fields.get(aggregate, required=True) if aggregate else fields.get("is", required=True)
         condition = fields.get("where") if aggregate else None
@@ -250,8 +308,7 @@ def _read_value(name: str, spec: NameSpec, node: Node, reading: Reading) -> Deri
     if not isinstance(node, Scalar):
         problem(reading.problems, node, "wrong-type", f"value '{name}' must be an expression")
         return None
-    want = {"number": "number", "flag": "flag"}.get(spec.kind, "word")
-    expression = reading.expression(node, "flag" if aggregate == "count" else want)  # type: ignore[arg-type]
+    expression = reading.expression(node, "flag" if aggregate == "count" else yields(spec.kind))
     if expression is None:
         return None
     if (spec.scope == "field") != (aggregate is not None):

@@ -133,7 +133,7 @@ def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
         layout = replace(configuration.layout, tensor=2 * configuration.layout.tensor, data=replicas)
         if layout.tensor > min(SHARDS[-1], per_node[index]) or shape.heads % layout.tensor or layout.cards > most:
             continue
-        if options.count in (None, layout.cards):
+        if options.count in (None, layout.cards) and options.fixed.allows(layout):
             rows.append(index)
             configurations.append(search.configure(configuration.setup, layout))
             growth.append(layout.cards / configuration.layout.cards)

@@ -13,6 +13,7 @@ from whygpu.chain.environment import plain
 from whygpu.checks.cost import money
 from whygpu.checks.speed.estimate import FIGURES
 from whygpu.language import values as v
+from whygpu.plans.admission import admitted
 from whygpu.plans.counting import Money
 from whygpu.plans.plan_set import cards_of
 from whygpu.plans.price import fresh_days
@@ -58,6 +59,7 @@ PLAN_NAMES = (
     "plan.high_gib",
     "plan.usable_gib",
     "plan.verdict",
+    "plan.admits",
     "plan.ttft_ms",
     "plan.token_ms",
     "plan.tokens_per_s",
@@ -78,11 +80,13 @@ PLAN_NAMES = (
     "plan.machine_accelerators",
     "plan.providers_chosen",
     "plan.places_chosen",
+    "plan.accelerators_chosen",
     "plan.offered_by",
     "plan.price_kind",
     "plan.price_age_days",
     "plan.price_estimated",
     "plan.owned",
+    "plan.bought",
     "plan.usd_purchase",
     "plan.usd_power_per_hour",
     "plan.usd_owning_per_hour",
@@ -237,13 +241,14 @@ def _objective(
     return total, hourly, "USD/hour"
 
 
-def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling) -> Money:
-    """What the plans count from: their objective, with what handling the machines and the job costs added."""
+def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, own: bool) -> Money:
+    """What the plans count from: their objective, with what handling the machines and the job costs added; ``own``: the
+    machines stand under a desk or in the plan_set.
+    """
+    each = handling.own_usd_per_hour if own else handling.usd_per_hour
     rented = np.array([0.0 if price is None else float(price.machines) for price in costs.prices])
     bought = np.array(costs.basis != "renting")
-    machines = (
-        np.where(bought, plan_set.nodes, np.maximum(rented, plan_set.nodes)).astype(np.float64) * handling.usd_per_hour
-    )
+    machines = np.where(bought, plan_set.nodes, np.maximum(rented, plan_set.nodes)).astype(np.float64) * each
     if costs.unit == "W":
         return Money(costs.objective, costs.unit, np.full(len(plan_set), np.nan), machines)
     hourly = costs.hourly + machines
@@ -275,9 +280,14 @@ def counts_of(plan_set: PlanSet) -> NDArray[np.float64]:
 
 
 def fill(
-    environment: PlanEnvironment, knowledge: Knowledge, plan_set: PlanSet, costs: Costs, today: np.datetime64
+    environment: PlanEnvironment,
+    knowledge: Knowledge,
+    plan_set: PlanSet,
+    costs: Costs,
+    today: np.datetime64,
+    accelerators_chosen: bool,
 ) -> None:
-    """Give every ``gpu.`` and ``plan.`` name its column."""
+    """Give every ``gpu.`` and ``plan.`` name its column; ``accelerators_chosen``: the answers name those allowed."""
     for name, value in accelerator_columns(knowledge).items():
         environment.supply(name, lambda value=value: _take(value, plan_set.card))  # type: ignore[misc]  # bound early
 
@@ -332,11 +342,14 @@ def fill(
     for part, values_gib in need.items():
         numbers(f"{part}_gib", values_gib)
     verdict = np.where(need["total"] > usable, "no", np.where(need["high"] > usable, "tight", "fits"))
+    numbers("admits", admitted(plan_set))
     environment.set("plan.verdict", v.Word(np.where(np.isnan(usable), "", verdict)))
     for name in FIGURES:
         if name in plan_set.speeds.figures:
             numbers(name, plan_set.speeds.figures[name])
     numbers("watts", watts_of(plan_set))
+    named_cards = np.full(len(plan_set), accelerators_chosen)
+    environment.set("plan.accelerators_chosen", v.Truth(named_cards, ~named_cards))
     _fill_money(environment, knowledge, plan_set, costs, today)
     fill_sharing(environment, knowledge, plan_set, costs.hourly)
 
@@ -356,6 +369,7 @@ def _fill_money(
     purchase_terms = costs.purchase_terms
     if purchase_terms is not None:
         power = purchase_terms.usd_power_per_hour
+        numbers("bought", purchase_terms.bought)
         numbers("usd_purchase", purchase_terms.usd_purchase)
         numbers("usd_power_per_hour", power)
         numbers("usd_owning_per_hour", purchase_terms.usd_per_hour)

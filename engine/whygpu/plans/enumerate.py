@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from whygpu.plans.admission import queueing
 from whygpu.plans.batches import filled, packed_widely
 from whygpu.plans.growth import Growth
 from whygpu.plans.plan_set import cards_of
@@ -48,7 +49,10 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
         plan_set = search.timed(card, configuration, fits)
         if options.at_once is not None and len(card):
             plan_set = packed_widely(search, plan_set, work.shape, options)
-    return Growth(work, search, options, targets).run(plan_set) if len(plan_set) else plan_set
+    if not len(plan_set):
+        return plan_set
+    plan_set = Growth(work, search, options, targets).run(plan_set)
+    return queueing(search, plan_set) if options.queues and options.at_once is None else plan_set
 
 
 def _configurations(work: Work, options: Options) -> Iterator[Setup]:

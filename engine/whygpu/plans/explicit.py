@@ -10,6 +10,7 @@ import numpy as np
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout
 from whygpu.plans.batches import packed
+from whygpu.plans.fixed import given
 from whygpu.plans.plan_set import Options, PlanSet, Targets, cards_of
 from whygpu.plans.search import SHARDS, Search, on_cards
 
@@ -24,7 +25,7 @@ _QLORA_BASE = "nf4"  # Dettmers et al. 2023, section 3: QLoRA's base is in 4-bit
 
 
 def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Targets) -> PlanSet:
-    """For each of the ``allowed`` cards the one plan on ``options.count`` of it (1 where none is asked for).
+    """For each of the ``allowed`` cards the one plan on ``options.count`` of it, or as many as its layout takes.
 
     In the format and by the method asked for, or else the native one and all weights. Of the ways to spread it, the
     first that fits, replicas before shards before stages; in training, activations are recomputed where replicas would
@@ -51,7 +52,7 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
     if options.at_once is not None:
         plan_set = packed(search, plan_set, work.shape, options)
     owned = dict(options.owned)
-    covered = [(options.count or 1) <= owned.get(row, 0) for row in rows.tolist()]
+    covered = [(options.count or options.fixed.least) <= owned.get(row, 0) for row in rows.tolist()]
     return replace(plan_set, owned=np.array(covered, dtype=np.bool_))
 
 
@@ -70,7 +71,7 @@ def _configurations(
     work: Work, setup: Setup, options: Options, per_node: int
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
     """Every way to run it on so many cards, the best first."""
-    layouts = list(_layouts(work, setup, options.count or 1, per_node))
+    layouts = list(_layouts(work, setup, options, per_node))
     if not setup.trains:
         yield from ((setup, layout) for layout in layouts)
         return
@@ -86,19 +87,22 @@ def _configurations(
                     yield configuration, replace(layout, sharding=sharding)
 
 
-def _layouts(work: Work, setup: Setup, count: int, per_node: int) -> Iterator[ParallelLayout]:
-    """Ways to spread over exactly ``count`` cards; replicas that would have no request to serve come last."""
-    shape = work.shape
+def _layouts(work: Work, setup: Setup, options: Options, per_node: int) -> Iterator[ParallelLayout]:
+    """Ways to spread over exactly as many cards, laid out as the answers say, whatever the machine; replicas that would
+    have no request to serve come last.
+    """
+    shape, fixed = work.shape, options.fixed
+    count = options.count or fixed.least
     if shape.kind not in TOKEN_KINDS:
         yield ParallelLayout(data=count)
         return
     layered = work.splits_layers
     found = [
         ParallelLayout(tensor=tensor, pipeline=stages, data=count // (tensor * stages))
-        for tensor in ((1,) if layered else SHARDS)
-        if count % tensor == 0 and tensor <= per_node and (tensor == 1 or (shape.heads and shape.heads % tensor == 0))
-        for stages in range(1, min(count // tensor, max(shape.layers, 1)) + 1)
-        if count % (tensor * stages) == 0
+        for tensor in given(fixed.tensor, (1,) if layered else tuple(width for width in SHARDS if width <= per_node))
+        if count % tensor == 0 and (tensor == 1 or (shape.heads and shape.heads % tensor == 0))
+        for stages in given(fixed.pipeline, tuple(range(1, min(count // tensor, max(shape.layers, 1)) + 1)))
+        if count % (tensor * stages) == 0 and fixed.replicas in (None, count // (tensor * stages))
     ]
     busy = count if setup.trains else max(setup.concurrency, 1)
     yield from sorted(found, key=lambda layout: (layout.data > busy, -layout.data, layout.pipeline))

@@ -34,7 +34,7 @@ class Growth:
 
     def run(self, plan_set: PlanSet) -> PlanSet:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
-        if self._options.count is not None:
+        if self._options.count is not None or (self._options.fixed.replicas is not None and self._work.setup.trains):
             return plan_set
         asked, usual = self._targets.train_hours, self._targets.usual_hours
         plan_set = self._met(plan_set, replace(self._targets, usual_hours=None))
@@ -56,9 +56,11 @@ class Growth:
 
     def _grown(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The same plans on more accelerators."""
+        doubled = np.zeros(len(plan_set), dtype=np.bool_)
         for _ in range(_ROUNDS):
             late, short = self._lateness(plan_set), shortfall(plan_set, targets)
             changed = self._sooner(plan_set, late)
+            doubled |= changed != plan_set.configuration
             for index in np.flatnonzero(plan_set.fits & (late <= 1) & (short > 1)):
                 grown = self._more(plan_set, int(index), float(short[index]))
                 if grown is not None:
@@ -66,7 +68,39 @@ class Growth:
             if (changed == plan_set.configuration).all():
                 break
             plan_set = self._search.timed(plan_set.card, changed, plan_set.fits)
-        return plan_set
+        return self._trimmed(plan_set, targets, doubled)
+
+    def _trimmed(self, plan_set: PlanSet, targets: Targets, doubled: NDArray[np.bool_]) -> PlanSet:
+        """The same plans with as few of the replicas that doubling added as come in time: a little more load takes a
+        little more hardware.
+        """
+        most, in_time = plan_set.replicas, self._in_time(plan_set, targets)
+        least, best = most // 2, np.array(plan_set.configuration)  # half was too late
+        for _ in range(_ROUNDS + 1):
+            rows = np.flatnonzero(doubled & plan_set.fits & in_time & (most - least > 1))
+            if not len(rows):
+                break
+            middle, configurations = (least + most) // 2, np.array(best)
+            for index in rows:
+                configuration = plan_set.configurations[int(plan_set.configuration[index])]
+                configurations[index] = self._search.configure(
+                    configuration.setup, replace(configuration.layout, data=int(middle[index]))
+                )
+            done = self._in_time(
+                self._search.timed(plan_set.card[rows], configurations[rows], plan_set.fits[rows]), targets
+            )
+            enough, late = rows[done], rows[~done]
+            most[enough], best[enough] = middle[enough], configurations[enough]
+            least[late] = middle[late]
+        return (
+            plan_set
+            if (best == plan_set.configuration).all()
+            else self._search.timed(plan_set.card, best, plan_set.fits)
+        )
+
+    def _in_time(self, plan_set: PlanSet, targets: Targets) -> NDArray[np.bool_]:
+        """Which plans meet the latency and the load that they are grown for."""
+        return (self._lateness(plan_set) <= 1) & (shortfall(plan_set, targets) <= 1)
 
     def _refilled(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The filled plans on as many accelerators as it takes: of the spreads tried the smallest in time, or else the
@@ -183,7 +217,8 @@ class Growth:
     ) -> tuple[Setup, ParallelLayout] | None:
         """The way, where the limits leave room for it."""
         per_node = int(plan_set.cards.per_node[plan_set.card[index]])
-        return None if layout.cards > self._most(per_node) else (setup, layout)
+        beyond = layout.cards > self._most(per_node) or not self._options.fixed.allows(layout)
+        return None if beyond else (setup, layout)
 
     def _most(self, per_node: int) -> int:
         return min(per_node * self._options.max_nodes, self._options.max_count)

@@ -13,6 +13,7 @@ from whygpu.checks.calculation import Range
 from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Band
+from whygpu.plans.fixed import FixedLayout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +58,9 @@ class Options:
     """Most samples of a training step over all replicas where nobody gave the micro-batch; None where it is given."""
     at_once: int | None = None
     """Most samples that a replica of batch work has in flight where nobody gave any; None where they are given."""
+    queues: bool = True
+    """Whether plans may admit fewer requests than are asked for where none holds them all."""
+    fixed: FixedLayout = field(default_factory=FixedLayout)
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
 """Where hardware stands that is bought: nobody rents it by the hour."""
+UNATTENDED = ("workstation", "edge")
+"""Where nobody is paid to look after a machine."""
 _OF_THE_SITE = ("electricity-usd-per-kwh", "pue", "hardware-life-months")
 _OF_THE_CARD = ("wall-power-ratio", "host-price-ratio", "host-price-floor")
 
@@ -49,6 +51,8 @@ class Terms:
     """Of every accelerator: USD of machine per USD of cards; zero where the price is the whole machine's."""
     host_floor: NDArray[np.float64]
     """Of every accelerator: USD of the cheapest machine around it; zero likewise."""
+    sold_by: NDArray[np.float64]
+    """Of every accelerator: how many are sold together on one board."""
     draw: NDArray[np.float64]
     """Of every accelerator: the machine's power over that of its accelerators."""
     usd_per_kwh: float
@@ -63,6 +67,8 @@ class PurchaseTerms:
     """What owning each plan costs, in columns; NaN where a price or the power is not known."""
 
     terms: Terms
+    bought: NDArray[np.float64]
+    """Accelerators that are paid for: whole boards."""
     usd_purchase: NDArray[np.float64]
     usd_power_per_hour: NDArray[np.float64]
     usd_per_hour: NDArray[np.float64]
@@ -103,6 +109,7 @@ def _terms(
     estimates, sold_whole = purchase_estimates(catalogue)
     prices = np.where(np.isnan(known), estimates.likely, known) if deployment in OWN_DEPLOYMENTS else known
     whole = np.array([sold_whole[row] if item is None else item.whole_machine for row, item in enumerate(purchases)])
+    sold_by = np.array([card.number("sold_by") or 1.0 for card in catalogue.accelerators.values()])
     draw, share, floor = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
     return Terms(
         site,
@@ -113,6 +120,7 @@ def _terms(
         np.isnan(known) & np.isfinite(prices),
         np.where(whole, 0.0, share),
         np.where(whole, 0.0, floor),
+        sold_by,
         draw,
         site["electricity-usd-per-kwh"].likely if usd_per_kwh is None else usd_per_kwh,
         math.nan if months is None else money.spread_months(months, site["hardware-life-months"].likely),
@@ -125,11 +133,12 @@ def purchase_terms_of(
 ) -> PurchaseTerms:
     """The columns; ``watts``: what each plan's accelerators may draw, ``counts``: how many they are."""
     card = plan_set.card
+    bought = np.ceil(counts / terms.sold_by[card]) * terms.sold_by[card]
     purchase = money.purchase_usd(
-        terms.usd_each[card], counts, terms.host_share[card], terms.host_floor[card], plan_set.nodes.astype(np.float64)
+        terms.usd_each[card], bought, terms.host_share[card], terms.host_floor[card], plan_set.nodes.astype(np.float64)
     )
     power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)
     months = np.full(len(plan_set), terms.months)
     return PurchaseTerms(
-        terms, purchase, power, money.purchase_usd_per_hour(purchase, months, power, terms.hours_a_month)
+        terms, bought, purchase, power, money.purchase_usd_per_hour(purchase, months, power, terms.hours_a_month)
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.plans.fixed import given
 from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, plan_set_of
 
 if TYPE_CHECKING:
@@ -171,18 +172,21 @@ class Search:
 
     def _spreads(self) -> Iterator[ParallelLayout]:
         """Ways to spread over ever more cards; of those with as many, replicas before shards before stages."""
-        asked = self._options.count
+        asked, fixed = self._options.count, self._options.fixed
         shape, trains = self._work.shape, self._work.setup.trains
         shardable = shape.kind in TOKEN_KINDS and not trains
         layered = shardable and self._work.splits_layers
-        for cards in [asked] if asked else [step for step in STEPS if step <= self._options.max_count]:
-            for tensor in SHARDS if shardable and not layered else (1,):
+        multiples = (step * fixed.least for step in STEPS)
+        for cards in [asked] if asked else [cards for cards in multiples if cards <= self._options.max_count]:
+            for tensor in given(fixed.tensor, SHARDS if shardable and not layered else (1,)):
                 if cards % tensor or (shape.heads and shape.heads % tensor):
                     continue
                 deep = shardable and tensor == SHARDS[-1]  # stages only beyond the widest shard
-                for stages in SHARDS if layered else STAGES if deep else (1,):
+                for stages in given(fixed.pipeline, SHARDS if layered else STAGES if deep else (1,)):
                     if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
-                        yield ParallelLayout(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
+                        layout = ParallelLayout(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
+                        if fixed.allows(layout):
+                            yield layout
 
     def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
         """The cards and the ways of all plans found, and whether they fit."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
-    from whygpu.knowledge.rules import Grade, Verdict
+    from whygpu.knowledge.rules import Grade, Strength, Verdict
 
 _CANCEL = 0.02
 """Opposite worths within this share of each other count as equal."""
@@ -61,7 +61,7 @@ def worth_of(verdict: Verdict, worth: float, reached: NDArray[np.float64] | None
 def tally(
     verdicts: Iterable[tuple[Verdict, Mask]],
     size: int,
-    worth: Callable[[str], float],
+    worth: Callable[[Strength], float],
     figure: Callable[[Grade], NDArray[np.float64]],
 ) -> VerdictTally:
     """Keep the verdict worth most per criterion and side; more rules that agree add citations, not weight.

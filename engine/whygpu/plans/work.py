@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
 from whygpu.chain.environment import plain
 from whygpu.checks.memory import estimate as memory
@@ -14,7 +17,7 @@ from whygpu.language.types import Signature
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from whygpu.chain.environment import SessionEnvironment
     from whygpu.checks.calculation import Calculation
@@ -23,32 +26,6 @@ if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
 
 ONE_CARD = ParallelLayout()
-
-FUNCTIONS: dict[str, Signature] = {
-    "weights_gib": Signature("weights_gib", ("word",), "GiB", "the model's weights in a number format"),
-    "need_gib": Signature(
-        "need_gib", ("word",), "GiB", "all memory the work needs on one accelerator, in a number format"
-    ),
-    "method_gib": Signature(
-        "method_gib",
-        ("word", "word"),
-        "GiB",
-        "all memory that training by a method in a format needs on one accelerator",
-    ),
-    "states_gib": Signature(
-        "states_gib",
-        ("word", "word"),
-        "GiB",
-        "what training by a method, in a format, keeps all the time: weights, gradients and optimizer state",
-    ),
-    "api_usd": Signature(
-        "api_usd", ("word",), "USD", "what an API asks for a million tokens of 'input' or 'output' of such a model"
-    ),
-    "runs": Signature(
-        "runs", ("word", "word"), None, "1 where a number format is run by a serving stack, 0 where it is not"
-    ),
-}
-"""The numeric checks that expressions may call."""
 
 MODEL_NAMES = (
     "model.name",
@@ -122,20 +99,9 @@ class Work:
 
     def checks(self) -> Mapping[str, Callable[[Sequence[v.Value]], v.Value]]:
         """The named numeric checks on this work."""
-        return {
-            "weights_gib": lambda arguments: self._in_format(arguments, lambda f: f.weight_bytes(self.shape)),
-            "need_gib": lambda arguments: self._in_format(
-                arguments, lambda f: self.memory(replace(self.setup, format=f), ONE_CARD).total
-            ),
-            "method_gib": lambda arguments: self._by_method(arguments, lambda memory: memory.total),
-            "states_gib": lambda arguments: self._by_method(
-                arguments, lambda memory: memory.weights + memory.gradients + memory.optimizer
-            ),
-            "api_usd": self._api_usd,
-            **format_checks(self.knowledge),
-        }
+        return {name: partial(check.of_work, self) for name, check in NUMERIC_CHECKS.items()}
 
-    def _api_usd(self, arguments: Sequence[v.Value]) -> v.Value:
+    def api_usd(self, arguments: Sequence[v.Value]) -> v.Value:
         """The price of the row of `api-prices` nearest by parameters; none for models that are no decoder."""
         key = {"input": "usd_in", "output": "usd_out"}.get(str(plain(arguments[0])))
         rows = self.knowledge.catalogue.coefficients.table("api-prices") if self.shape.kind == "decoder" else ()
@@ -144,12 +110,13 @@ class Work:
         nearest = min(rows, key=lambda row: abs(math.log(row["parameters"] / self.shape.parameters)))
         return v.number(float(nearest[key]))
 
-    def _in_format(self, arguments: Sequence[v.Value], size: Callable[[Format], float]) -> v.Value:
+    def in_format(self, arguments: Sequence[v.Value], size: Callable[[Format], float]) -> v.Value:
+        """A size in bytes, in the format given, as GiB; unknown where there is no such format."""
         word = plain(arguments[0])
         found = self.knowledge.catalogue.formats.get(word) if isinstance(word, str) else None
         return v.NO_NUMBER if found is None else v.number(size(found) / GIB)
 
-    def _by_method(self, arguments: Sequence[v.Value], size: Callable[[MemoryEstimate], float]) -> v.Value:
+    def by_method(self, arguments: Sequence[v.Value], size: Callable[[MemoryEstimate], float]) -> v.Value:
         """Training by a method in a format on one accelerator; QLoRA's frozen weights are in 4 bits anyway."""
         method, word = (plain(argument) for argument in arguments)
         formats = self.knowledge.catalogue.formats
@@ -160,17 +127,85 @@ class Work:
         return v.number(size(self.memory(setup, ONE_CARD)) / GIB)
 
 
+def _runs(knowledge: Knowledge, arguments: Sequence[v.Value]) -> v.Value:
+    word, runtime = (plain(argument) for argument in arguments)
+    found = knowledge.catalogue.formats.get(str(word))
+    if found is None or not isinstance(runtime, str):
+        return v.NO_NUMBER
+    return v.number(float(found.runs_on(runtime)))
+
+
+@dataclass(frozen=True, slots=True)
+class NumericCheck:
+    """A numeric check that expressions may call: what it takes and gives, and how it is computed."""
+
+    takes: tuple[Literal["number", "word"], ...]
+    unit: str | None
+    meaning: str
+    of_work: Callable[[Work, Sequence[v.Value]], v.Value]
+    of_knowledge: Callable[[Knowledge, Sequence[v.Value]], v.Value] | None = None
+    """The same without a model, so that questions may ask it before it is known; None where it needs one."""
+
+
+NUMERIC_CHECKS: Mapping[str, NumericCheck] = MappingProxyType(
+    {
+        "weights_gib": NumericCheck(
+            ("word",),
+            "GiB",
+            "the model's weights in a number format",
+            lambda work, given: work.in_format(given, lambda f: f.weight_bytes(work.shape)),
+        ),
+        "need_gib": NumericCheck(
+            ("word",),
+            "GiB",
+            "all memory the work needs on one accelerator, in a number format",
+            lambda work, given: work.in_format(
+                given, lambda f: work.memory(replace(work.setup, format=f), ONE_CARD).total
+            ),
+        ),
+        "method_gib": NumericCheck(
+            ("word", "word"),
+            "GiB",
+            "all memory that training by a method in a format needs on one accelerator",
+            lambda work, given: work.by_method(given, lambda memory: memory.total),
+        ),
+        "states_gib": NumericCheck(
+            ("word", "word"),
+            "GiB",
+            "what training by a method, in a format, keeps all the time: weights, gradients and optimizer state",
+            lambda work, given: work.by_method(
+                given, lambda memory: memory.weights + memory.gradients + memory.optimizer
+            ),
+        ),
+        "api_usd": NumericCheck(
+            ("word",),
+            "USD",
+            "what an API asks for a million tokens of 'input' or 'output' of such a model",
+            lambda work, given: work.api_usd(given),
+        ),
+        "runs": NumericCheck(
+            ("word", "word"),
+            None,
+            "1 where a number format is run by a serving stack, 0 where it is not",
+            lambda work, given: _runs(work.knowledge, given),
+            _runs,
+        ),
+    }
+)
+"""Every numeric check: a new one is one entry here."""
+FUNCTIONS: Mapping[str, Signature] = MappingProxyType(
+    {name: Signature(name, item.takes, item.unit, item.meaning) for name, item in NUMERIC_CHECKS.items()}
+)
+"""Their signatures, by which expressions are type-checked."""
+
+
 def format_checks(knowledge: Knowledge) -> Mapping[str, Callable[[Sequence[v.Value]], v.Value]]:
     """The checks that need no model, so that questions may ask them before it is known."""
-
-    def runs(arguments: Sequence[v.Value]) -> v.Value:
-        word, runtime = (plain(argument) for argument in arguments)
-        found = knowledge.catalogue.formats.get(str(word))
-        if found is None or not isinstance(runtime, str):
-            return v.NO_NUMBER
-        return v.number(float(found.runs_on(runtime)))
-
-    return {"runs": runs}
+    return {
+        name: partial(item.of_knowledge, knowledge)
+        for name, item in NUMERIC_CHECKS.items()
+        if item.of_knowledge is not None
+    }
 
 
 def model_facts(shape: ModelShape) -> dict[str, float | str]:

@@ -6,8 +6,8 @@ import shutil
 import textwrap
 from typing import TYPE_CHECKING
 
+from whygpu.explain.figures import show_plain
 from whygpu.quantity import GIB, MIB, show
-from whygpu.render.figures import show_plain
 from whygpu.render.style import Style, plain_markdown
 from whygpu.render.words import buying_text, cost_text
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whygpu.checks.calculation import Calculation, Term
-    from whygpu.explain.advice import Plan
     from whygpu.explain.estimate import Estimate, Limit
+    from whygpu.explain.plan import Plan
 
 _SIZES = {
     "concurrency": "requests at once",
@@ -58,7 +58,7 @@ class _Text:
     def _verdict(self) -> Iterator[str]:
         plan, memory = self._plan, self._plan.memory
         paint = {"fits": self._style.good, "tight": self._style.doubtful}.get(memory.verdict, self._style.bad)
-        verdict = _VERDICTS[memory.verdict] if memory.usable_gib is not None else "its usable memory is not known"
+        verdict = self._fit() if memory.usable_gib is not None else "its usable memory is not known"
         yield self._style.strong(f"{self._of.model} on {plan.label} in {plan.format.upper()}: ") + paint(verdict) + "."
         configurations = [part for part in (_spread(plan), self._checkpointing()) if part]
         if configurations:
@@ -77,6 +77,14 @@ class _Text:
                 "  ",
                 "",
             )
+
+    def _fit(self) -> str:
+        """Whether it fits; where only fewer requests do than are asked for, how many."""
+        verdict = self._plan.memory.verdict
+        held = next((limit for limit in self._of.limits if limit.size == "concurrency"), None)
+        if verdict != "no" or held is None or not 0 < held.value < held.now:
+            return _VERDICTS[verdict]
+        return f"of {show(float(held.now))} requests at once it admits {show(float(held.value))}, and the rest queue"
 
     def _checkpointing(self) -> str:
         return {"full": "full gradient checkpointing", "selective": "selective checkpointing"}.get(

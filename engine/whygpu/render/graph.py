@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from whygpu.render.figures import show_plain
+from whygpu.explain.figures import show_plain
 from whygpu.render.style import Style
 from whygpu.render.words import price_text, short_text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whygpu.explain.figures import show_plain
 from whygpu.quantity import show
-from whygpu.render.figures import show_plain
 from whygpu.render.screen import Screen
 from whygpu.render.table import table
 from whygpu.render.text import TextRenderer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from whygpu.checks.cost.lifecycle import LifecycleCost
-    from whygpu.explain.advice import Item
+    from whygpu.explain.parts import Item
     from whygpu.lifecycle.advice import LifecycleAdvice
     from whygpu.render.view import View
 

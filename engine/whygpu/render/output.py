@@ -5,10 +5,23 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from whygpu.explain.json_form import SCHEMA, json_value
+from whygpu.render.view.model import Section
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import TextIO
+
+
+class SectionsJson(TypedDict):
+    """Answers to questions about an advice: ``--why-not``, ``--what-if``, ``--flip``, ``--how``, ``--assumed``."""
+
+    schema: int
+    engine: str
+    sections: list[Section]
+
 
 _HALF = "\ud800-\udfff"  # surrogates, which stand for nothing alone
 _UNSAFE = re.compile(f"[\x7f-\x9f\u2028-\u202e\u2066-\u2069{_HALF}]")
@@ -18,6 +31,11 @@ _NOT_ASCII = re.compile("[^\x00-\x7e]")
 def json_text(data: Any, *, indent: int | None = None) -> str:
     """The data as JSON; raises ValueError for a number that is not finite."""
     return _UNSAFE.sub(_escaped, json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False))
+
+
+def sections_dict(sections: Iterable[Section], engine: str) -> SectionsJson:
+    """Answers to questions about an advice: the sections that every renderer draws."""
+    return {"schema": SCHEMA, "engine": engine, "sections": [json_value(section) for section in sections]}
 
 
 def in_ascii(text: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whygpu.errors import Problem
+    from whygpu.explain.contract import ProblemJson
     from whygpu.render.style import Style
 
 _WINDOW = 110  # characters of a long line that are shown around the caret
@@ -20,7 +21,7 @@ def problems_text(problems: Iterable[Problem], style: Style) -> str:
     return style.safe("\n".join(_problem(item, style) for item in problems))
 
 
-def problems_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+def problems_data(problems: Iterable[Problem]) -> list[ProblemJson]:
     """The same as data; ``text`` is the first line that ``problems_text`` prints."""
     return [
         {

@@ -7,15 +7,17 @@ import textwrap
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from whygpu.explain.figures import show_plain
 from whygpu.quantity import show
-from whygpu.render.figures import show_plain
 from whygpu.render.style import Style, plain_markdown
 from whygpu.render.words import buying_text, comparison_text, cost_text, price_text, sentence, short_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from whygpu.explain.advice import Advice, Plan, Rejection
+    from whygpu.explain.advice import Advice
+    from whygpu.explain.parts import Rejection
+    from whygpu.explain.plan import Plan
     from whygpu.knowledge.questions import Profile
     from whygpu.knowledge.sources import Claim
     from whygpu.language.names import NameSpec

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
-    from whygpu.explain.advice import Comparison, Cost, Plan
+    from whygpu.explain.parts import Comparison
+    from whygpu.explain.plan import Cost, Plan
 
 
 def sentence(plan: Plan) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem, did_you_mean
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
+from whygpu.yamldoc.forms import DATE, ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-ID = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
-DATE = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
+    from whygpu.yamldoc.forms import Form
 
 
 def problem(problems: list[Problem], node: Node, code: str, message: str, help_text: str | None = None) -> None:
@@ -47,18 +46,21 @@ def hint_key(node: Mapping, key: str, known: Iterable[str]) -> str:
 class Fields:
     """The fields of one mapping; call ``done`` at the end so that unknown ones are reported."""
 
-    def __init__(self, node: Mapping, what: str, problems: list[Problem]) -> None:
-        """``what`` names the thing being read, for messages: "rule 'quantize'"."""
+    def __init__(self, node: Mapping, what: str, problems: list[Problem], form: Form | None = None) -> None:
+        """``what`` names the thing being read, for messages: "rule 'quantize'"; ``form``: which fields it has, which
+        of them are needed and which words they take. Without one any name may be asked for.
+        """
         self.node = node
         self.what = what
         self.problems = problems
+        self._form = form
         self._asked: list[str] = []
 
     @classmethod
-    def of(cls, node: Node, what: str, problems: list[Problem]) -> Fields | None:
+    def of(cls, node: Node, what: str, problems: list[Problem], form: Form | None = None) -> Fields | None:
         """Read ``node`` as a mapping; None, with a problem, where it is something else."""
         if isinstance(node, Mapping):
-            return cls(node, what, problems)
+            return cls(node, what, problems, form)
         problem(problems, node, "wrong-type", f"{what} must be a mapping of names to values, not {kind_of(node)}")
         return None
 
@@ -75,10 +77,13 @@ class Fields:
         return self.node.items.keys()
 
     def get(self, key: str, *, required: bool = False) -> Node | None:
-        """Return the value node of ``key``; None where it is missing or null."""
+        """Return the value node of ``key``; None where it is missing or null.
+
+        ``required`` here and below: whether it must be there for what else is given; the form knows what always must.
+        """
         self._asked.append(key)
         node = self._given(key)
-        if node is None and required:
+        if node is None and (required or (self._form is not None and self._form[key].needed)):
             problem(self.problems, self.node, "missing-key", f"{self.what} has no '{key}'", f"add '{key}: ...'")
         return node
 
@@ -145,12 +150,17 @@ class Fields:
         problem(self.problems, node, "bad-date", f"'{key}' of {self.what} must be a date", "write it as 2026-11-21")
         return None
 
-    def choice(self, key: str, allowed: Iterable[str], *, required: bool = False) -> str | None:
-        """One of ``allowed``."""
+    def _words(self, key: str, allowed: Iterable[str] | None) -> list[str]:
+        if allowed is not None:
+            return list(allowed)
+        return [] if self._form is None else list(self._form[key].words)
+
+    def choice(self, key: str, allowed: Iterable[str] | None = None, *, required: bool = False) -> str | None:
+        """One of ``allowed``, by default of the words that the form has."""
         node = self.get(key, required=required)
         if node is None:
             return None
-        names = list(allowed)
+        names = self._words(key, allowed)
         if isinstance(node, Scalar) and node.text in names:
             return node.text
         near = did_you_mean(node.text, names) if isinstance(node, Scalar) else None
@@ -163,9 +173,9 @@ class Fields:
         )
         return None
 
-    def choices(self, key: str, allowed: Iterable[str], *, required: bool = False) -> tuple[str, ...]:
-        """A list of ``allowed`` words, or a single one; where it is required, an empty list is not enough."""
-        names = list(allowed)
+    def choices(self, key: str, *, required: bool = False) -> tuple[str, ...]:
+        """A list of the form's words, or a single one; where it is required, an empty list is not enough."""
+        names = self._words(key, None)
         nodes = self.text_nodes(key, required=required)
         if required and not nodes and isinstance(self.node.items.get(key), Sequence):
             message = f"'{key}' of {self.what} is an empty list"
@@ -200,10 +210,17 @@ class Fields:
 
     def mappings(self, key: str, what: str, *, required: bool = False) -> Iterator[Fields]:
         """The items of a list that are mappings, each as Fields."""
+        form = None if self._form is None else self._form[key].form
         for item in self.items(key, required=required):
-            fields = Fields.of(item, what, self.problems)
+            fields = Fields.of(item, what, self.problems, form)
             if fields is not None:
                 yield fields
+
+    def inside(self, key: str, what: str) -> Fields | None:
+        """The fields of the mapping that ``key`` is; None, with a problem, where it is something else or missing."""
+        node = self.get(key)
+        form = None if self._form is None else self._form[key].form
+        return None if node is None else Fields.of(node, what, self.problems, form)
 
     def done(self) -> None:
         """Report every key that nobody asked for."""

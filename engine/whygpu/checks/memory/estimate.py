@@ -29,8 +29,8 @@ Size = Literal["concurrency", "context_tokens", "batch_size", "sequence_tokens"]
 class MemoryEstimate:
     """Bytes per accelerator. The parts sum to `total`; `low` and `high` bound it; `ranges` has each part's own range.
 
-    `overhead` lies outside the framework's allocator. `reused` is zero or negative: room that activations and gradients
-    take one after the other.
+    `overhead` lies outside the framework's allocator. `reused` is zero or negative: room that two parts take one
+    after the other: gradients and activations, or logits and the layers before them.
     """
 
     weights: float

@@ -24,15 +24,25 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
     tokens = tokens_at_once(shape, setup, requests, coefficients, context)
     adapters, draft = held_beside(shape, setup, layout, coefficients, context)
     further = further_tokens(setup, coefficients, context)
+    working = _working(shape, setup, layout, tokens, coefficients, context)
+    logits = _logits(shape, requests, coefficients, context)
     return MemoryParts(
         weights=held_weights(shape, setup.format, layout, coefficients, context) + adapters + draft,
         kv_cache=scaled(
             coefficients.pick("cache-slack", context), cache_bytes(shape, setup, layout, requests, further)
         ),
-        activations=_activations(shape, setup, layout, tokens, coefficients, context),
-        logits=_logits(shape, requests, coefficients, context),
+        activations=working + scaled(coefficients.pick("workspace-bytes", context), 1.0),
+        logits=logits,
         overhead=overhead(layout, coefficients, context),
+        reused=_reused(working, logits),
     )
+
+
+def _reused(working: Range, logits: Range) -> Range:
+    """Bytes that layers and sampling take one after the other, below zero: the last layer is done when the first logit
+    is there (vLLM's profile of two cards shows the same peak as that of one, and logits alone are not divided).
+    """
+    return Range(-min(working.low, logits.low), -min(working.likely, logits.likely), -min(working.high, logits.high))
 
 
 def _logits(shape: ModelShape, requests: int, coefficients: Coefficients, context: Context) -> Range:
@@ -123,7 +133,7 @@ def widest_ffn(shape: ModelShape) -> int:
     return max(shape.ffn_size, routed)
 
 
-def _activations(
+def _working(
     shape: ModelShape,
     setup: Setup,
     layout: ParallelLayout,
@@ -131,14 +141,14 @@ def _activations(
     coefficients: Coefficients,
     context: Context,
 ) -> Range:
-    workspace = coefficients.pick("workspace-bytes", context)
+    """Bytes of the widest layer at work, or of the weights while they are quantized at load where those are more."""
     each = working_width(shape, layout, coefficients, context).times(tokens * setup.format.compute_bits / 8)
     scores = score_bytes(shape, setup, layout, tokens)
     loading = load_bytes(shape, layout, coefficients, context)
     return Range(
-        workspace.low + max(each.low + scores, loading.low),
-        workspace.likely + max(each.likely + scores, loading.likely),
-        workspace.high + max(each.high + scores, loading.high),
+        max(each.low + scores, loading.low),
+        max(each.likely + scores, loading.likely),
+        max(each.high + scores, loading.high),
     )
 
 
@@ -148,13 +158,14 @@ def load_bytes(shape: ModelShape, layout: ParallelLayout, coefficients: Coeffici
 
 
 def score_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens: float) -> float:
-    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, and
-    FP32 softmax.
+    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, as they
+    are, in FP32 and their FP32 softmax (transformers, eager_attention_forward; PyTorch copies BF16 before a softmax in
+    FP32, SoftMax.cpp).
     """
     if setup.attention != "eager":
         return 0.0
     length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    return shape.heads / layout.tensor * tokens * length * (setup.format.compute_bits / 8 + 4)
+    return shape.heads / layout.tensor * tokens * length * (setup.format.compute_bits / 8 + 8)
 
 
 def explain(
@@ -225,6 +236,14 @@ def explain(
             )
         )
     found.append(explain_overhead(layout, coefficients, context, done.overhead.likely))
+    if done.reused.likely:
+        workspace = coefficients.pick("workspace-bytes", context)
+        terms = (
+            Term("activations", done.activations.likely, "bytes"),
+            coefficient_term("workspace", workspace),
+            Term("logits", done.logits.likely, "bytes"),
+        )
+        found.append(Calculation("reused", "-min(activations - workspace, logits)", terms, done.reused.likely, "bytes"))
     return found
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whygpu.render.figures import show_plain
+from whygpu.explain.figures import show_plain
 from whygpu.render.view.model import Evidence, Grid, Line, Section
 from whygpu.render.words import price_text, short_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whygpu.explain.advice import Plan
     from whygpu.explain.interview import AnswerEffect, Interview, NextQuestion
+    from whygpu.explain.plan import Plan
     from whygpu.explain.trials import Value
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.questions import Question
@@ -56,7 +56,7 @@ class AskView:
 def ask_view(knowledge: Knowledge, question: Question, asked: NextQuestion | None, interview: Interview) -> AskView:
     """The view of a question; ``asked``: why, where the interview asks it now."""
     spec = knowledge.vocabulary[question.name]
-    item = next((one for one in interview.consultation.assumed if one.question.id == question.id), None)
+    item = next((one for one in interview.consultation.interview.assumed if one.question.id == question.id), None)
     now = None if item is None else item.value
     return AskView(
         question.id,
@@ -66,7 +66,7 @@ def ask_view(knowledge: Knowledge, question: Question, asked: NextQuestion | Non
         _unit(spec.kind, spec.unit),
         tuple(_choices(knowledge, question, now, interview)),
         "" if now is None else show_plain(now, spec.unit, spec.name),
-        "" if item is None else item.because,
+        "" if item is None else interview.because(item.because),
         "" if asked is None or asked.witness is None else stake(knowledge, question, asked.witness),
     )
 
@@ -83,8 +83,8 @@ def _choices(knowledge: Knowledge, question: Question, now: Value | None, interv
     spec = knowledge.vocabulary[question.name]
     if spec.kind == "choice":
         words = spec.words if now != spec.unanswered or now is None else tuple(spec.values)
-        options = interview.consultation.options
-        if len(words) > _MOST_CHOICES and options is not None:  # of all formats, those that suit the work
+        options = interview.consultation.plans.options
+        if len(words) > _MOST_CHOICES:  # of all formats, those that suit the work
             words = tuple(word for word in words if word in (now, *options.formats))
         for word in words:
             yield ChoiceRow(word, word, spec.values[word], word == now)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.explain.conclude import Conclusion
 from whygpu.explain.deciding import Deciding
 from whygpu.explain.fixes import repairs
 from whygpu.explain.flips import limit_flips, price_flips, search
@@ -19,7 +18,8 @@ from whygpu.render.words import price_text, short_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.explain.advice import Advice, Infeasible
+    from whygpu.explain.advice import Advice
+    from whygpu.explain.parts import Infeasible
     from whygpu.knowledge.rules import Rule
 
 _CONFLICTS = 3
@@ -33,10 +33,10 @@ def view_of(advice: Advice, *, flips: bool = False) -> View:
     """The view. ``flips`` searches every answer for what changes the recommendation; without it only prices and the
     limits that were answered are tried.
     """
-    consultation = advice.sections.consultation
-    conclusion = Conclusion(consultation)
-    heads = conclusion.heads
-    deciding = Deciding(conclusion) if heads else None
+    consultation = advice.consultation
+    rows = advice.maker.rows
+    heads = rows.heads
+    deciding = Deciding(consultation, rows) if heads else None
     weights = deciding.weights(heads[1 : 1 + _RIVALS]) if deciding is not None else ()
     next_best = deciding.of(heads[1]) if deciding is not None and len(heads) > 1 else ()
     words = Words(consultation, (*weights, *next_best))
@@ -50,7 +50,7 @@ def view_of(advice: Advice, *, flips: bool = False) -> View:
         but(advice, weights, words),
         () if plan is None else meter_rows(consultation, plan),
         lists.shortlist(advice),
-        lists.reasons(conclusion, weights, words) if heads else (),
+        lists.reasons(advice.maker, weights, words) if heads else (),
         lists.flips(price_flips(consultation)[:_PRICES], answers, words),
         lists.assumed(advice, (item.rule for item in weights if item.decides)),
         lists.ruled_out(advice, words),
@@ -72,7 +72,7 @@ def view_of(advice: Advice, *, flips: bool = False) -> View:
 
 def _trouble(advice: Advice, words: Words) -> Trouble:
     """The rules in conflict, and at most three complete repairs."""
-    consultation = advice.sections.consultation
+    consultation = advice.consultation
     rules = consultation.knowledge.rule_by_id
     infeasible = advice.infeasible
     fixed = tuple(

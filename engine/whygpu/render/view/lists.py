@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.chain.strata import used_names
+from whygpu.explain.figures import show_plain
 from whygpu.quantity import show
-from whygpu.render.figures import show_plain
 from whygpu.render.view.model import (
     AssumedRow,
     Disagreement,
@@ -22,11 +22,13 @@ from whygpu.render.words import price_text, short_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Advice, Item, Plan, Rejection
-    from whygpu.explain.conclude import Conclusion
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.advice import Advice
     from whygpu.explain.deciding import Weight
     from whygpu.explain.flips import Flip, PriceFlip
+    from whygpu.explain.parts import Item, Rejection
+    from whygpu.explain.plan import Plan
+    from whygpu.explain.plan_maker import PlanMaker
     from whygpu.knowledge.rules import Rule
     from whygpu.render.view.words import Words
 
@@ -73,9 +75,9 @@ def _clause(gains: str, gives_up: str) -> str:
     return "; ".join(part for part in parts if " by " in part)
 
 
-def reasons(conclusion: Conclusion, weights: Sequence[Weight], words: Words) -> tuple[ReasonRow, ...]:
+def reasons(maker: PlanMaker, weights: Sequence[Weight], words: Words) -> tuple[ReasonRow, ...]:
     """The rules behind the order, what decides first."""
-    best = conclusion.heads[0]
+    best = maker.rows.heads[0]
     return tuple(
         ReasonRow(
             item.favourable,
@@ -84,8 +86,8 @@ def reasons(conclusion: Conclusion, weights: Sequence[Weight], words: Words) -> 
             item.criterion,
             f"{item.worth:.2f}".rstrip("0").rstrip(".") + "x",
             item.decides,
-            None if item.instead is None else short_text(conclusion.at(item.instead)),
-            None if item.row == best else short_text(conclusion.at(item.row)),
+            None if item.instead is None else short_text(maker.at(item.instead)),
+            None if item.row == best else short_text(maker.at(item.row)),
             words.evidence(item),
         )
         for item in weights
@@ -112,10 +114,10 @@ def _answer_row(item: Flip, words: Words) -> FlipRow:
 
 def assumed(advice: Advice, decisive: Iterable[Rule]) -> tuple[AssumedRow, ...]:
     """What was assumed; first what rules that decide read, then what other rules that fired do."""
-    consultation = advice.sections.consultation
+    consultation = advice.consultation
     knowledge = consultation.knowledge
     first = used_names((rule.condition for rule in decisive), knowledge.values)
-    fired = [*consultation.fired, *(knowledge.rule_by_id[name] for name in consultation.fired_plans)]
+    fired = [*consultation.session.fired, *(knowledge.rule_by_id[name] for name in consultation.plans.fired)]
     second = used_names((rule.condition for rule in fired), knowledge.values)
     rows = []
     for item in advice.assumed:
@@ -132,7 +134,7 @@ def ruled_out(advice: Advice, words: Words) -> tuple[RuledOut, ...]:
     for item in advice.rejected:
         if item.because:
             groups.setdefault(item.because[0].rule, []).append(item)
-    rules = advice.sections.consultation.knowledge.rule_by_id
+    rules = advice.consultation.knowledge.rule_by_id
     found = [
         RuledOut(
             len(items),
@@ -147,7 +149,7 @@ def ruled_out(advice: Advice, words: Words) -> tuple[RuledOut, ...]:
 
 def disagreements(advice: Advice, words: Words, plans: Iterable[Plan]) -> tuple[Disagreement, ...]:
     """Where rules cancel each other on a plan that is shown."""
-    rules = advice.sections.consultation.knowledge.rule_by_id
+    rules = advice.consultation.knowledge.rule_by_id
     shown = {plan.id: plan for plan in plans}
     found = []
     for item in advice.conflicts:
@@ -165,7 +167,7 @@ def disagreements(advice: Advice, words: Words, plans: Iterable[Plan]) -> tuple[
 
 def items(advice: Advice, words: Words) -> tuple[ItemRow, ...]:
     """Warnings, techniques and advice; what nearly every such work is told comes last."""
-    consultation = advice.sections.consultation
+    consultation = advice.consultation
     rows = [_item(consultation, item, "warning", words) for item in advice.warnings]
     rows += [_item(consultation, item, "technique", words) for item in advice.techniques]
     rows += [_item(consultation, item, "advice", words) for item in advice.advice]

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.checks.calculation import Range
-    from whygpu.consult.driver import Consultation
-    from whygpu.explain.advice import Plan
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.plan import Plan
 
 _LABELS = {
     "plan.total_gib": "memory",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whygpu.explain.changes import Differences, FigureChange, RuleChange, differences
+from whygpu.explain.figures import show_plain
 from whygpu.explain.proof import Proof, arithmetic
 from whygpu.quantity import show
-from whygpu.render.figures import show_plain
 from whygpu.render.style import plain_markdown
 from whygpu.render.view import lists
 from whygpu.render.view.model import Evidence, Grid, Line, Section
@@ -17,8 +17,9 @@ from whygpu.render.words import price_text, short_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from whygpu.explain.advice import Advice, Reason
+    from whygpu.explain.advice import Advice
     from whygpu.explain.flips import Flips, PriceFlip
+    from whygpu.explain.parts import Reason
     from whygpu.explain.why_not import Side, WhyNot
     from whygpu.trace import Fact, Outcome
 
@@ -27,7 +28,7 @@ _FEW = 8
 
 def why_not_sections(advice: Advice, asked: str, found: Sequence[WhyNot]) -> Iterator[Section]:
     """Why each plan is not the recommendation; of many cards the nearest, and how many more there are."""
-    words = Words(advice.sections.consultation)
+    words = Words(advice.consultation)
     for item in found[:_FEW]:
         yield _why_not(advice, item, words)
     if len(found) > _FEW:
@@ -41,7 +42,7 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
     if item.left_out:
         keys = " and ".join(item.left_out)
         lines.append(Line(f"The answers leave it out ({keys}); it is judged here as if they did not."))
-    rules = advice.sections.consultation.knowledge.rule_by_id
+    rules = advice.consultation.knowledge.rule_by_id
     for number, reason in enumerate(item.rejected):
         mark = "-" if not number else ""
         lines.append(Line(reason.text, 0 if not number else 1, mark, words.of_rule(rules[reason.rule])))  # type: ignore[arg-type]  # one of the marks
@@ -99,7 +100,7 @@ def _sides(sides: Sequence[Side], best: str | None) -> Grid | None:
 
 def what_if_section(before: Advice, after: Advice, changes: Mapping[str, Any]) -> Section:
     """What other answers change."""
-    words = Words(before.sections.consultation)
+    words = Words(before.consultation)
     found = differences(before, after)
     lines = list(_outcome(found))
     lines += [
@@ -154,7 +155,7 @@ def _side(outcome: Outcome) -> str:
 
 def flip_section(advice: Advice, prices: Sequence[PriceFlip], found: Flips) -> Section:
     """Every tipping point, the nearest first, and what cannot change it."""
-    words = Words(advice.sections.consultation)
+    words = Words(advice.consultation)
     rows = tuple((row.change, row.then) for row in lists.flips(prices, found.found, words))
     lines = []
     if found.idle:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from whygpu.render.figures import show_plain
+from whygpu.explain.figures import show_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation
 
 _VERBS = {
     "inference": "Serve",
@@ -62,9 +62,9 @@ _UNSAID = ("phase", "task", "model")
 def request(consultation: Consultation) -> str:
     """The request in one sentence; what was assumed has a question mark."""
     given: Mapping[str, Any] = consultation.answers.given
-    work = consultation.work
+    shape = consultation.plans.work.shape
     phase = consultation.answers.values.get("phase") or _assumed(consultation).get("phase", "inference")
-    name = "the model" if work is None else work.shape.name or work.shape.id or "the model"
+    name = shape.name or shape.id or "the model"
     parts = list(_parts(consultation, given))
     marked = " (?: assumed)" if any(part.endswith("?") for part in parts) else ""
     return f"{_VERBS.get(str(phase), 'Run')} {name}" + (f": {', '.join(parts)}" if parts else "") + f".{marked}"
@@ -81,12 +81,12 @@ class Chip:
 
 def chips(consultation: Consultation) -> tuple[Chip, ...]:
     """The request in parts, the work first; answers that do not apply are left out."""
-    work, assumed = consultation.work, _assumed(consultation)
+    work, assumed = consultation.plans.work, _assumed(consultation)
     phase = str(consultation.answers.values.get("phase") or assumed.get("phase", "inference"))
-    name = "the model" if work is None else work.shape.name or work.shape.id or "the model"
+    name = work.shape.name or work.shape.id or "the model"
     given = consultation.answers.given
     found = [Chip("phase", _VERBS.get(phase, "Run"), "phase" not in given), Chip("model", name, "model" not in given)]
-    ignored = {item.id for item in consultation.irrelevant}
+    ignored = {item.id for item in consultation.interview.irrelevant}
     for key in dict.fromkeys((*_PHRASES, *given)):
         if key in _UNSAID or key in ignored:
             continue
@@ -99,7 +99,7 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
 
 def _parts(consultation: Consultation, given: Mapping[str, Any]) -> Iterator[str]:
     assumed = _assumed(consultation)
-    ignored = {item.id for item in consultation.irrelevant}
+    ignored = {item.id for item in consultation.interview.irrelevant}
     keys = dict.fromkeys((*_PHRASES, *given))
     for key in keys:
         if key in _UNSAID or key in ignored:
@@ -129,4 +129,4 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
 
 
 def _assumed(consultation: Consultation) -> Mapping[str, Any]:
-    return {item.question.id: item.value for item in consultation.assumed}
+    return {item.question.id: item.value for item in consultation.interview.assumed}

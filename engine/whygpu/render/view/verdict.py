@@ -16,8 +16,9 @@ from whygpu.render.words import method_text, price_text, short_text, spread_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whygpu.explain.advice import Advice, Plan
+    from whygpu.explain.advice import Advice
     from whygpu.explain.deciding import Weight
+    from whygpu.explain.plan import Plan
     from whygpu.render.view.words import Words
 
 _SAME = 0.02
@@ -55,7 +56,7 @@ def price(plan: Plan) -> str:
 
 
 def _confidence(advice: Advice, plan: Plan) -> tuple[Confidence, str]:
-    consultation = advice.sections.consultation
+    consultation = advice.consultation
     rough = list(_rough(plan, needs(consultation, plan)))
     close = list(_close(advice, plan))
     if rough:
@@ -77,7 +78,7 @@ def _rough(plan: Plan, found: Sequence[Need]) -> Iterator[str]:
 
 
 def _close(advice: Advice, plan: Plan) -> Iterator[str]:
-    within = advice.sections.consultation.knowledge.preferences.close_within
+    within = advice.consultation.knowledge.preferences.close_within
     tied = [other.label for other in takewhile(lambda other: other.rank == 1, advice.alternatives)]
     if tied:
         yield f"as good: {', '.join(tied[:3])}"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whygpu.consult.driver import fill_template
-from whygpu.render.figures import show_plain
+from whygpu.explain.figures import show_plain
+from whygpu.explain.templates import fill_template
 from whygpu.render.view.model import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from whygpu.consult.driver import Consultation
+    from whygpu.consult.consultation import Consultation
     from whygpu.explain.deciding import Weight
     from whygpu.knowledge.rules import Rule
 
@@ -29,9 +29,8 @@ class Words:
 
     def because(self, rule: Rule, row: int | None) -> str:
         """What a rule says, of a plan where it is judged per plan."""
-        if row is not None and self._c.plans is not None:
-            return fill_template(rule.because, self._c.plans, self._c.knowledge, row)
-        return fill_template(rule.because, self._c.session, self._c.knowledge)
+        environment = self._c.session.environment if row is None else self._c.plans.environment
+        return fill_template(rule.because, environment, self._c.knowledge, row)
 
     def strongest(self, row: int, criterion: str, *, favourable: bool) -> Weight | None:
         """The verdict by a criterion that is worth most on a plan; None where there is none."""

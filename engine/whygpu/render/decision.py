@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from whygpu.errors import AnswerError, Location, Problem
 
@@ -10,19 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.explain.advice import Advice
+    from whygpu.explain.contract import RecordJson
     from whygpu.render.view.model import View
 
 SCHEMA = 1
-KIND = "whygpu decision record"
+KIND: Final = "whygpu decision record"
 _SAME = 0.005
 """Numbers within this share of each other are the same."""
 _ASIDE = ("date", "kb", "engine")
 """What may differ though the decision holds."""
 
 
-def record(advice: Advice, view: View) -> dict[str, Any]:
+def record(advice: Advice, view: View) -> RecordJson:
     """The record, as plain data."""
-    consultation = advice.sections.consultation
+    consultation = advice.consultation
     plan = advice.recommendation
     head = view.headline
     return {
@@ -56,7 +57,7 @@ def record(advice: Advice, view: View) -> dict[str, Any]:
         "reasons": {
             row.evidence.rule: {"for": row.favourable, "worth": row.worth, "says": row.text}
             for row in view.reasons
-            if row.about is None
+            if row.about is None and row.evidence.rule is not None
         },
         "sources": dict(view.claims),
     }

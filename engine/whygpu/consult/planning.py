@@ -1,0 +1,178 @@
+"""Which plans are tried: what the session leaves to try, what they must reach, and what each of them costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.chain.environment import PlanEnvironment, plain
+from whygpu.checks.cost.money import hours_a_month
+from whygpu.checks.model_shape import TOKEN_KINDS
+from whygpu.consult.answering import assumption_of
+from whygpu.consult.names import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
+from whygpu.errors import AnswerError, Location, Problem
+from whygpu.plans.columns import costs_of, fill
+from whygpu.plans.fixed import FixedLayout
+from whygpu.plans.plan_set import Options, Targets
+from whygpu.plans.price import price_list, spot_list
+from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from whygpu.answers import Answers
+    from whygpu.chain.engines import Mask
+    from whygpu.consult.consultation import Interview, SessionResult
+    from whygpu.plans.columns import Costs
+    from whygpu.plans.enumerate import Planner
+    from whygpu.plans.plan_set import PlanSet
+    from whygpu.plans.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plans to judge, what they cost, and their names as columns."""
+
+    work: Work
+    options: Options
+    plan_set: PlanSet
+    costs: Costs
+    environment: PlanEnvironment
+
+
+class Planning:
+    """What one consultation's session says of the plans to try."""
+
+    def __init__(self, work: Work, answers: Answers, interview: Interview, session: SessionResult) -> None:
+        """``work``: what is to be sized, by what the session has concluded."""
+        self._work, self._answers, self._interview, self._session = work, answers, interview, session
+        self._knowledge = session.knowledge
+
+    def plan(self, planner: Planner, today: date) -> Planned:
+        """The plans that ``planner`` finds, at a day's prices; raises AnswerError where none can be as asked."""
+        options = self._options()
+        plan_set = planner(self._work, self._allowed(), options, self._targets())
+        costs = self._costs(plan_set, today)
+        environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set))
+        if len(plan_set):  # where there are none, none of their names is known
+            named = self._answers.accelerators is not None
+            fill(environment, self._knowledge, plan_set, costs, np.datetime64(today), named)
+        return Planned(self._work, options, plan_set, costs, environment)
+
+    def _allowed(self) -> Mask:
+        """The accelerators that the answers leave, as rows of the catalogue."""
+        chosen, excluded = self._answers.accelerators, self._answers.exclude_accelerators
+        return np.array(
+            [
+                (chosen is None or name in chosen) and name not in excluded
+                for name in self._knowledge.catalogue.accelerators
+            ]
+        )
+
+    def _options(self) -> Options:
+        """What the rules and the answers leave to try."""
+        checkpointing = self._session.answered("gradient_checkpointing")
+        return Options(
+            formats=self._choose("format", "format") or (self._work.setup.format.id,),
+            methods=self._choose("method", "method"),
+            shardings=self._choose("sharding", "sharding"),
+            checkpointing=("off", "selective", "full") if checkpointing in (None, "auto") else (str(checkpointing),),
+            count=self._whole("count"),
+            max_count=self._limit("max_count", 8),
+            max_nodes=self._limit("max_nodes", 1),
+            usual_count=self._usual_count(),
+            replicas=int(self._session.concluded(LEAST_REPLICAS) or 1),
+            samples=self._samples(),
+            at_once=self._at_once(),
+            fixed=self._fixed_layout(),
+            owned=self._owned(),
+        )
+
+    def _targets(self) -> Targets:
+        """What the plans must reach."""
+        number = self._session.number
+        frames = number("frames_per_second")
+        return Targets(
+            requests_per_s=number("requests_per_second"),
+            frames_per_s=None if frames is None else frames * (number("streams") or 1.0),
+            ttft_ms=number("latency_ms"),
+            token_ms=number("token_latency_ms"),
+            train_hours=number("deadline_hours"),
+            usual_hours=self._session.concluded(USUAL_HOURS),
+        )
+
+    def _costs(self, plan_set: PlanSet, today: date) -> Costs:
+        """What the plans cost."""
+        session = self._session
+        deployment = str(session.answered("deployment") or "")
+        months, electricity = session.number("service_months"), session.number("electricity_usd_per_kwh")
+        hours = hours_a_month(session.number("hours_per_day") or 24)
+        terms = terms_of(self._knowledge, deployment, months, electricity, hours)
+        prices = price_list(self._knowledge, self._answers, today)
+        spot = spot_list(self._knowledge, self._answers, today)
+        return costs_of(plan_set, prices, self._work, terms, bought=deployment in OWN_DEPLOYMENTS, spot=spot)
+
+    def _fixed_layout(self) -> FixedLayout:
+        """The layout that was answered; raises AnswerError where the model cannot be spread so."""
+        layout = FixedLayout(*(self._whole(key) for key in ("tensor_parallel", "pipeline_parallel", "replicas")))
+        locations = self._answers.locations
+        found = [
+            Problem("contradiction", message, locations.get(key, Location("answers")), "change it, or leave it out")
+            for key, message in layout.conflicts(self._work.shape)
+        ]
+        if found:
+            raise AnswerError(found)
+        return layout
+
+    def _whole(self, key: str) -> int | None:
+        """A whole number that was answered."""
+        value = self._session.number(key)
+        return None if value is None else int(value)
+
+    def _choose(self, key: str, what: str) -> tuple[str, ...]:
+        """The option that was answered, or those that rules add."""
+        answer = self._session.answered(key)
+        return (str(answer),) if answer not in (None, "auto") else self._session.considered(what)
+
+    def _usual_count(self) -> int:
+        """Accelerators up to which room to spare is looked for: those allowed, at most what is assumed of them."""
+        environment = self._session.environment
+        question = next((item for item in self._knowledge.questions if item.id == "max_count"), None)
+        assumption = None if question is None else assumption_of(environment, question)
+        assumed = None if assumption is None else plain(environment.evaluator.value(assumption.value))
+        most = self._limit("max_count", 8)
+        return min(most, int(assumed)) if isinstance(assumed, float) else int(self._session.number("max_count") or most)
+
+    def _limit(self, key: str, usual: int) -> int:
+        """The most of something that the answers allow: what was assumed limits nothing, only what was answered does.
+
+        ``usual``: where the knowledge base has no such answer.
+        """
+        spec = self._knowledge.name_by_answer.get(key)
+        given = self._session.number(key) if key in self._answers.values else None
+        most = given if spec is None or given is not None else spec.maximum
+        return usual if most is None else int(most)
+
+    def _samples(self) -> int | None:
+        """Most samples of a training step, where nobody gave the micro-batch of a token model and rules know it."""
+        if not self._work.setup.trains or self._work.shape.kind not in TOKEN_KINDS:
+            return None
+        most = self._session.concluded(USUAL_BATCH)
+        assumed = any(item.question.id == "batch_size" for item in self._interview.assumed)
+        return int(most) if assumed and most is not None else None
+
+    def _at_once(self) -> int | None:
+        """Most samples at once on a replica of batch work, where nobody gave any and rules know it."""
+        most = self._session.concluded(USUAL_BATCH)
+        if most is None or self._work.setup.phase != "batch-inference":
+            return None
+        given = "concurrency" if self._work.shape.kind in TOKEN_KINDS else "batch_size"
+        return None if given in self._answers.values else int(most)
+
+    def _owned(self) -> tuple[tuple[int, int], ...]:
+        """The owned accelerators that the answers leave, as rows of the catalogue, and how many there are of each."""
+        rows, left = list(self._knowledge.catalogue.accelerators), self._allowed()
+        owned = [(rows.index(name), count) for name, count in self._answers.owned]
+        return tuple(item for item in owned if left[item[0]] and self._answers.allows_own)

@@ -1,0 +1,111 @@
+"""The plans left in order: what their verdicts are worth, what each counts as, and what speaks against all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.knowledge.rules import Verdict
+from whygpu.language import values as v
+from whygpu.plans.columns import money_of, watts_of
+from whygpu.plans.counting import count
+from whygpu.plans.purchase import UNATTENDED
+from whygpu.plans.rank import rank
+from whygpu.plans.tally import tally
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from whygpu.answers import Answers
+    from whygpu.chain.engines import Mask
+    from whygpu.chain.environment import PlanEnvironment
+    from whygpu.consult.consultation import Interview, SessionResult
+    from whygpu.consult.judging import Judging
+    from whygpu.consult.planning import Planned
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Grade
+    from whygpu.plans.columns import Costs
+    from whygpu.plans.rank import Ranking
+    from whygpu.plans.tally import VerdictTally
+
+USELESS_BY = ("latency", "reliability", "throughput")
+"""Criteria by which a plan with a strong verdict against it is no answer: too slow to use, or too frail."""
+
+
+def tally_of(knowledge: Knowledge, fired: Mapping[str, Mask], plans: PlanEnvironment) -> VerdictTally:
+    """What the verdicts of the rules that fired are worth, by criterion and plan."""
+    verdicts = [
+        (effect, mask)
+        for rule_id, mask in fired.items()
+        for effect in knowledge.rule_by_id[rule_id].effects
+        if isinstance(effect, Verdict)
+    ]
+    return tally(verdicts, plans.size, knowledge.preferences.worth, lambda grade: grown(plans, grade))
+
+
+def grown(plans: PlanEnvironment, grade: Grade) -> NDArray[np.float64]:
+    """What a graded verdict grows with, for every plan: as far as it may have come, since the rule fired."""
+    found = plans.evaluator.value(grade.expression)
+    if not isinstance(found, v.Number):
+        return np.array(np.nan)
+    return np.broadcast_to(found.high if grade.full > grade.start else found.low, (plans.size,))
+
+
+class Ranker:
+    """Ranks the plans that the rules of one consultation left."""
+
+    def __init__(self, answers: Answers, interview: Interview, session: SessionResult, judging: Judging) -> None:
+        """``judging``: with every plan rule fired."""
+        self._answers, self._interview, self._session, self._judging = answers, interview, session, judging
+        self._preferences = session.knowledge.preferences
+
+    def ranking(self, planned: Planned, costs: Costs, verdicts: VerdictTally) -> Ranking:
+        """The plans left, in order of what they count as; ``costs``: as they are compared."""
+        plan_set = planned.plan_set
+        alive, priority = self._judging.alive, self._session.answered("priority")
+        own = self._session.answered("deployment") in UNATTENDED
+        counted = count(
+            money_of(costs, plan_set, planned.work.setup, self._preferences.priced_handling, own),
+            verdicts,
+            plan_set.speeds.figures,
+            watts_of(plan_set),
+            alive,
+            self._preferences,
+            priority if isinstance(priority, str) else None,
+            self._limits(),
+        )
+        return rank(alive, self._judging.unverified, counted, self._preferences.tied_within)
+
+    def objections(self, verdicts: VerdictTally, ranking: Ranking) -> tuple[str, ...]:
+        """The rules behind a strong verdict that no plan left escapes, by a criterion that makes a plan useless.
+
+        None where the answers name the cards: who does has chosen.
+        """
+        if self._answers.accelerators is not None or self._answers.owned:
+            return ()
+        return tuple(self._objections(verdicts, ranking))
+
+    def _limits(self) -> dict[str, float]:
+        """The numbers answered that count: speed beyond a limit is worth nothing."""
+        ignored = {item.id for item in self._interview.irrelevant}
+        answered = self._answers.values.items()
+        return {key: value for key, value in answered if isinstance(value, float) and key not in ignored}
+
+    def _objections(self, verdicts: VerdictTally, ranking: Ranking) -> Iterator[str]:
+        alive, strong = self._judging.alive, self._preferences.worth("strong")
+        priced = alive & np.isfinite(ranking.counted.values)
+        alive = priced if priced.any() else alive  # what nobody prices is no way out
+        rules = self._session.knowledge.rule_by_id
+        for criterion in USELESS_BY:
+            if criterion not in verdicts.favour or strong <= 1:
+                continue
+            if not verdicts.objection(criterion, strong)[alive].all():
+                continue
+            for rule_id, mask in self._judging.fired.items():
+                against = (item for item in rules[rule_id].effects if isinstance(item, Verdict) and not item.favourable)
+                strongly = any(item.criterion == criterion and item.strength == "strong" for item in against)
+                if strongly and mask[alive].any():
+                    yield rule_id

@@ -1,0 +1,278 @@
+"""What the JSON of docs/reference/contract.md holds, as types: those who write it are checked against them, and
+``whygpu schema`` is made from them. A record that is written as it is stands here as its own class.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from whygpu.explain.parts import Comparison, OpenQuestion, Reason, Relaxation, Status
+from whygpu.explain.plan import AcceleratorName, Cost, Counted, Memory, Parallelism
+from whygpu.trace import Fact, Step
+
+SPARSE = "sparse"
+"""Marks a record of which only what says something is written."""
+
+
+class KnowledgeBaseJson(TypedDict):
+    """Which knowledge base answered."""
+
+    version: str
+    hash: str
+
+
+class RangeJson(TypedDict):
+    """A figure with its uncertainty; null where it is not known."""
+
+    low: float | None
+    likely: float | None
+    high: float | None
+
+
+VerdictJson = TypedDict(
+    "VerdictJson", {"criterion": str, "strength": str, "for": bool, "rules": list[str], "claims": list[str]}
+)
+ConflictJson = TypedDict("ConflictJson", {"criterion": str, "plan": str, "for": list[str], "against": list[str]})
+
+
+class PlanJson(TypedDict):
+    """One way to run the work. Memory is GiB per accelerator; speed and cost are of the whole plan."""
+
+    id: str
+    accelerator: AcceleratorName
+    count: int
+    nodes: int
+    format: str
+    kv_format: str | None
+    method: str | None
+    batch_size: int | None
+    techniques: list[str]
+    parallelism: Parallelism
+    memory: Memory
+    speed: dict[str, RangeJson | None]
+    cost: Cost | None
+    unpriced: str | None
+    verdicts: list[VerdictJson]
+    owned: bool
+    rank: int | None
+    unverified: bool
+    counted: Counted | None
+    behind: str | None
+    variants: NotRequired[list[PlanJson]]
+
+
+class AssumedJson(TypedDict):
+    """A value taken where nothing was answered."""
+
+    value: Any
+    because: str
+
+
+class PickJson(TypedDict):
+    """A plan of the shortlist."""
+
+    role: str
+    plan: PlanJson
+    gains: str
+    gives_up: str
+
+
+class ItemJson(TypedDict):
+    """A piece of advice, a technique or a warning."""
+
+    id: str
+    topic: str
+    text: str
+    rules: list[str]
+    claims: list[str]
+
+
+class RejectionJson(TypedDict):
+    """A plan that is ruled out, and every reason."""
+
+    plan: PlanJson
+    because: list[Reason]
+
+
+class InfeasibleJson(TypedDict):
+    """Why no plan is left, and what would bring one back."""
+
+    conflict: list[str]
+    relaxations: list[Relaxation]
+    least_bad: PlanJson | None
+
+
+class PointJson(TypedDict):
+    """One thing that a profile says."""
+
+    text: str
+    claims: list[str]
+
+
+class ProfileJson(TypedDict):
+    """What a phase is like."""
+
+    phase: str
+    title: str
+    points: list[PointJson]
+
+
+class TraceJson(TypedDict):
+    """Every fact and step behind the plans shown."""
+
+    facts: list[Annotated[Fact, SPARSE]]
+    steps: list[Annotated[Step, SPARSE]]
+
+
+class AdviceJson(TypedDict):
+    """The answer to a consultation: ``kb-explain --format json``. A line of a batch may leave out what is optional."""
+
+    schema: int
+    kb: KnowledgeBaseJson
+    engine: str
+    status: Status
+    answers: dict[str, Any]
+    assumed: dict[str, AssumedJson]
+    recommendation: PlanJson | None
+    alternatives: NotRequired[list[PlanJson]]
+    shortlist: list[PickJson]
+    rejected: NotRequired[list[RejectionJson]]
+    techniques: list[ItemJson]
+    advice: list[ItemJson]
+    warnings: list[ItemJson]
+    conflicts: list[ConflictJson]
+    comparisons: list[Comparison]
+    open: list[OpenQuestion]
+    infeasible: InfeasibleJson | None
+    profile: NotRequired[ProfileJson | None]
+    trace: NotRequired[TraceJson]
+
+
+class TrainCostJson(TypedDict):
+    """What training costs over the lifecycle; what is not known is null, and ``because`` says why."""
+
+    usd_per_run: float | None
+    trainings: float | None
+    runs: float | None
+    usd_total: float | None
+    because: str | None
+
+
+class ServeCostJson(TypedDict):
+    """What serving costs over the lifecycle."""
+
+    usd_per_month: float | None
+    usd_total: float | None
+    because: str | None
+
+
+class SameHardwareJson(TypedDict):
+    """What it costs to serve on the accelerator that trains."""
+
+    plan: PlanJson | None
+    usd_per_month: float | None
+    serve_usd_total: float | None
+    usd_total: float | None
+    times: float | None
+    because: str | None
+
+
+class LifecycleCostJson(TypedDict):
+    """The cost of both phases together."""
+
+    service_months: float | None
+    train: TrainCostJson
+    serve: ServeCostJson
+    usd_total: float | None
+    serving_share: float | None
+    equal_runs: float | None
+    same_hardware: SameHardwareJson
+    advice: list[ItemJson]
+    warnings: list[ItemJson]
+    trace: NotRequired[TraceJson]
+
+
+class LifecycleJson(TypedDict):
+    """The answer to a consultation about a lifecycle: answers with ``phases``."""
+
+    schema: int
+    kb: KnowledgeBaseJson
+    engine: str
+    status: Status
+    answers: dict[str, Any]
+    phases: list[AdviceJson]
+    life_cost: LifecycleCostJson
+
+
+class DecisionJson(TypedDict):
+    """What was decided."""
+
+    plan: str | None
+    text: str
+    price: str
+    confidence: str | None
+    usd_per_hour: float | None
+    counted: float | None
+    because: list[str]
+
+
+class AlternativeJson(TypedDict):
+    """What was not decided for."""
+
+    role: str
+    plan: str
+    text: str
+    price: str
+
+
+class NeedJson(TypedDict):
+    """What is needed against what the plan gives."""
+
+    needs: str
+    gets: str
+    status: str
+
+
+WeightJson = TypedDict("WeightJson", {"for": bool, "worth": str, "says": str})
+
+
+class RecordJson(TypedDict):
+    """A decision record: ``kb-explain --record FILE``."""
+
+    kind: Literal["whygpu decision record"]
+    schema: int
+    date: str
+    kb: KnowledgeBaseJson
+    engine: str
+    life: str
+    request: str
+    answers: dict[str, Any]
+    assumed: dict[str, Any]
+    status: Status
+    decision: DecisionJson
+    alternatives: list[AlternativeJson]
+    figures: dict[str, NeedJson]
+    consequences: list[str]
+    reasons: dict[str, WeightJson]
+    sources: dict[str, str]
+
+
+class ProblemJson(TypedDict):
+    """Something wrong with the input, and where."""
+
+    file: str
+    line: int
+    column: int
+    end_column: int
+    code: str
+    severity: Literal["error", "warning"]
+    message: str
+    help: str | None
+    snippet: str | None
+    text: str
+
+
+class ErrorJson(TypedDict):
+    """What a command writes to standard error where the input is bad and ``--format json`` is asked for."""
+
+    error: list[ProblemJson]

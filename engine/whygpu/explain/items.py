@@ -1,0 +1,126 @@
+"""Advice, techniques and warnings: what rules say beyond the plan, each once, with every rule that gives it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.chain.environment import plain
+from whygpu.chain.strata import used_names
+from whygpu.explain.parts import Item
+from whygpu.explain.rejections import reasons
+from whygpu.explain.templates import fill_template
+from whygpu.knowledge.rules import Advise, Warn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whygpu.consult.consultation import Consultation, SessionResult
+    from whygpu.explain.plan_maker import PlanMaker
+    from whygpu.knowledge.rules import Rule
+
+
+def session_items(session: SessionResult, kind: type[Advise | Warn]) -> tuple[Item, ...]:
+    """What the session rules that fired advise, or warn of."""
+    found: list[Item] = []
+    for rule in session.fired:
+        for effect in rule.effects:
+            if isinstance(effect, kind):
+                text = fill_template(effect.text or rule.because, session.environment, session.knowledge)
+                found.append(Item(effect.id, rule.topic, text, (rule.id,), rule.sources))
+    return tuple(_merged(found))
+
+
+def techniques(maker: PlanMaker) -> tuple[Item, ...]:
+    """What the recommended plan uses."""
+    return tuple(_merged(_techniques_of(maker, maker.rows.heads[0]))) if maker.rows.heads else ()
+
+
+def _techniques_of(maker: PlanMaker, row: int) -> Iterator[Item]:
+    environment, knowledge = maker.consultation.plans.environment, maker.consultation.knowledge
+    for rule, effect in maker.advised(row):
+        text = fill_template(effect.text or rule.because, environment, knowledge, row)
+        yield Item(effect.id, rule.topic, text, (rule.id,), rule.sources)
+
+
+def warnings(maker: PlanMaker) -> tuple[Item, ...]:
+    """Warnings of rules, ignored answers, limits that nothing could be held against, and doubts about the model."""
+    consultation = maker.consultation
+    found = list(session_items(consultation.session, Warn))
+    found += _irrelevant(consultation)
+    found += _unchecked(consultation, next(iter(maker.rows.heads), 0))
+    found += _left_out(maker)
+    found += _doubts(consultation)
+    return tuple(found)
+
+
+def _irrelevant(consultation: Consultation) -> Iterator[Item]:
+    for question in consultation.interview.irrelevant:
+        phase = consultation.answers.given.get("phase", "this work")
+        text = f"'{question.id}' does not apply to {phase} and was ignored."
+        yield Item(f"ignored-{question.id}", "answers", text, (), ())
+
+
+def _unchecked(consultation: Consultation, best: int) -> Iterator[Item]:
+    """Limits that no plan could be held against."""
+    for rule in consultation.plans.unchecked:
+        lacking = "; ".join(_lacking(consultation, rule, best))
+        text = f"{rule.title}: no plan could be checked for it, so all are unverified. Not known is {lacking}."
+        yield Item(f"unchecked-{rule.id}", rule.topic, text, (rule.id,), rule.sources)
+
+
+def _lacking(consultation: Consultation, rule: Rule, best: int) -> Iterator[str]:
+    """What the names of plans that a rule asks for mean, of those that the best plan has no value for."""
+    knowledge, environment = consultation.knowledge, consultation.plans.environment
+    for name in sorted(used_names([rule.condition], knowledge.values)):
+        spec = knowledge.vocabulary[name]
+        if spec.scope == "plan" and plain(environment.at(name, best)) is None:
+            yield f"{name} ({spec.meaning})"
+
+
+def _left_out(maker: PlanMaker) -> Iterator[Item]:
+    """What is owned and yet not tried, or out."""
+    consultation = maker.consultation
+    answers, names = consultation.answers, consultation.knowledge.catalogue.accelerators
+    chosen = names.keys() if answers.accelerators is None else set(answers.accelerators)
+    for name, _ in answers.owned:
+        if not answers.allows_own:
+            why = "'provider_classes' leaves out 'own'"
+        elif name not in chosen or name in answers.exclude_accelerators:
+            why = "'accelerators' or 'exclude_accelerators' leaves it out"
+        else:
+            yield from _owned_out(maker, name)
+            continue
+        text = f"The {names[name].name} that is owned was not tried: {why}."
+        yield Item(f"owned-left-out-{name}", "answers", text, (), ())
+
+
+def _owned_out(maker: PlanMaker, name: str) -> Iterator[Item]:
+    """Why what is owned is out, where something else is recommended instead."""
+    plan_set = maker.consultation.plans.plan_set
+    for row in maker.rows.nearest_rejected if maker.rows.heads else ():
+        card = plan_set.cards.accelerators[int(plan_set.card[row])]
+        if plan_set.owned[row] and card.id == name:
+            why = next(reasons(maker.consultation, row), None)
+            text = f"The {card.name} that is owned is out: {why.text if why else 'no plan is left on it.'}"
+            yield Item(f"owned-out-{name}", "answers", text, (), ())
+
+
+def _doubts(consultation: Consultation) -> Iterator[Item]:
+    for number, text in enumerate(consultation.interview.doubts, start=1):
+        yield Item(f"model-{number}", "model", f"The model: {text}.", (), ())
+    assumed = consultation.plans.work.shape.assumed
+    if assumed and not isinstance(consultation.answers.model, str):
+        text = f"Of the model these were derived or assumed: {', '.join(assumed)}."
+        yield Item("model-shape", "model", text, (), ())
+
+
+def _merged(items: Iterable[Item]) -> Iterator[Item]:
+    """Items of one id once, with all their rules and claims; the first text stands."""
+    found: dict[str, Item] = {}
+    for item in items:
+        known = found.get(item.id)
+        if known is not None:
+            rules, claims = (*known.rules, *item.rules), (*known.claims, *item.claims)
+            item = Item(known.id, known.topic, known.text, tuple(dict.fromkeys(rules)), tuple(dict.fromkeys(claims)))  # noqa: PLW2901  the merged one replaces it
+        found[item.id] = item
+    yield from found.values()

@@ -1,0 +1,42 @@
+"""What was not answered: what was assumed instead, and what waits for an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.chain.strata import used_names
+from whygpu.consult.names import LIFE_KEYS
+from whygpu.explain.parts import Assumed, OpenQuestion
+from whygpu.explain.templates import fill_template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.consult.consultation import Consultation
+
+
+def assumed(consultation: Consultation) -> tuple[Assumed, ...]:
+    """Values taken for what was not answered."""
+    environment, knowledge = consultation.session.environment, consultation.knowledge
+    return tuple(
+        Assumed(item.question.name, item.question.id, item.value, fill_template(item.because, environment, knowledge))
+        for item in consultation.interview.assumed
+    )
+
+
+def open_questions(consultation: Consultation) -> Iterator[OpenQuestion]:
+    """Questions that apply and were not answered: some rule or limit waits for them."""
+    knowledge = consultation.knowledge
+    uses = {rule.id: used_names([rule.condition], knowledge.values) for rule in knowledge.rules}
+    known_keys = {item.question.id for item in consultation.interview.assumed}
+    for question in consultation.interview.applicable:
+        if question.id in consultation.answers.locations or not question.name:
+            continue
+        readers = [rule.id for rule in knowledge.rules if question.name in uses[rule.id]]
+        listed = ", ".join(readers[:3]) + (f" and {len(readers) - 3} more" if len(readers) > 3 else "")
+        known = question.id in known_keys
+        verb = "a value was assumed; it is read by" if known else "it is waited for by"
+        why = f"{verb} {listed}" if readers else "the plans are sized by it" if known else "no rule reads it"
+        if question.id in LIFE_KEYS and not readers:
+            known, why = False, "the cost of the lifecycle rests on it"
+        yield OpenQuestion(question.id, why, bool(readers) or known)

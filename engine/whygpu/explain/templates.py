@@ -1,0 +1,39 @@
+"""Texts of the knowledge base with the values of one consultation, or one plan of it, put in."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from whygpu.chain.environment import PlanEnvironment
+from whygpu.explain.figures import show_value
+
+if TYPE_CHECKING:
+    from whygpu.chain.environment import SessionEnvironment
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Template
+
+# What could turn a name into a link, an image or code where texts are rendered as Markdown
+_MARKUP = re.compile(r"([\\`*\[\]<>!|])")
+
+
+def fill_template(
+    template: Template,
+    environment: SessionEnvironment | PlanEnvironment,
+    knowledge: Knowledge,
+    index: int | None = None,
+) -> str:
+    """The template with its names' values put in, with their units; of plan ``index`` where it is judged per plan."""
+    found: list[str] = []
+    for literal, name in template.parts:
+        found.append(literal)
+        if name is not None:
+            value = (
+                environment.at(name, index)
+                if isinstance(environment, PlanEnvironment) and index is not None
+                else environment.value(name)
+            )
+            spec = knowledge.vocabulary[name]
+            text = show_value(value, spec)
+            found.append(_MARKUP.sub(r"\\\1", text) if spec.kind == "text" else text)
+    return "".join(found).strip()

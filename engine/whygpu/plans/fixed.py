@@ -1,0 +1,48 @@
+"""The layout that the answers fix: shards, stages and replicas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whygpu.checks.model_shape import ModelShape
+    from whygpu.checks.setup import ParallelLayout
+
+
+def given(answer: int | None, tried: tuple[int, ...]) -> tuple[int, ...]:
+    """What is tried of one part of a layout: what was answered, and nothing else."""
+    return tried if answer is None else (answer,)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedLayout:
+    """The parts of a spread that the answers fix; None where they leave one open."""
+
+    tensor: int | None = None
+    pipeline: int | None = None
+    replicas: int | None = None
+
+    def allows(self, layout: ParallelLayout) -> bool:
+        """Whether a spread is laid out so."""
+        return (
+            self.tensor in (None, layout.tensor)
+            and self.pipeline in (None, layout.pipeline)
+            and self.replicas in (None, layout.data)
+        )
+
+    @property
+    def least(self) -> int:
+        """Accelerators that the parts given take; any spread laid out so is a multiple of it."""
+        return (self.tensor or 1) * (self.pipeline or 1) * (self.replicas or 1)
+
+    def conflicts(self, shape: ModelShape) -> Iterator[tuple[str, str]]:
+        """The answers that the model cannot be spread by, each with what is wrong."""
+        if self.tensor is not None and shape.heads % self.tensor:
+            heads = f"the {shape.heads} attention heads of {shape.name}"
+            yield "tensor_parallel", f"'tensor_parallel' is {self.tensor}, which does not divide {heads}"
+        if self.pipeline is not None and self.pipeline > shape.layers > 0:
+            layers = f"the {shape.layers} layers of {shape.name}"
+            yield "pipeline_parallel", f"'pipeline_parallel' is {self.pipeline}, more than {layers}"

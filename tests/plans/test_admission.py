@@ -1,0 +1,51 @@
+"""Plans that admit fewer requests than are asked for: said in figures, and only where no plan holds them all."""
+
+from __future__ import annotations
+
+import pytest
+
+import whygpu
+from whygpu.render.estimate import estimate_text
+
+MANY = {"phase": "inference", "model": "llama-3.1-8b", "format": "fp8", "concurrency": 200, "context_tokens": 16384}
+ONE_L4 = {**MANY, "accelerators": ["l4"], "count": 1}
+
+
+def test_where_no_plan_holds_all_requests_the_rest_queue(kb: whygpu.KnowledgeBase) -> None:
+    advice = kb.advise(ONE_L4)
+    assert advice.recommendation is not None
+    assert "what-is-not-admitted-queues" in {
+        rule for verdict in advice.recommendation.verdicts for rule in verdict.rules
+    }
+    text = next(item.text for item in advice.techniques if item.id == "the-rest-queue")
+    admitted = int(text.split("admits ")[1].split()[0])
+    fits = kb.estimate({**ONE_L4, "concurrency": admitted})
+    assert fits.memory.verdict != "no"
+    assert kb.estimate({**ONE_L4, "concurrency": admitted + 1}).memory.verdict == "no"
+    assert advice.recommendation.memory.total_gib == pytest.approx(fits.memory.total_gib)
+
+
+def test_where_weights_do_not_fit_nothing_is_admitted(kb: whygpu.KnowledgeBase) -> None:
+    advice = kb.advise({**ONE_L4, "model": "llama-3.1-70b"})
+    assert advice.recommendation is None
+    assert advice.infeasible is not None
+    assert "the-need-must-fit" in advice.infeasible.conflict
+
+
+def test_where_some_plan_holds_all_requests_none_queues(kb: whygpu.KnowledgeBase) -> None:
+    advice = kb.advise({**MANY, "concurrency": 16, "accelerators": ["l4", "h100-sxm"], "count": 1})
+    assert advice.recommendation is not None
+    assert advice.recommendation.accelerator.id == "h100-sxm"
+    assert not any(item.id == "the-rest-queue" for item in advice.techniques)
+
+
+def test_who_queues_cannot_keep_a_limit_on_the_first_token(kb: whygpu.KnowledgeBase) -> None:
+    advice = kb.advise({**ONE_L4, "concurrency": 10, "context_tokens": 8192, "count": 1, "latency_ms": 5000})
+    later = kb.advise({**ONE_L4, "concurrency": 20, "context_tokens": 8192, "count": 1, "latency_ms": 5000})
+    assert "who-queues-misses-a-stated-limit" not in {r.rule for item in advice.rejected for r in item.because}
+    assert "who-queues-misses-a-stated-limit" in {r.rule for item in later.rejected for r in item.because}
+
+
+def test_an_estimate_says_how_many_it_admits(kb: whygpu.KnowledgeBase) -> None:
+    text = " ".join(estimate_text(kb.estimate_in_full(ONE_L4)).split())
+    assert "of 200 requests at once it admits 5, and the rest queue" in text
