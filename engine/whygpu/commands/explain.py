@@ -106,7 +106,7 @@ def _interview(options: argparse.Namespace, knowledge: KnowledgeBase, node: Node
     from whygpu.yamldoc.document import plain_data  # noqa: PLC0415
 
     save = None if options.save is None else Path(options.save)
-    if node is None and save is not None and save.exists():
+    if inputs.nothing_given(options) and save is not None and save.exists():
         node = read_text(save.read_text(encoding="utf-8"), str(save))
     if node is not None and is_lifecycle(node):
         raise _idle("a lifecycle is not asked about; ask about one phase", "--ask", "leave 'phases' out")
