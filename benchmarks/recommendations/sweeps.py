@@ -12,7 +12,8 @@ import yaml
 from benchmarks.recommendations.panel import ANSWERED, Choice, choice
 
 import whygpu
-from whygpu.explain.advice import Advice, Plan
+from whygpu.explain.advice import Advice
+from whygpu.explain.plan import Plan
 
 FILE = Path(__file__).with_name("sweeps.yaml")
 
