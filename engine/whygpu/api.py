@@ -156,7 +156,7 @@ class KnowledgeBase:
     ) -> Advice | Any:
         """The advice on the answers; raises AnswerError.
 
-        Answers with ``phases`` give a LifeAdvice. No type can tell such a mapping from others, hence ``Any``: whoever
+        Answers with ``phases`` give a LifecycleAdvice. No type can tell such a mapping from others, hence ``Any``: whoever
         asks about one phase, as nearly everyone does, has an Advice without a cast.
         """
         if isinstance(answers, Answers):
