@@ -156,8 +156,8 @@ class KnowledgeBase:
     ) -> Advice | Any:
         """The advice on the answers; raises AnswerError.
 
-        Answers with ``phases`` give a LifecycleAdvice. No type can tell such a mapping from others, hence ``Any``: whoever
-        asks about one phase, as nearly everyone does, has an Advice without a cast.
+        Answers with ``phases`` give a LifecycleAdvice. No type can tell such a mapping from others, hence ``Any``:
+        whoever asks about one phase, as nearly everyone does, has an Advice without a cast.
         """
         if isinstance(answers, Answers):
             return Advice(self.consult(answers, engine=engine, today=today))
