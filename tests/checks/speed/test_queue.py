@@ -64,6 +64,33 @@ def test_the_wait_is_that_of_mean_value_analysis(prompt: float, decode: float, r
     assert wait <= float(wait_s(column(prompt), column(decode), column(requests + 1))[0]) * (1 + 1e-9)
 
 
+@given(SECONDS, SECONDS, SECONDS, st.integers(1, 2048))
+def test_the_wait_grows_by_less_than_half_of_what_decoding_saves(
+    prompt: float, one: float, other: float, requests: int
+) -> None:
+    fewer, more = min(one, other), max(one, other)
+    sooner, later = (float(wait_s(column(prompt), column(steps), column(requests))[0]) for steps in (fewer, more))
+    assert later <= sooner * (1 + 1e-9) + 1e-9
+    assert sooner - later <= (more - fewer) / 2 + 1e-9
+
+
+@given(SECONDS, SECONDS, SECONDS, st.integers(1, 2048))
+def test_longer_prompts_never_wait_less(one: float, other: float, decode: float, requests: int) -> None:
+    shorter, longer = (
+        float(wait_s(column(prompt), column(decode), column(requests))[0])
+        for prompt in (min(one, other), max(one, other))
+    )
+    assert shorter <= longer * (1 + 1e-9) + 1e-9
+
+
+def test_an_encoder_waits_for_no_decode_step(facts: Facts) -> None:
+    setup = Setup(facts.formats["bf16"], context_tokens=512, output_tokens=128, concurrency=16, runtime="vllm")
+    many, one = (
+        served(facts, "bert-large", replace(setup, concurrency=requests), ParallelLayout()) for requests in (16, 1)
+    )
+    assert many.ttft_s - many.prefill_s == pytest.approx(one.ttft_s - one.prefill_s)
+
+
 def test_one_request_waits_for_nobody() -> None:
     assert wait_s(column(0.3), column(5.0), column(1))[0] == 0
 

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.conftest import Facts
+from tests.checks.speed.closed_loop import never_longer_s
 from tests.checks.strategies import FACTS, works
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed.inference import InferenceWork
 
 Work = tuple[ModelShape, Setup, ParallelLayout]
 CARDS = Device.of(
@@ -33,8 +35,12 @@ def timed(work: Work) -> speed.SpeedEstimate:
     return speed.estimate(shape, setup, layout, CARDS, FACTS.coefficients, ranges=False)
 
 
-def assert_no_slower(fast: speed.SpeedEstimate, slow: speed.SpeedEstimate) -> None:
-    for name in (*SLOWER_WHEN_MORE, *FASTER_WHEN_MORE):
+def assert_no_slower(
+    fast: speed.SpeedEstimate,
+    slow: speed.SpeedEstimate,
+    names: tuple[str, ...] = (*SLOWER_WHEN_MORE, *FASTER_WHEN_MORE),
+) -> None:
+    for name in names:
         first, second = getattr(fast, name), getattr(slow, name)
         if first is None:
             assert second is None
@@ -55,6 +61,26 @@ def test_a_higher_hit_rate_is_never_slower(work: Work, one: float, other: float)
     assert_no_slower(timed((shape, more, layout)), timed((shape, fewer, layout)))
     total = memory.estimate(shape, more, layout, FACTS.coefficients).total
     assert total == memory.estimate(shape, fewer, layout, FACTS.coefficients).total
+
+
+@pytest.mark.parametrize("output", [1, 256])
+def test_a_prompt_just_beyond_a_chunk_takes_no_less_than_a_chunk(facts: Facts, output: int) -> None:
+    """The last chunk is a part: 8193 tokens are not two chunks of 4097, which four stages would read in less time."""
+    setups = [
+        Setup(
+            facts.formats["bf16"],
+            context_tokens=tokens + output,
+            output_tokens=output,
+            concurrency=4,
+            runtime="vllm",
+        )
+        for tokens in (8192, 8193)
+    ]
+    less, more = (
+        speed.estimate(facts.shape("llama-3.1-8b"), setup, ParallelLayout(pipeline=4), CARDS, facts.coefficients)
+        for setup in setups
+    )
+    assert_no_slower(less, more)
 
 
 def test_cached_prompts_take_their_share_of_the_arithmetic(facts: Facts) -> None:
@@ -84,7 +110,13 @@ def test_an_average_as_long_as_the_longest_changes_nothing(work: Work, beyond: i
 def test_shorter_requests_never_need_more_nor_take_longer(work: Work, average: int) -> None:
     shape, setup, layout = work
     longest, usual = (replace(setup, average_context_tokens=tokens) for tokens in (0, average))
-    assert_no_slower(timed((shape, usual, layout)), timed((shape, longest, layout)))
+    fast, slow = (timed((shape, item, layout)) for item in (usual, longest))
+    assert_no_slower(fast, slow, ("token_ms", *FASTER_WHEN_MORE))
+    if isinstance(fast.work, InferenceWork) and isinstance(slow.work, InferenceWork):
+        for sooner, later in zip(never_longer_s(fast.work), never_longer_s(slow.work), strict=True):
+            assert (sooner <= later * (1 + 1e-9)).all()
+    else:
+        assert_no_slower(fast, slow, ("ttft_ms",))
     less, all_ = (memory.estimate(shape, item, layout, FACTS.coefficients) for item in (usual, longest))
     assert less.total <= all_.total * (1 + 1e-12)
     alone = memory.estimate(shape, replace(longest, concurrency=1), layout, FACTS.coefficients)

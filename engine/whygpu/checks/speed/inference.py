@@ -139,11 +139,10 @@ def work(columns: Columns) -> InferenceWork:
     joined = prefill / stages
     if setup.output_tokens > 1:  # else there are no steps to join
         alone = (read, compute, floor, arithmetic / filled)
-        added = joined_s(*alone, _chunks(columns, computed), requests, setup.output_tokens) / columns.pipeline
+        added = joined_s(*alone, _full_chunks(columns, computed), requests, setup.output_tokens) / columns.pipeline
         joined = (added + (moved + prefill_wire) / stages) * longer
     mean_token, queue, tokens = _in_flight(columns, token, prefill / stages, joined)
-    # A request that joins others waits for the step that is under way, and for prompts that came first.
-    first = columns.less_is_better("request-s") + np.where(requests > 1, step, 0.0) + queue
+    first = columns.less_is_better("request-s") + _step_wait_s(columns, step) + queue
     ttft = (prefill if longest is None else longest.prefill_s) + first
     return InferenceWork(
         columns,
@@ -191,10 +190,18 @@ def _in_flight(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Rows: seconds of a further token with the prompts of others, seconds that a prompt waits, and tokens a second."""
     requests, output = columns.requests(), max(columns.setup.output_tokens, 1)
+    if columns.shape.kind not in GENERATIVE:  # all requests are in one pass: no steps to join, no prompt to wait for
+        return token, np.zeros_like(prompt), columns.data * requests / prompt
     steps = (output - 1) * token
     cycle = prompt + (requests - 1) * joined + steps
     tokens = columns.data * requests * output / cycle
     return token + others_prompts(requests, joined, output), wait_s(joined, steps, requests), tokens
+
+
+def _step_wait_s(columns: Columns, step: FloatArray) -> FloatArray:
+    """Rows: seconds that a request waits for the step under way, where others are served; an encoder has none."""
+    steps = (columns.requests() > 1) & (columns.shape.kind in GENERATIVE)
+    return np.where(steps, step, 0.0)
 
 
 def _longest(columns: Columns) -> InferenceWork | None:
@@ -255,17 +262,23 @@ def others_prompts(requests: FloatArray, prompt_s: FloatArray, output: int) -> F
 def pipeline_fill(columns: Columns, prompt: float) -> FloatArray:
     """Time of a prompt over pipeline stages against one card: (chunks + stages - 1) / (chunks * stages).
 
-    The chunks a runtime cuts a prompt into follow each other through the stages (Huang et al. 2019, GPipe, 2.3).
+    The chunks a runtime cuts a prompt into follow each other through the stages (Huang et al. 2019, GPipe, 2.3); the
+    last one, which is not full, takes its share of a chunk's time.
     """
-    chunks = _chunks(columns, prompt)
+    chunks = _full_chunks(columns, prompt)
     filled: FloatArray = (chunks + columns.pipeline - 1) / (chunks * columns.pipeline)
     return filled
 
 
 def _chunks(columns: Columns, prompt: float) -> float:
     """How many chunks the runtime cuts a prompt into."""
+    return float(np.ceil(_full_chunks(columns, prompt)))
+
+
+def _full_chunks(columns: Columns, prompt: float) -> float:
+    """The prompt in chunks that are full, of which the last one may be a part: one at least."""
     chunk = columns.coefficients.pick("prefill-chunk-tokens", columns.contexts[0]).likely
-    return float(np.ceil(max(prompt, 1) / chunk))
+    return float(max(prompt / chunk, 1.0))
 
 
 def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> FloatArray:

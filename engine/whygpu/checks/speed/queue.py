@@ -40,7 +40,8 @@ def wait_s(prompt_s: FloatArray, decode_s: FloatArray, requests: FloatArray) -> 
 
     A request spends R at the prompts' queue and Z in its steps, which the others' prompts lengthen: Z = decode +
     (requests - 1) * prompt. Mean-value analysis finds R = prompt * (1 + (requests - 1) * R / (R + Z)), a quadratic
-    equation; what is beyond the prompt's own time is the wait. 0 for one request.
+    equation; what is beyond the prompt's own time is the wait. 0 for one request. Shorter steps alone make the
+    wait longer, by at most half of what they save: a client that is answered sooner asks sooner.
     """
     excess = decode_s - prompt_s
     away = decode_s + (requests - 1) * prompt_s
