@@ -33,8 +33,8 @@ def photograph(target: Path) -> None:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": _SIZE[0], "height": _SIZE[1]})
             page.goto(f"{address[0]}/?{ANSWERS}")
-            page.locator("[data-testid='stVegaLiteChart'] .marks").first.wait_for(timeout=60_000)
-            page.wait_for_timeout(1_000)  # the chart's last redraw, and fonts
+            page.get_by_role("heading", level=2).first.wait_for(timeout=60_000)
+            page.wait_for_timeout(1_000)  # the last redraw, and fonts
             page.screenshot(path=target)
             browser.close()
         finally:

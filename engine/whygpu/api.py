@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from whygpu.explain.estimate import Estimate
+    from whygpu.explain.interview import Interview, Memory, NextQuestion
     from whygpu.explain.plan import Plan
     from whygpu.knowledge.base import Knowledge
     from whygpu.lifecycle.advice import LifecycleAdvice
@@ -85,6 +86,40 @@ class KnowledgeBase:
         """Everything decided about the answers; raises AnswerError."""
         return consult(self.knowledge, self.check(answers), self.chain(engine), today)
 
+    def next_question(
+        self, answers: Answers | ReadOnly[str, object], *, today: date | None = None
+    ) -> NextQuestion | None:
+        """The question to ask now, and why; None where no answer to any can change the recommendation.
+
+        A question whose answer is None is left to what is assumed. Raises AnswerError.
+        """
+        return self.interview(answers, today=today).next()
+
+    def interview(
+        self,
+        answers: Answers | ReadOnly[str, object],
+        *,
+        today: date | None = None,
+        consultation: Consultation | None = None,
+    ) -> Interview:
+        """What can still be asked, and what each answer would do; ``consultation``: that of the answers, if at hand.
+
+        Raises AnswerError.
+        """
+        from whygpu.explain.interview import Interview  # noqa: PLC0415  to give advice takes none
+
+        passed: list[str] = []
+        if not isinstance(answers, Answers):
+            passed = [key for key, value in answers.items() if value is None]
+            answers = self.check({key: value for key, value in answers.items() if value is not None})
+        return Interview(self.knowledge, answers, self._memory, passed=passed, today=today, consultation=consultation)
+
+    @cached_property
+    def _memory(self) -> Memory:
+        from whygpu.explain.interview import Memory  # noqa: PLC0415
+
+        return Memory()
+
     def estimate(
         self,
         answers: Answers | ReadOnly[str, object] | Node,
@@ -121,8 +156,8 @@ class KnowledgeBase:
     ) -> Advice | Any:
         """The advice on the answers; raises AnswerError.
 
-        Answers with ``phases`` give a LifeAdvice. No type can tell such a mapping from others, hence ``Any``: whoever
-        asks about one phase, as nearly everyone does, has an Advice without a cast.
+        Answers with ``phases`` give a LifecycleAdvice. No type can tell such a mapping from others, hence ``Any``:
+        whoever asks about one phase, as nearly everyone does, has an Advice without a cast.
         """
         if isinstance(answers, Answers):
             return Advice(self.consult(answers, engine=engine, today=today))

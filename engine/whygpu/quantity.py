@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 import re
 
-_NUMBER = re.compile(r"\$?\s*([-+]?[0-9][0-9_,]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+)\s*([A-Za-z/%]*)\Z")
+# Commas set off thousands and nothing else: "1,5" could be one and a half, so it is no number here.
+_NUMBER = re.compile(
+    r"\$?\s*([-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])|[0-9][0-9_]*)\.?[0-9]*(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9]+)"
+    r"\s*([A-Za-z/%]*)\Z"
+)
 _DECIMAL = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _BINARY = {"ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _BYTE_UNITS = ("bytes", "GiB", "MiB")
@@ -71,7 +75,7 @@ def show(value: float, unit: str | None = None) -> str:
         return show(value / 1000, "s")
     if unit in ("parameters", "tokens", "FLOPs", "samples", "bytes", None) and size >= 1e6:
         for scale, letter in ((1e15, "P"), (1e12, "T"), (1e9, "B"), (1e6, "M")):
-            if size >= scale:
+            if size >= 0.9995 * scale:  # what rounds to a thousand of one is one of the next
                 text = f"{value / scale:.3g}{letter}"
                 break
     elif value == int(value) and size < 1e15:

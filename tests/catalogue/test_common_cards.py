@@ -80,8 +80,8 @@ LISTED = [
     "cuda_cores",
     "software",
 ]
-WHAT_CANNOT_RUN = ("cases/serving-runtimes.yaml", "tables/stacks.yaml")
-"""Files that name hardware of all kinds, common or not."""
+WHAT_CANNOT_RUN = ("cases/serving-runtimes.yaml", "cases/advisers.yaml", "tables/stacks.yaml")
+"""Files that name hardware of all kinds, common or not, to say that it is not what to take."""
 NOT_PUBLISHED = {"tpu": {"fp32_tflops", "int4_tops", "tdp_w", "mig_instances", "pcie_generation", "pcie_lanes"}}
 """What nobody says of machines that are no cards (docs/reference/catalogue.md, limits)."""
 NO_CLOCK = {"apple", "cpu", "tpu"}

@@ -1,149 +1,214 @@
-"""The real wizard in a real browser: keyboard, links, phone, and no request to anywhere else."""
+"""The real wizard in a real browser: two clicks, links, back, phone, dark, keyboard, many at once, no other host."""
 
 from __future__ import annotations
 
-import json
+import importlib.util
+import re
 import urllib.request
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import pytest
-import yaml
 
-from whygpu.render.words import sentence
+from whygpu.render.view import view_of
+from whygpu.render.words import short_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
     from whygpu import KnowledgeBase
 
-pytestmark = pytest.mark.slow
-
-ANSWERS: dict[str, Any] = {
-    "phase": "inference",
-    "model": "llama-3.1-70b",
-    "quantization": "allowed",
-    "concurrency": "8",
-    "context_tokens": "16k",
-}
-CHART = "[data-testid='stVegaLiteChart'] .marks"
-
-
-def _ask(page: Page, kb: KnowledgeBase, question: str) -> None:
-    """Wait until the question is on the page and the keyboard's focus in its form."""
-    ask = next(item.ask for item in kb.knowledge.questions if item.id == question)
-    page.get_by_role("heading", level=1, name=ask, exact=True).wait_for()
-    # between two steps there is no form for a moment
-    page.wait_for_function("document.querySelector('[data-testid=stForm]')?.contains(document.activeElement) === true")
+SERVING = "phase=inference&task=language&model=llama-3.1-8b&concurrency=8"
+ANSWERS = {"phase": "inference", "task": "language", "model": "llama-3.1-8b", "concurrency": 8}
+PAGES = (
+    "",
+    "page=start&item=chat",
+    f"{SERVING}&page=answer",
+    f"{SERVING}&page=better",
+    f"{SERVING}&page=compare",
+    f"{SERVING}&page=concurrency",
+    "page=knowledge",
+)
 
 
-def _at(page: Page) -> str:
-    """The page that the address names."""
-    return str(page.evaluate("new URLSearchParams(location.search).get('page')"))
+def _open(page: Page, server: str, query: str) -> Page:
+    page.goto(f"{server}/?{query}")
+    page.get_by_role("heading", level=1).first.wait_for()
+    return page
 
 
-def _leave(page: Page, question: str) -> None:
-    page.wait_for_function("was => new URLSearchParams(location.search).get('page') !== was", arg=question)
+def _verdict(page: Page, text: str) -> None:
+    page.get_by_role("heading", level=1, name=text, exact=True).wait_for()
 
 
-def _recommendation(kb: KnowledgeBase, answers: dict[str, Any]) -> str:
-    best = kb.advise(answers).recommendation
-    assert best is not None
-    return sentence(best)
+def _headline(kb: KnowledgeBase, **answers: object) -> str:
+    return view_of(kb.advise({**ANSWERS, **answers}, engine="evaluator")).headline.text
 
 
-def _shows(page: Page, text: str) -> None:
-    page.locator("h1, strong").filter(has_text=text).first.wait_for()
+def test_two_clicks_from_a_tile_to_an_answer_and_back(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, "")
+    page.get_by_role("button", name="Serve a chatbot").click()
+    page.get_by_role("heading", level=1, name="Serve a chatbot: which model?").wait_for()
+    page.get_by_role("button", name="Llama 3.1 8B (8.03B)").click()
+    heading = page.get_by_role("heading", level=1, name=re.compile("^TAKE "))
+    heading.wait_for()
+    said = heading.inner_text()
+    page.reload()
+    _verdict(page, said)
+    page.go_back()
+    page.get_by_role("heading", level=1, name="Serve a chatbot: which model?").wait_for()
+    page.go_forward()
+    _verdict(page, said)
 
 
-def _picture(page: Page, width: int, path: Path) -> None:
-    """The whole page; its content scrolls inside, so the window is made tall."""
-    page.set_viewport_size({"width": width, "height": 5000})
-    page.locator(CHART).first.wait_for()
-    page.screenshot(path=path)
-
-
-def _by_keyboard(page: Page, kb: KnowledgeBase) -> None:
-    """Answer from start to recommendation; every step after the first without the mouse."""
-    page.get_by_text("inference: serving requests").click()
-    page.get_by_role("button", name="Next").click()
-    _leave(page, "phase")
-    while (question := _at(page)) != "answer":
-        _ask(page, kb, question)
-        if question == "model":
-            page.keyboard.type("Llama 3.1 70B")
-            page.get_by_role("option", name="Llama 3.1 70B").wait_for()
-            page.keyboard.press("Enter")
-            page.get_by_role("button", name="Next").press("Enter")
-        elif question == "quantization":
-            page.keyboard.press("Space")
-            page.keyboard.press("Enter")
-        elif question in ANSWERS:
-            page.keyboard.type(ANSWERS[question])
-            page.keyboard.press("Enter")
-        else:
-            page.get_by_role("button", name="I don't know").press("Enter")
-        _leave(page, question)
-
-
-def test_from_the_first_question_to_the_recommendation(
-    server: str, context: BrowserContext, kb: KnowledgeBase, tmp_path: Path
-) -> None:
+def test_the_first_screen_says_what_why_and_how_well(server: str, context: BrowserContext) -> None:
     page = context.new_page()
-    page.goto(server)
-    page.get_by_role("heading", level=1).wait_for()
-    _by_keyboard(page, kb)
-    expected = _recommendation(kb, ANSWERS)
-    _shows(page, expected)
-    page.locator(CHART).first.wait_for()
-    _picture(page, 1280, tmp_path / "answer-1280.png")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    _open(page, server, f"{SERVING}&page=answer")
+    for text in ("Because.", "But.", "needs", "Llama 3.1 8B"):
+        box = page.get_by_text(text, exact=text != "Llama 3.1 8B").first.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < 800
+    page.get_by_role("heading", name="Look closer").wait_for()
+    page.wait_for_timeout(500)
+    assert _height(page) < 4 * 800
 
-    with page.expect_download() as answers:
-        page.get_by_role("button", name="Download the answers").click()
-    assert yaml.safe_load(answers.value.path().read_text()) == ANSWERS
-    with page.expect_download() as advice:
-        page.get_by_role("button", name="Download the advice").click()
-    best = kb.advise(ANSWERS).recommendation
-    assert best is not None
-    assert json.loads(advice.value.path().read_text())["recommendation"]["id"] == best.id
 
-    page.get_by_role("button", name="Copy the link").click()
-    page.get_by_text("Copied.").wait_for()
-    link = page.evaluate("navigator.clipboard.readText()")
-    assert link.startswith(server)
-    other = context.new_page()
-    other.set_viewport_size({"width": 390, "height": 844})
-    other.goto(link)
-    _shows(other, expected)
-    other.locator(CHART).first.wait_for()
-    assert other.evaluate("document.documentElement.scrollWidth") <= 390
-    _picture(other, 390, tmp_path / "answer-390.png")
-    levels = other.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(item => Number(item.tagName[1]))")
+def test_an_unknown_model_in_a_link_is_never_another_models_answer(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, "phase=inference&model=nobody-7b&page=answer")
+    page.get_by_role("heading", level=1, name="Which model?").wait_for()
+    page.reload()
+    page.get_by_role("heading", level=1, name="Which model?").wait_for()
+    assert page.get_by_role("button", name="Answer", exact=True).count() == 0
+
+
+@pytest.mark.slow
+def test_make_it_better_shows_what_an_answer_changes(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
+    asked = kb.next_question(ANSWERS)
+    assert asked is not None
+    assert asked.witness is not None
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    page.get_by_role("button", name="Make it better").last.click()
+    page.get_by_role("heading", level=1, name=asked.question.ask).wait_for()
+    page.get_by_text("Why this is asked").click()
+    page.get_by_text("for it:").wait_for()
+    page.get_by_role("button", name=re.compile(f"^{asked.witness.value}")).click()
+    page.get_by_text("Your last answer changed it").wait_for()
+    page.get_by_text(_headline(kb, **{asked.id: asked.witness.value})).first.wait_for()
+
+
+@pytest.mark.slow
+def test_a_chip_is_edited_in_place(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    page.get_by_role("button", name="8 requests at once").click()
+    field = page.get_by_role("textbox").first
+    field.fill("200")
+    field.press("Enter")
+    _verdict(page, _headline(kb, concurrency=200))
+
+
+@pytest.mark.slow
+def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    for name, text in (
+        ("What if", "recommended"),
+        ("Tipping points", "if"),
+        ("Board", "counts as"),
+        ("Assumed", "is where most teams begin|assumed|because"),
+        ("Report", "Report as Markdown"),
+    ):
+        page.get_by_role("radio", name=name).or_(page.get_by_role("button", name=name, exact=True)).first.click()
+        page.get_by_text(re.compile(text)).last.wait_for()
+    with page.expect_download() as report:
+        page.get_by_role("button", name="Report as Markdown").click()
+    assert report.value.path().read_text(encoding="utf-8").startswith("# TAKE ")
+    page.get_by_role("radio", name="Price and speed").or_(
+        page.get_by_role("button", name="Price and speed")
+    ).first.click()
+    page.locator("[data-testid='stVegaLiteChart'] .marks").first.wait_for()
+
+
+@pytest.mark.slow
+def test_a_card_is_compared(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    page.get_by_role("button", name="Compare").first.click()
+    page.get_by_role("heading", level=1, name="Two plans side by side").wait_for()
+    other = kb.advise(ANSWERS, engine="evaluator").shortlist[1].plan
+    page.get_by_text(f"Why not {short_text(other)}").first.wait_for()
+
+
+@pytest.mark.slow
+def test_by_keyboard_alone(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, "page=start&item=chat")
+    page.get_by_role("combobox").focus()
+    page.keyboard.type("qwen3 8b")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Show the answer").press("Enter")
+    page.get_by_role("heading", level=1, name=re.compile("^TAKE ")).wait_for()
+    page.wait_for_function("document.activeElement?.tagName === 'H1'")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", PAGES)
+def test_a_phone_shows_it_all(query: str, server: str, context: BrowserContext) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    _open(page, server, query)
+    page.wait_for_timeout(1_500)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert _height(page) < 6 * 844
+    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(item => Number(item.tagName[1]))")
     assert levels[0] == 1
     assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+    small = page.evaluate(
+        "[...document.querySelectorAll('[data-testid=stMain] button')].filter(item => item.offsetParent && "
+        "item.textContent.trim() && item.getBoundingClientRect().height < 43).map(item => item.textContent)"
+    )
+    assert not small
 
 
-def test_the_browsers_back_button_goes_a_step_back(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
-    page = context.new_page()
-    page.goto(f"{server}/?phase=inference&model=llama-3.1-70b&page=concurrency")
-    page.get_by_role("textbox").wait_for()
-    page.get_by_role("textbox").fill("8")
-    page.keyboard.press("Enter")
-    _leave(page, "concurrency")
-    _ask(page, kb, _at(page))
-    page.go_back()
-    ask = next(item.ask for item in kb.knowledge.questions if item.id == "concurrency")
-    page.get_by_role("heading", level=1, name=ask, exact=True).wait_for()
+def _height(page: Page) -> int:
+    return int(page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
 
 
-def test_nonsense_in_a_link_is_reported(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
-    page = context.new_page()
-    page.goto(f"{server}/?phase=inference&model=llama-3.1-70b&concurrency=many&x=![x](http://evil.example)&page=answer")
-    page.get_by_text("'concurrency' must be a number of requests").wait_for()
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("query", PAGES)
+def test_axe_finds_nothing(scheme: Literal["light", "dark"], query: str, server: str, chromium: Browser) -> None:
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is None or spec.origin is None:
+        pytest.skip("axe-playwright-python is not installed")
+    script = Path(spec.origin).with_name("axe.min.js").read_text(encoding="utf-8")
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+    page = _open(context.new_page(), server, query)
+    page.wait_for_timeout(1_500)
+    page.evaluate(script)
+    options = "{rules: {'presentation-role-conflict': {enabled: false}}}"  # Streamlit's own field for files has one
+    found = page.evaluate(f"axe.run('[data-testid=stMain]', {options}).then(result => result.violations)")
+    context.close()
+    said = [(item["id"], [node["html"][:200] for node in item["nodes"]][:3]) for item in found]
+    assert not said
+
+
+@pytest.mark.slow
+def test_many_sessions_at_once_stay_their_own(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
+    users = [2**number for number in range(10)] * 2
+    pages = [context.new_page() for _ in users]
+    for page, number in zip(pages, users, strict=True):
+        page.goto(f"{server}/?phase=inference&task=language&model=llama-3.1-8b&concurrency={number}&page=answer")
+    for page, number in zip(pages, users, strict=True):
+        _verdict(page, _headline(kb, concurrency=number))
+        unit = "request" if number == 1 else "requests"
+        page.get_by_role("button", name=f"{number} {unit} at once").wait_for()
+
+
+@pytest.mark.slow
+def test_nonsense_in_a_link_is_reported(server: str, context: BrowserContext) -> None:
+    query = f"{SERVING}&streams=many&x=![x](http://evil.example)&page=answer"
+    page = _open(context.new_page(), server, query)
     page.get_by_text("there is no answer 'x'").wait_for()
-    _shows(page, _recommendation(kb, {"phase": "inference", "model": "llama-3.1-70b"}))
     assert page.locator("img[src*='evil']").count() == 0
 
 

@@ -30,6 +30,11 @@ def _answers(app: AppTest) -> dict[str, Any]:
     return answers
 
 
+def _whole_life(app: AppTest) -> AppTest:
+    app.segmented_control[0].set_value("Report")
+    return app.run().button(key="whole-life").click().run()
+
+
 def test_a_link_shows_both_plans_and_the_cost(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
     app = opened(phases=json.dumps(PHASES), model="llama-3.1-8b", service_months="24")
     text = plain(_text(app))
@@ -47,7 +52,7 @@ def test_a_link_shows_both_plans_and_the_cost(opened: Opened, kb: KnowledgeBase,
 
 def test_there_and_back(opened: Opened) -> None:
     app = opened(page="answer", phase="fine-tuning", method="lora", model="llama-3.1-8b", dataset_tokens="100M")
-    app = app.button(key="whole-life").click().run()
+    app = _whole_life(app)
     assert _answers(app)["phases"] == {"train": {"phase": "fine-tuning"}, "serve": {}}
     assert "Train, then serve" in _text(app)
     assert "phases" in app.query_params
@@ -63,12 +68,12 @@ def test_there_and_back(opened: Opened) -> None:
     assert "phases" not in _answers(app)
     assert (_answers(app)["phase"], _answers(app)["model"]) == ("inference", "llama-3.1-8b")
     assert not {"method", "dataset_tokens", "service_months"} & _answers(app).keys()
-    assert app.title[0].value.startswith("Take")
+    assert app.title[0].value.startswith("TAKE")
 
 
 def test_answers_that_did_not_apply_stay_behind(opened: Opened) -> None:
     app = opened(page="answer", phase="inference", model="llama-3.1-8b", batch_size="8", streams="3")
-    app = app.button(key="whole-life").click().run()
+    app = _whole_life(app)
     assert "streams" not in _answers(app)
     assert "Train, then serve" in _text(app)
 
@@ -77,4 +82,4 @@ def test_a_life_that_cannot_be_used_says_why(opened: Opened) -> None:
     app = opened(phases=json.dumps(PHASES), streams="3")
     assert "applies to neither phase" in _text(app)
     app = app.button(key="restart").click().run()
-    assert app.session_state["whygpu"].page == "phase"
+    assert app.session_state["whygpu"].page == "start"

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 Given = Any
 """An answer as it was given: a text, number, flag, list or mapping; None for "don't know"."""
 
-PAGE, KNOWLEDGE = "page", "kb"
+PAGE, KNOWLEDGE, ITEM, WAS = "page", "kb", "item", "was"
 UNKNOWN = "unknown"
 MAX_PARAMETERS = 100
+MAX_ITEM = 200
 MAX_VALUE = 12_000
 MAX_LINK = 16_000
 """Characters of all answers; servers refuse addresses much longer."""
@@ -36,6 +37,12 @@ class Link:
     page: str | None
     knowledge: str | None
     problems: tuple[Problem, ...]
+    item: str = ""
+    """What the page is about."""
+    was: str | None = None
+    """The plan that was recommended when the address was made."""
+    unusable: tuple[str, ...] = ()
+    """Answers that it names and that cannot be used."""
 
 
 def read_link(parameters: Mapping[str, Sequence[str]], knowledge_base: KnowledgeBase) -> Link:
@@ -52,13 +59,16 @@ def read_link(parameters: Mapping[str, Sequence[str]], knowledge_base: Knowledge
             groups.setdefault(key.partition(".")[0], []).append((key, values[0]))
     if len(parameters) > MAX_PARAMETERS:
         problems.append(_problem("too-large", f"more than {MAX_PARAMETERS} values", "address"))
-    page, knowledge = (groups.pop(key, [(key, "")])[0][1] or None for key in (PAGE, KNOWLEDGE))
+    page, knowledge, item, was = (
+        groups.pop(key, [(key, "")])[0][1][:MAX_ITEM] or None for key in (PAGE, KNOWLEDGE, ITEM, WAS)
+    )
     for key, settings in groups.items():
         try:
             answers[key] = _read(key, settings, knowledge_base)
         except AnswerError as error:
             problems.extend(error.problems)
-    return Link(answers, page, knowledge, tuple(problems))
+    unusable = tuple(key for key in groups if key not in answers)
+    return Link(answers, page, knowledge, tuple(problems), item or "", was, unusable)
 
 
 def _read(key: str, settings: Sequence[tuple[str, str]], knowledge_base: KnowledgeBase) -> Given:
@@ -95,7 +105,9 @@ def check_answer(key: str, value: Given, knowledge_base: KnowledgeBase) -> None:
         shape_of(answers.model, knowledge_base.knowledge.catalogue, Location("model"))
 
 
-def write_link(answers: Mapping[str, Given], page: str, knowledge_hash: str) -> tuple[dict[str, str], bool]:
+def write_link(
+    answers: Mapping[str, Given], page: str, knowledge_hash: str, item: str = "", was: str | None = None
+) -> tuple[dict[str, str], bool]:
     """The query that ``read_link`` reads back to the same, and whether it is whole.
 
     The longest answers are left out of what would be too long for an address.
@@ -108,7 +120,8 @@ def write_link(answers: Mapping[str, Given], page: str, knowledge_hash: str) -> 
             break
         del found[longest]
         whole = False
-    return found | {PAGE: page, KNOWLEDGE: knowledge_hash}, whole
+    rest = {PAGE: page, KNOWLEDGE: knowledge_hash, ITEM: item, WAS: was or ""}
+    return found | {key: value for key, value in rest.items() if value}, whole
 
 
 def _text(value: Given) -> str:

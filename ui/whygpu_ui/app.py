@@ -9,19 +9,43 @@ import streamlit as st
 from whygpu.errors import EngineError, KnowledgeBaseError
 from whygpu.lifecycle.answers import KEY
 from whygpu_ui.answer_page import answer_page
+from whygpu_ui.better_page import better_page
 from whygpu_ui.browser import focus
+from whygpu_ui.compare_page import compare_page
 from whygpu_ui.knowledge import served
+from whygpu_ui.knowledge_page import knowledge_page
 from whygpu_ui.life_page import life_page
+from whygpu_ui.pieces import STYLE
 from whygpu_ui.problems import show_problems
-from whygpu_ui.session import ANSWER_PAGE, State, mirror, start
-from whygpu_ui.wizard import question_page
+from whygpu_ui.question_page import question_page
+from whygpu_ui.session import (
+    ANSWER_PAGE,
+    BETTER,
+    COMPARE,
+    KNOWLEDGE_PAGE,
+    START,
+    State,
+    go,
+    mirror,
+    restart,
+    start,
+)
+from whygpu_ui.start_page import start_page
+
+_DRAWN = {
+    START: start_page,
+    ANSWER_PAGE: answer_page,
+    BETTER: better_page,
+    KNOWLEDGE_PAGE: knowledge_page,
+    COMPARE: compare_page,
+}
 
 
 def main() -> None:
     """Draw the page that the visitor is on."""
     icon = Path(__file__).with_name("icon.svg")
-    st.set_page_config("whygpu: which hardware, and why", str(icon), initial_sidebar_state="collapsed")
-    st.markdown("**whygpu** · which hardware for this work, and why")
+    st.set_page_config("whygpu: which hardware, and why", str(icon), "wide", initial_sidebar_state="collapsed")
+    st.html(STYLE)
     try:
         _page()
     except KnowledgeBaseError as error:
@@ -31,29 +55,58 @@ def main() -> None:
 
 
 def _page() -> None:
-    knowledge_base = served()
-    now = start(knowledge_base)
-    mirror(knowledge_base)
-    _about_the_link(now)
+    now = start()
+    mirror()
+    _ways(now)
+    show_problems(now.link_problems, "Part of this link cannot be used and is ignored:")
     box = f"step-{now.visit}"
     with st.container(key=box):
-        if KEY in now.answers:
-            life_page(knowledge_base)
-        elif now.page == ANSWER_PAGE:
-            answer_page(knowledge_base)
+        if KEY in now.answers and now.page != KNOWLEDGE_PAGE:
+            life_page(now.knowledge_base)
+        elif now.page in _DRAWN:
+            _DRAWN[now.page](now.knowledge_base)
         else:
-            question_page(
-                knowledge_base, next(item for item in knowledge_base.knowledge.questions if item.id == now.page)
-            )
+            question_page(now.knowledge_base, now.page)
+    _about_the_edition(now)
     focus(now.visit, box)
 
 
-def _about_the_link(now: State) -> None:
-    show_problems(now.link_problems, "Part of this link cannot be used and is ignored:")
-    if now.other_knowledge:
-        st.warning(
-            "This link was made with another edition of the knowledge base, so the recommendation may differ from then."
-        )
+def _ways(now: State) -> None:
+    """Where one can go from every page."""
+    begun = bool(now.answers) or now.stopped is not None
+    ways = [(START, "Start again")] if begun else []
+    if now.answers and now.stopped is None:
+        ways += [(ANSWER_PAGE, "Answer"), (BETTER, "Make it better")]
+    ways.append((KNOWLEDGE_PAGE, "Knowledge"))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="ways"):
+        st.markdown("**whygpu**", width="content")
+        for page, label in ways:
+            click = restart if page == START else go
+            st.button(
+                label,
+                key=f"way-{page}",
+                type="secondary" if page == now.page else "tertiary",
+                on_click=click,
+                args=() if page == START else (page,),
+            )
+
+
+def _about_the_edition(now: State) -> None:
+    """A consultation ends on the edition that it began with; a newer one is offered."""
+    try:
+        newer = served().knowledge.hash != now.knowledge_base.knowledge.hash
+    except KnowledgeBaseError:
+        return
+    if newer:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown("The knowledge base has changed since you began.", width="content")
+            st.button("Take the new edition", key="edition", on_click=_take_edition)
+
+
+def _take_edition() -> None:
+    now = st.session_state["whygpu"]
+    now.knowledge_base = served()
+    go(now.page, now.item)
 
 
 if __name__ == "__main__":

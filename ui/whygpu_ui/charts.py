@@ -101,3 +101,76 @@ def description(plans: Sequence[Plan]) -> str:
     """The chart in words."""
     each = (f"{plan.label} uses {plan.memory.total_gib:.1f} of {plan.memory.usable_gib or 0:.1f} GiB" for plan in plans)
     return "Memory per accelerator: " + "; ".join(each) + "."
+
+
+# price against speed
+
+_SPEEDS = (
+    ("token_ms", "ms a token"),
+    ("train_hours", "hours"),
+    ("ttft_ms", "ms to the first answer"),
+)
+_MOST_POINTS = 25
+
+
+def _points(plans: Sequence[Plan]) -> tuple[str, list[tuple[Plan, float, float]]]:
+    """The measure of speed that most plans have (the lower the better), and each plan's price and speed."""
+    for name, title in _SPEEDS:
+        found = [
+            (plan, plan.cost.compared.usd_per_hour, band.likely)
+            for plan in plans[:_MOST_POINTS]
+            if plan.cost is not None and (band := plan.speed.get(name)) is not None and band.likely > 0
+        ]
+        if found:
+            return title, found
+    return "", []
+
+
+def price_speed(plans: Sequence[Plan], *, dark: bool, height: int) -> alt.LayerChart | alt.FacetChart | None:
+    """A plan each at its price and its time, on logarithmic scales; None where none has both."""
+    import altair as alt  # noqa: PLC0415  slow, so serve() loads it while the visitor reads the first page
+
+    title, found = _points(plans)
+    if not found:
+        return None
+    ink = "#FAFAFA" if dark else "#111111"
+    blue = "#6FB1F0" if dark else "#0B5CAD"
+    rows = [
+        {
+            "plan": f"{plan.label} {plan.format.upper()}",
+            "price": price,
+            "time": time,
+            "fill": blue if plan.memory.verdict == "fits" and not plan.unverified else "transparent",
+            "size": 260 if number == 0 else 90,
+            "name": plan.label if number < 4 else "",
+        }
+        for number, (plan, price, time) in enumerate(found)
+    ]
+    axis = alt.Axis(labelColor=ink, titleColor=ink, grid=False, tickCount=5)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("price:Q", scale=alt.Scale(type="log", nice=False, padding=30), title="USD an hour", axis=axis),
+        y=alt.Y("time:Q", scale=alt.Scale(type="log", nice=False, padding=24), title=title, axis=axis),
+    )
+    dots = base.mark_point(stroke=blue, strokeWidth=2, opacity=1).encode(
+        fill=alt.Fill("fill:N", scale=None),
+        size=alt.Size("size:Q", scale=None),
+        tooltip=[
+            alt.Tooltip("plan:N", title="Plan"),
+            alt.Tooltip("price:Q", title="USD an hour", format=".2f"),
+            alt.Tooltip("time:Q", title=title, format=".3g"),
+        ],
+    )
+    names = base.mark_text(dy=-14, color=ink, fontSize=12).encode(text="name:N")
+    text = "Price against speed: " + "; ".join(
+        f"{row['plan']} ${row['price']:.2f} an hour, {row['time']:.3g} {title}" for row in rows[:6]
+    )
+    return alt.layer(dots, names).properties(height=height, description=text)
+
+
+def price_speed_rows(plans: Sequence[Plan]) -> list[tuple[str, str, str, str]]:
+    """The same as a table."""
+    title, found = _points(plans)
+    return [
+        (f"{plan.label} {plan.format.upper()}", f"${price:.2f} an hour", f"{time:.3g} {title}", plan.memory.verdict)
+        for plan, price, time in found
+    ]

@@ -1,10 +1,11 @@
-"""The knowledge base that is served, loaded once, and what it says about a set of answers, computed once."""
+"""The knowledge base that is served, loaded anew when its files change, and what it says about answers, found once."""
 
 from __future__ import annotations
 
 import json
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -14,11 +15,14 @@ from whygpu.chain.names import engine_named
 from whygpu.errors import AnswerError
 from whygpu.explain.advice import Advice
 from whygpu.lifecycle.answers import KEY
+from whygpu.loader.assemble import default_root
+from whygpu.render.view import View, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice, Problem
+    from whygpu.explain.interview import NextQuestion
 
 ROOT_VARIABLE = "WHYGPU_UI_KB"
 """The folder of the knowledge base to serve; unset for the one that comes with whygpu."""
@@ -30,19 +34,27 @@ durable-rules is C that nobody maintains: a crash of it would take every visitor
 crash the process, and gives the same answers (tests/chain, tests/ui/test_engine.py).
 """
 
-MOST_KEPT = 16
+MOST_KEPT = 32
 """Findings that are kept: one takes up to some 5 MB once its page is drawn."""
 
 
-@st.cache_resource(show_spinner=False, max_entries=2)
-def load(root: str | None) -> KnowledgeBase:
-    """The knowledge base of a folder; raises KnowledgeBaseError with every problem."""
+@st.cache_resource(show_spinner=False, max_entries=3)
+def load(root: str | None, stamp: float) -> KnowledgeBase:  # noqa: ARG001  the stamp is part of the key
+    """The knowledge base of a folder as of one edit; raises KnowledgeBaseError with every problem."""
     return whygpu.load(root)
 
 
+@st.cache_data(show_spinner=False, ttl=2)
+def stamp_of(root: str | None) -> float:
+    """When a file of the folder was last written; looked at anew every other second."""
+    folder = default_root() if root is None else Path(root)
+    return max((file.stat().st_mtime for file in folder.rglob("*.yaml")), default=0.0)
+
+
 def served() -> KnowledgeBase:
-    """The knowledge base of this server; raises KnowledgeBaseError with every problem."""
-    return load(os.environ.get(ROOT_VARIABLE) or None)
+    """The knowledge base of this server as its files are now; raises KnowledgeBaseError with every problem."""
+    root = os.environ.get(ROOT_VARIABLE) or None
+    return load(root, stamp_of(root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +70,23 @@ class Finding:
 
 
 def find(knowledge_base: KnowledgeBase, answers: Mapping[str, Any]) -> Finding:
-    """What the knowledge base says about answers; those of None ("don't know") count as not given."""
-    known = {key: value for key, value in answers.items() if value is not None}
-    return _find(knowledge_base.knowledge.hash, json.dumps(known), knowledge_base)
+    """What the knowledge base says about answers; those of None ("keep what is assumed") count as not given."""
+    return _find(knowledge_base.knowledge.hash, _key(answers), knowledge_base)
+
+
+def view(knowledge_base: KnowledgeBase, answers: Mapping[str, Any], *, flips: bool = False) -> View | None:
+    """The view of the advice on answers; None where there is no advice."""
+    return _view(knowledge_base.knowledge.hash, _key(answers), flips, knowledge_base)
+
+
+def next_question(knowledge_base: KnowledgeBase, answers: Mapping[str, Any]) -> NextQuestion | None:
+    """The question that matters most at answers; None where no more does, or they cannot be used."""
+    kept = json.dumps(dict(answers))
+    return _next(knowledge_base.knowledge.hash, kept, knowledge_base)
+
+
+def _key(answers: Mapping[str, Any]) -> str:
+    return json.dumps({key: value for key, value in answers.items() if value is not None})
 
 
 @st.cache_resource(show_spinner=False, max_entries=MOST_KEPT, ttl=3600)  # no longer: prices age by the day
@@ -75,3 +101,18 @@ def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> 
         everything = tuple(question.id for question in _knowledge_base.knowledge.questions)
         return Finding(None, error.problems, () if KEY in given else everything)
     return Finding(Advice(consultation), (), tuple(question.id for question in consultation.interview.applicable))
+
+
+@st.cache_resource(show_spinner=False, max_entries=MOST_KEPT, ttl=3600)
+def _view(knowledge_hash: str, answers: str, flips: bool, _knowledge_base: KnowledgeBase) -> View | None:  # noqa: ARG001  the hash is part of the key
+    advice = find(_knowledge_base, json.loads(answers)).advice
+    return None if advice is None else view_of(advice, flips=flips)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4 * MOST_KEPT, ttl=3600)
+def _next(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> NextQuestion | None:  # noqa: ARG001  the hash is part of the key
+    given = json.loads(answers)
+    advice = find(_knowledge_base, given).advice
+    if advice is None:
+        return None
+    return _knowledge_base.interview(given, consultation=advice.consultation).next()

@@ -11,11 +11,13 @@ from whygpu.consult.names import LIFE_KEYS
 from whygpu.errors import AnswerError
 from whygpu.lifecycle.answers import PARTS
 from whygpu.render.lifecycle import cost_rows, instead, why_unknown
+from whygpu.render.view.meters import meter_rows
 from whygpu.render.words import sentence
-from whygpu_ui.answer_page import listed, one_plan, take_along
 from whygpu_ui.answers_link import check_answer
-from whygpu_ui.knowledge import find, served
+from whygpu_ui.details import listed, take_along
+from whygpu_ui.knowledge import find
 from whygpu_ui.markdown import literal, rendered
+from whygpu_ui.pieces import meters, show
 from whygpu_ui.problems import show_problems
 from whygpu_ui.session import refuse, replace_all, restart, state
 
@@ -52,7 +54,7 @@ def _phase(title: str, advice: Advice) -> None:
         st.markdown("No plan satisfies every constraint.")
     else:
         st.markdown(f"**{literal(sentence(plan))}**")
-        one_plan(plan)
+        show(meters(meter_rows(advice.consultation, plan)))
     if advice.warnings:
         st.warning(listed(advice.warnings))
     phase = next((item.value for item in advice.assumed if item.answer == "phase"), advice.answers.get("phase"))
@@ -102,7 +104,7 @@ def _update(keys: list[str]) -> None:
     try:
         for key in keys:
             if key in answers:
-                check_answer(key, answers[key], served())
+                check_answer(key, answers[key], state().knowledge_base)
     except AnswerError as error:
         refuse(error.problems)
         return

@@ -33,17 +33,16 @@ _CONTENT_POLICY = (
     "frame-ancestors 'none'; form-action 'self'; base-uri 'self'; object-src 'none'"
 )
 _HEADERS = (
-    (b"content-security-policy", _CONTENT_POLICY.encode()),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
 )
 
 
-def serve(kb: str | None, port: int, engine: EngineName = "evaluator") -> int:
+def serve(kb: str | None, port: int, engine: EngineName = "evaluator", public: str | None = None) -> int:
     """Serve the wizard on 127.0.0.1 until interrupted; returns the exit status.
 
     Raises KnowledgeBaseError (every problem) or EngineUnavailableError before anything listens. Port 0 takes a free
-    one.
+    one. ``public``: the host name by which a reverse proxy on this machine is reached.
     """
     import streamlit as st  # noqa: PLC0415  slow, and needed only here
     from starlette.middleware import Middleware  # noqa: PLC0415  comes with streamlit
@@ -62,9 +61,9 @@ def serve(kb: str | None, port: int, engine: EngineName = "evaluator") -> int:
         return BAD_INPUT
     Thread(target=_announce_and_warm, args=(knowledge_base, port), daemon=True).start()
     script = Path(__file__).with_name("app.py")
-    app = st.App(str(script), middleware=[Middleware(_Headers)])
+    app = st.App(str(script), middleware=[Middleware(_Headers, public=public)])
     try:
-        app.run(config=configuration(port))
+        app.run(config=configuration(port, public))
     except KeyboardInterrupt:
         return 0
     except SystemExit as stop:
@@ -72,15 +71,17 @@ def serve(kb: str | None, port: int, engine: EngineName = "evaluator") -> int:
     return 0
 
 
-def configuration(port: int) -> Mapping[str, object]:
+def configuration(port: int, public: str | None = None) -> Mapping[str, object]:
     """Streamlit's options, over whatever files and variables say."""
+    names = [] if public is None else [public]
     return {
         "server.address": ADDRESS,
         "server.port": port,
         "server.headless": True,
         "server.enableCORS": True,
         "server.enableXsrfProtection": True,
-        "server.allowedHosts": [ADDRESS, "localhost"],
+        "server.allowedHosts": [ADDRESS, "localhost", *names],
+        "server.corsAllowedOrigins": [f"https://{name}" for name in names],
         "server.maxUploadSize": 1,
         "server.enableStaticServing": False,
         "server.fileWatcherType": "none",
@@ -93,7 +94,9 @@ def configuration(port: int) -> Mapping[str, object]:
         "theme.headingFontSizes": ["1.75rem", "1.375rem", "1.125rem", "1rem", "1rem", "1rem"],
         "theme.paddingTop": "2rem",
         "theme.light.primaryColor": "#0B5CAD",
-        "theme.dark.primaryColor": "#4C9BE8",
+        "theme.dark.primaryColor": "#2A76C8",
+        "theme.light.linkColor": "#0B5CAD",
+        "theme.dark.linkColor": "#8FC1F5",
     }
 
 
@@ -136,13 +139,16 @@ def _answers(port: int) -> bool:
 class _Headers:
     """Adds the headers that hold a page to this server to every response."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, public: str | None = None) -> None:
         self._app = app
+        more = "" if public is None else f" wss://{public}"
+        policy = _CONTENT_POLICY.replace("ws://localhost:*", f"ws://localhost:*{more}")
+        self._headers = ((b"content-security-policy", policy.encode()), *_HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *_HEADERS]
+                message["headers"] = [*message.get("headers", []), *self._headers]
             await send(message)
 
         await self._app(scope, receive, with_headers if scope["type"] == "http" else send)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from whygpu import KnowledgeBase, Problem
 
-ANSWER_PAGE = "answer"
+START, ANSWER_PAGE, BETTER, KNOWLEDGE_PAGE, COMPARE = "start", "answer", "better", "knowledge", "compare"
+PAGES = (START, ANSWER_PAGE, BETTER, KNOWLEDGE_PAGE, COMPARE)
 _KEY = "whygpu"
 
 
@@ -24,23 +25,27 @@ _KEY = "whygpu"
 class State:
     """What this visitor has said so far and where they are."""
 
+    knowledge_base: KnowledgeBase
+    """The edition that this consultation began with."""
     answers: dict[str, Given] = field(default_factory=dict)
-    """By answer key, as given; None for "don't know". Answers to questions that stopped applying stay."""
+    """By answer key, as given; None for "keep what is assumed". Answers to questions that stopped applying stay."""
     page: str = ""
-    """A question's id, or the answer page."""
+    """A question's id, or one of ``PAGES``."""
+    item: str = ""
+    """What the page is about: a rule or claim of the knowledge, a plan to compare with, a tile."""
     visit: int = 0
     """Grows with every step, so that each visit of a page has fresh widgets and the keyboard's focus."""
     problems: tuple[Problem, ...] = ()
     """What is wrong with what was just entered."""
     link_problems: tuple[Problem, ...] = ()
     """What could not be used of the address."""
-    other_knowledge: bool = False
-    """The address was made with another knowledge base."""
+    was: str | None = None
+    """What was recommended when the address was made, where that was with another edition of the knowledge base."""
     link_is_whole: bool = True
-    passed: str | None = None
-    """The question that was just passed over with "don't know"."""
-    returning: bool = False
-    """One answer is being changed: the next step is back to the answer page."""
+    stopped: str | None = None
+    """The model that the address names and nobody knows: nothing is answered until it is another one."""
+    before: Mapping[str, Given] | None = None
+    """The answers before the last one, to say what it changed."""
     acted: bool = False
     """A button was pressed before this run: the state is newer than the address that came with it."""
     mirrored: dict[str, list[str]] = field(default_factory=dict)
@@ -52,32 +57,42 @@ def state() -> State:
     return found
 
 
-def start(knowledge_base: KnowledgeBase) -> State:
+def start() -> State:
     """The state at the beginning of a run, read from the address where that is new (opened, edited, gone back in)."""
     address = {key: st.query_params.get_all(key) for key in st.query_params}
     found: State | None = st.session_state.get(_KEY)
     if found is None or (not found.acted and address != found.mirrored):
+        knowledge_base = served() if found is None else found.knowledge_base
         link = read_link(address, knowledge_base)
-        knowledge_hash = knowledge_base.knowledge.hash
+        other = link.knowledge is not None and link.knowledge != knowledge_base.knowledge.hash
         found = State(
+            knowledge_base,
             answers=dict(link.answers),
             page=link.page or "",
+            item=link.item,
             visit=0 if found is None else found.visit + 1,
             link_problems=link.problems,
-            other_knowledge=link.knowledge is not None and link.knowledge != knowledge_hash,
+            was=(link.was or "") if other else None,
         )
+        if "model" in link.unusable:
+            found.stopped = " ".join(value for key, values in address.items() for value in values if key == "model")
         st.session_state[_KEY] = found
     found.acted = False
-    pages = (*find(knowledge_base, found.answers).applicable, ANSWER_PAGE)
+    if found.stopped is not None and found.page not in (START, KNOWLEDGE_PAGE):
+        found.page = "model"  # never another model's answer in its place
+    pages = (*(item.id for item in found.knowledge_base.knowledge.questions), *PAGES)
     if found.page not in pages:
-        found.page = next((page for page in pages if page not in found.answers), ANSWER_PAGE)
+        found.page = ANSWER_PAGE if found.answers else START
     return found
 
 
-def mirror(knowledge_base: KnowledgeBase) -> None:
+def mirror() -> None:
     """Write the state to the address."""
     now = state()
-    query, now.link_is_whole = write_link(now.answers, now.page, knowledge_base.knowledge.hash)
+    advice = find(now.knowledge_base, now.answers).advice if now.answers else None
+    best = None if advice is None or advice.recommendation is None else advice.recommendation.id
+    answers = now.answers if now.stopped is None else {**now.answers, "model": now.stopped}
+    query, now.link_is_whole = write_link(answers, now.page, now.knowledge_base.knowledge.hash, now.item, best)
     now.mirrored = {key: [value] for key, value in query.items()}
     if {key: st.query_params.get_all(key) for key in st.query_params} != now.mirrored:
         st.query_params.from_dict(query)
@@ -89,62 +104,53 @@ def refuse(problems: tuple[Problem, ...]) -> None:
     now.acted, now.problems = True, problems
 
 
-def give(question: str, value: Given) -> None:
-    """Take an answer (None: not known) and go on; stay and show the problems where it cannot be used."""
-    knowledge_base = served()
+def give(question: str, value: Given, page: str | None = None) -> None:
+    """Take an answer (None: keep what is assumed) and go to a page, or stay; problems are shown where it stays."""
+    now = state()
     try:
         if value is not None:
-            check_answer(question, value, knowledge_base)
+            check_answer(question, value, now.knowledge_base)
     except AnswerError as error:
         refuse(error.problems)
         return
-    now = state()
+    if question == "model":
+        now.stopped = None
+    before = dict(now.answers)
+    now.answers.pop(question, None)  # the last answer comes last: it says which topic is open
     now.answers[question] = value
-    following = ANSWER_PAGE if now.returning else after(knowledge_base, question)
-    go(following)
-    now.passed = question if value is None and following != ANSWER_PAGE else None
+    go(page or now.page)
+    now.before = before
 
 
 def forget(key: str) -> None:
     """Take an answer back, staying on the page."""
     now = state()
+    before = dict(now.answers)
     now.answers.pop(key, None)
     go(now.page)
+    now.before = before
 
 
-def go(page: str, *, change: bool = False) -> None:
-    """Go to a page; ``change``: to change one answer and come back."""
+def go(page: str, item: str = "") -> None:
+    """Go to a page."""
     now = state()
-    now.page, now.returning = page, change
+    now.page, now.item = page, item
     now.visit += 1
-    now.problems, now.link_problems, now.passed, now.other_knowledge = (), (), None, False
+    now.problems, now.link_problems, now.was, now.before = (), (), None, None
     now.acted = True
 
 
 def replace_all(answers: Mapping[str, Given]) -> None:
     """Take these answers instead of all of before, and show what comes of them."""
-    state().answers = dict(answers)
+    now = state()
+    now.answers, now.stopped = dict(answers), None
     go(ANSWER_PAGE)
 
 
 def restart() -> None:
-    """Forget every answer and begin again."""
-    state().answers.clear()
-    go("")
-
-
-def after(knowledge_base: KnowledgeBase, question: str) -> str:
-    """The page after a question: the next question that applies, or the answer page."""
-    pages = _in_order(knowledge_base, question)
-    return pages[pages.index(question) + 1] if question != pages[-1] else ANSWER_PAGE
-
-
-def before(knowledge_base: KnowledgeBase, question: str) -> str | None:
-    """The question before one, None at the first."""
-    pages = _in_order(knowledge_base, question)
-    return pages[pages.index(question) - 1] if question != pages[0] else None
-
-
-def _in_order(knowledge_base: KnowledgeBase, question: str) -> list[str]:
-    applicable = set(find(knowledge_base, state().answers).applicable) | {question}
-    return [item.id for item in knowledge_base.knowledge.questions if item.id in applicable]
+    """Forget every answer and begin again, with the knowledge base as it is now."""
+    now = state()
+    now.answers.clear()
+    now.stopped = None
+    now.knowledge_base = served()
+    go(START)

@@ -11,7 +11,7 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 
 def engine_named(name: str, location: str = "engine") -> EngineName:
-    """The engine of that name; raises AnswerError, at ``place``, where there is none."""
+    """The engine of that name; raises AnswerError, at ``location``, where there is none."""
     for known in ENGINES:
         if known == name:
             return known

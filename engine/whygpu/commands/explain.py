@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whygpu.render.view.model import Section
     from whygpu.yamldoc.document import Node
 
-OK, INFEASIBLE = 0, 3
+OK, INFEASIBLE, INTERRUPTED = 0, 3, 130
 Format = Literal["text", "json", "markdown", "html", "mermaid", "dot"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _QUESTIONS = ("why", "assumed", "why_not", "what_if", "flip", "how")
@@ -31,6 +31,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     inputs.add_options(parser, FORMATS)
     parser.add_argument("--only", choices=("train", "serve"), help="of a lifecycle ('phases'), this phase in full")
     batch.add_options(parser)
+    parser.add_argument(
+        "--ask", action="store_true", help="ask, in this terminal, what can still change the recommendation"
+    )
+    parser.add_argument("--save", metavar="FILE", help="with --ask: keep the answers in this file, and go on from it")
     ask = parser.add_argument_group("questions about the answer, printed in its place")
     ask.add_argument("--why", action="store_true", help="the whole chain of rules: conditions, claims, arithmetic")
     ask.add_argument(
@@ -63,7 +67,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Answer, and print what was asked for."""
-    if inputs.nothing_given(options):
+    bare = inputs.nothing_given(options) and not options.ask
+    if bare and not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
         parser.print_help()
         return OK
     import whygpu  # noqa: PLC0415  --help needs no numpy
@@ -76,13 +81,42 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             options, knowledge, "advice", answer, Detail(options.date, options.only, options.all, options.trace)
         )
     _refuse_idle(options)
+    if options.save is not None and not options.ask:
+        raise _idle("it keeps the answers of an interview", "--save", "add --ask")
     node = inputs.read_answers(options, knowledge)
+    if options.ask or bare:
+        node = _interview(options, knowledge, node)
+        if node is None:
+            return INTERRUPTED
     found = knowledge.advise({} if node is None else node, engine=options.engine, today=options.date)
     advice = _of_phase(found, options.only)
     if options.record is not None:
         _record(options, advice)
     _print(options, knowledge, advice)
     return INFEASIBLE if advice.status == "infeasible" else OK
+
+
+def _interview(options: argparse.Namespace, knowledge: KnowledgeBase, node: Node | None) -> Node | None:
+    """The answers after an interview; None where it was left. Raises AnswerError."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from whygpu.answers import node_of, read_text  # noqa: PLC0415
+    from whygpu.commands.ask import Stop, ask  # noqa: PLC0415
+    from whygpu.lifecycle.answers import is_lifecycle  # noqa: PLC0415
+    from whygpu.yamldoc.document import plain_data  # noqa: PLC0415
+
+    save = None if options.save is None else Path(options.save)
+    if inputs.nothing_given(options) and save is not None and save.exists():
+        node = read_text(save.read_text(encoding="utf-8"), str(save))
+    if node is not None and is_lifecycle(node):
+        raise _idle("a lifecycle is not asked about; ask about one phase", "--ask", "leave 'phases' out")
+    begun = {} if node is None else plain_data(node)
+    try:
+        return node_of(ask(knowledge, begun if isinstance(begun, dict) else {}, save))
+    except (Stop, KeyboardInterrupt):
+        kept = f" What was answered is in {save}: go on with --ask --save {save}." if save is not None else ""
+        print(f"\nStopped.{kept}", file=sys.stderr)
+        return None
 
 
 def _record(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> None:

@@ -54,7 +54,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a day as 2026-11-21") from error
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a date: write it like 2026-11-21") from error
 
 
 def nothing_given(options: argparse.Namespace) -> bool:

@@ -15,6 +15,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
     parser.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
     parser.add_argument(
+        "--public", metavar="HOST", help="the host name under which a reverse proxy on this machine publishes it"
+    )
+    parser.add_argument(
         "--engine",
         choices=ENGINES,
         default="evaluator",
@@ -26,4 +29,4 @@ def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
     """Serve until it is stopped."""
     from whygpu_ui.serve import serve  # noqa: PLC0415  streamlit is slow to import
 
-    return serve(options.kb, options.port, options.engine)
+    return serve(options.kb, options.port, options.engine, options.public)

@@ -115,7 +115,7 @@ class Judging:
                 self.unchecked.append(rule)
 
     def _asked(self, rule: Rule) -> bool:
-        """Whether a rule that cannot judge any plan wants for figures of the plans, not for an answer nobody gave."""
+        """Whether a rule that cannot judge any plan lacks figures of the plans, not an answer."""
         names = used_names([rule.condition], self._knowledge.values)
         known = self._session.environment.value
         return all(

@@ -82,7 +82,7 @@ class Ranker:
     def objections(self, verdicts: VerdictTally, ranking: Ranking) -> tuple[str, ...]:
         """The rules behind a strong verdict that no plan left escapes, by a criterion that makes a plan useless.
 
-        None where the answers name the cards: who does has chosen.
+        Empty when the answers name or own accelerators: that is taken as a choice.
         """
         if self._answers.accelerators is not None or self._answers.owned:
             return ()
@@ -98,7 +98,7 @@ class Ranker:
         alive, strong = self._judging.alive, self._preferences.worth("strong")
         priced = alive & np.isfinite(ranking.counted.values)
         alive = priced if priced.any() else alive  # what nobody prices is no way out
-        rules = self._session.knowledge.rule_by_id
+        rules, worth = self._session.knowledge.rule_by_id, self._preferences.worth
         for criterion in USELESS_BY:
             if criterion not in verdicts.favour or strong <= 1:
                 continue
@@ -106,6 +106,6 @@ class Ranker:
                 continue
             for rule_id, mask in self._judging.fired.items():
                 against = (item for item in rules[rule_id].effects if isinstance(item, Verdict) and not item.favourable)
-                strongly = any(item.criterion == criterion and item.strength == "strong" for item in against)
+                strongly = any(item.criterion == criterion and worth(item.strength) >= strong for item in against)
                 if strongly and mask[alive].any():
                     yield rule_id

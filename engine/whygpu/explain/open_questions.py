@@ -32,7 +32,8 @@ def open_questions(consultation: Consultation) -> Iterator[OpenQuestion]:
     for question in consultation.interview.applicable:
         if question.id in consultation.answers.locations or not question.name:
             continue
-        readers = [rule.id for rule in knowledge.rules if question.name in uses[rule.id]]
+        reading = [rule for rule in knowledge.rules if question.name in uses[rule.id]]
+        readers = [rule.id for rule in sorted(reading, key=lambda rule: not rule.rejects)]  # limits first
         listed = ", ".join(readers[:3]) + (f" and {len(readers) - 3} more" if len(readers) > 3 else "")
         known = question.id in known_keys
         verb = "a value was assumed; it is read by" if known else "it is waited for by"

@@ -38,7 +38,7 @@ CRITERIA = (
     "ecosystem",
     "right-size",
 )
-"""What a preference can speak to (design, section 3)."""
+"""What a preference can speak to."""
 
 
 CONSIDERABLE = ("format", "method", "sharding")

@@ -101,7 +101,7 @@ def _worths(fields: Fields, reading: Reading) -> Iterator[Worth]:
         worth = _factor(item, "worth")
         because, sources = _why(item, reading)
         item.done()
-        named.update({strength} if strength is not None else STRENGTHS)  # which one is misspelt unknown
+        named.update({strength} if strength is not None else STRENGTHS)  # which one was misspelt is unknown
         if strength is not None and worth is not None:
             found[strength] = (worth, item)
             yield Worth(strength, worth, because, sources)

@@ -196,7 +196,7 @@ def costs_of(
     """Prices and objectives: a job's cost for training and batch work where it is sized, a unit's where it is not.
 
     ``terms``: what owning costs. Where hardware is ``bought``, a plan compares by owning it: what others rent it out
-    for is no price there, and a plan that unknown the price to buy of has none.
+    for is no price there, and a plan whose purchase price is unknown has none.
     """
     setup = work.setup
     groups = [_group(configuration) for configuration in plan_set.configurations]
@@ -243,7 +243,7 @@ def _objective(
 
 def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, own: bool) -> Money:
     """What the plans count from: their objective, with what handling the machines and the job costs added; ``own``: the
-    machines stand under a desk or in the plan_set.
+    machines stand under a desk or in the field.
     """
     each = handling.own_usd_per_hour if own else handling.usd_per_hour
     rented = np.array([0.0 if price is None else float(price.machines) for price in costs.prices])

@@ -32,7 +32,7 @@ class VerdictTally:
         return found
 
     def objection(self, criterion: str, worth: float) -> Mask:
-        """The plans with a verdict of that worth against them that none as strong for them answers."""
+        """The plans with a verdict of that worth against them, not offset by an equally strong one in favour."""
         least = worth * (1 - _CANCEL)
         found: Mask = (self.against[criterion] >= least) & (self.favour[criterion] < least)
         return found

@@ -1,4 +1,4 @@
-"""Plain data as JSON text that any reader takes: no half characters, nothing that a terminal would obey."""
+"""Plain data as JSON text that any reader takes: no lone surrogates, no control characters."""
 
 from __future__ import annotations
 

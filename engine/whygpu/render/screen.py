@@ -93,9 +93,9 @@ class Screen:
             yield from self._sentence("BECAUSE", sentence)
         for number, sentence in enumerate(view.but[: room.but]):
             yield from self._sentence("BUT" if not number else "", sentence)
-        notes = [item for item in view.items if item.kind == "warning" and item.evidence.rule is None]
-        for item in notes if room.but > 1 else notes[:1]:
-            yield from self.labelled("NOTE", item.text)
+        warnings = sorted((x for x in view.items if x.kind == "warning"), key=lambda x: x.evidence.rule is None)
+        for item in warnings if room.but > 1 else warnings[:1]:
+            yield from self.labelled("WARNING" if item.evidence.rule else "NOTE", item.text + cited(item.evidence))
         if view.trouble is not None:
             yield from self._trouble(view, room)
         yield from self._meters(view.meters[: room.meters])

@@ -131,7 +131,7 @@ def test_prompts_that_are_unpacked_and_moved_between_kernels(
     setup = Setup(facts.formats[number_format], context_tokens=1025, output_tokens=1, runtime="llama.cpp")
     band = speed.estimate(facts.shape(model), setup, ParallelLayout(), device, facts.coefficients).ttft_ms
     assert band is not None
-    assert 1024e3 / band.at(0).likely == pytest.approx(tokens_per_s, rel=0.25)
+    assert 1024e3 / band.at(0).likely == pytest.approx(tokens_per_s, rel=0.3)
 
 
 def test_handing_on_from_card_to_card_costs_time(facts: Facts) -> None:

@@ -4,7 +4,8 @@ Matrix products: 6 operations per parameter and token (2 forward, 4 backward), 2
 repeated, 4 where the weights are frozen and only adapters learn, over the rate that a training step's products reach.
 Attention: its two products forward, 3.5 times that in all, for its kernel computes the scores anew in the backward
 pass (Dao 2023, 4.1), halved by the causal mask, at a rate of its own. Elementwise work (norms, activations, residuals,
-the loss): bytes in proportion to what the layers keep, over the bandwidth.
+the loss): bytes in proportion to what the layers keep, over the bandwidth; with it what is copied to and from the
+buffers of sharded weights.
 Sources: Kaplan et al. 2020 (2.1), Chowdhery et al. 2022 (appendix B), Korthikanti et al. 2022, Dao 2023
 (arXiv:2307.08691), Ivanov et al. 2020 (arXiv:2007.00072).
 """
@@ -31,6 +32,7 @@ UNCERTAIN = (
     "convolution-traffic",
     "training-launch-s-per-layer",
     "gather-launch-s-per-layer",
+    "gather-copy-bytes",
     "vision-step-s",
     "unpack-share",
     "decode-bandwidth-share",
@@ -88,6 +90,22 @@ def product_flops(columns: Columns) -> float:
     if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
         return passes(columns) / 2 * shape.flops_per_sample * setup.pixel_scale(shape) * setup.batch_size
     return passes(columns) * shape.matmul_parameters * step_tokens(shape, setup)
+
+
+def head_flops(columns: Columns) -> float:
+    """Those of `product_flops` in the output layer."""
+    shape = columns.shape
+    if shape.kind not in TOKEN_KINDS or shape.kind == "encoder":
+        return 0.0
+    return passes(columns) * shape.vocab_size * shape.hidden_size * step_tokens(shape, columns.setup)
+
+
+def at_one_rate(columns: Columns, products: float) -> FloatArray:
+    """Operations of the products, those of the output layer by how much longer 16 bits take: layers alone are computed
+    in formats of fewer (torchtitan docs/float8.md: `filter_fqns`; NVIDIA 2025, arXiv:2509.25149, 3.1).
+    """
+    slower = np.maximum(columns.device.flops_s / columns.device.half_flops_s, 1.0)
+    return products + head_flops(columns) * (slower - 1)
 
 
 def attention_passes(columns: Columns) -> float:
@@ -159,9 +177,11 @@ def work(columns: Columns) -> TrainingWork:
     if shape.kind not in TOKEN_KINDS:
         launch = np.maximum(launch, columns.less_is_better("vision-step-s"))  # a step has a forward pass in it
     cards = columns.tensor * columns.pipeline
-    products_s = products * columns.operations_error() / (cards * device.flops_s * share)
+    counted = columns.operations_error() * at_one_rate(columns, products)
+    products_s = counted / (cards * device.flops_s * share)
     attention_s = attention / (cards * device.half_flops_s * attention_share)
-    traffic_s = moved / (cards * bandwidth)
+    copied = columns.gathers * columns.less_is_better("gather-copy-bytes") * float(shape.parameters)
+    traffic_s = (moved + copied) / (cards * bandwidth)
     unpack = unpacked_bytes(columns) / cards / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share"))
     busy = products_s + attention_s + traffic_s + unpack
     compute = np.maximum(busy, launch) / (1 - bubble)
@@ -234,15 +254,15 @@ def _update_bytes(columns: Columns, trained: float) -> float:
 
 def _update_s(columns: Columns, trained: float, bandwidth: FloatArray) -> FloatArray:
     """Seconds of the optimizer's pass; where its states live in the host, the host's, with the gradients and weights
-    over PCIe either way (Ren et al. 2021, arXiv:2101.06840, 3).
+    over PCIe either way (Ren et al. 2021, arXiv:2101.06840, 3). Sharded, each rank updates its part of the states
+    (Rajbhandari et al. 2020, 5.1).
     """
-    cards = columns.tensor * columns.pipeline
+    cards = columns.tensor * columns.pipeline * np.where(columns.shards, columns.data, 1.0)
     moved = _update_bytes(columns, trained) / cards
     if columns.setup.offload not in ("optimizer", "all"):
         return moved / bandwidth
-    ranks = np.where(columns.shards, columns.data, 1.0)
     carried = 4.0 * trained / cards / columns.pcie_bytes_s()
-    return (moved / columns.more_is_better("host-update-bytes-s") + carried) / ranks
+    return moved / columns.more_is_better("host-update-bytes-s") + carried
 
 
 def _gradient_exchange(columns: Columns, trained: float, bytes_s: FloatArray, compute_s: FloatArray) -> FloatArray:

@@ -7,7 +7,15 @@ from whygpu.checks.memory.activations import step_tokens
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed.columns import LIKELY, coefficient_of
-from whygpu.checks.speed.training import TrainingWork, attended, attention_passes, passes, traffic_bytes, traffic_of
+from whygpu.checks.speed.training import (
+    TrainingWork,
+    attended,
+    attention_passes,
+    head_flops,
+    passes,
+    traffic_bytes,
+    traffic_of,
+)
 
 
 def explain(done: TrainingWork, i: int) -> list[Calculation]:
@@ -95,9 +103,13 @@ def _explain_terms(done: TrainingWork, i: int) -> list[Calculation]:
         _explain_products(done),
         Calculation(
             "products_s",
-            "products / (cards * rate * share)",
+            "(products + head * (max(rate / half, 1) - 1)) / (cards * rate * share)",
             (
                 Term("products", done.product_flops, "operations"),
+                Term(
+                    "head", head_flops(columns), "operations", (), "of the output layer, which is computed in 16 bits"
+                ),
+                Term("half", float(device.half_flops_s[i]), "operations/s"),
                 cards,
                 Term("rate", float(device.flops_s[i]), "operations/s"),
                 Term(
@@ -132,10 +144,14 @@ def _explain_terms(done: TrainingWork, i: int) -> list[Calculation]:
         *found,
         Calculation(
             "traffic_s",
-            "activations * traffic / (cards * bandwidth * reached)",
+            "(activations * traffic + copied * gathered) / (cards * bandwidth * reached)",
             (
                 Term("activations", traffic_bytes(columns), "bytes", (), "that the step computes"),
                 coefficient_of(columns, i, traffic_of(columns.shape), "traffic"),
+                coefficient_of(columns, i, "gather-copy-bytes", "copied"),
+                Term(
+                    "gathered", float(columns.gathers[i]) * columns.shape.parameters, "parameters", columns.shape.source
+                ),
                 cards,
                 Term("bandwidth", float(device.bandwidth_bytes_s[i]), "bytes/s"),
                 coefficient_of(columns, i, "decode-bandwidth-share", "reached"),

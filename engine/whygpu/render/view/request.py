@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whygpu.explain.figures import show_plain
@@ -67,6 +68,33 @@ def request(consultation: Consultation) -> str:
     parts = list(_parts(consultation, given))
     marked = " (?: assumed)" if any(part.endswith("?") for part in parts) else ""
     return f"{_VERBS.get(str(phase), 'Run')} {name}" + (f": {', '.join(parts)}" if parts else "") + f".{marked}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One part of the request: the answer that it comes from, in words, and whether it was assumed."""
+
+    answer: str
+    text: str
+    assumed: bool
+
+
+def chips(consultation: Consultation) -> tuple[Chip, ...]:
+    """The request in parts, the work first; answers that do not apply are left out."""
+    work, assumed = consultation.plans.work, _assumed(consultation)
+    phase = str(consultation.answers.values.get("phase") or assumed.get("phase", "inference"))
+    name = work.shape.name or work.shape.id or "the model"
+    given = consultation.answers.given
+    found = [Chip("phase", _VERBS.get(phase, "Run"), "phase" not in given), Chip("model", name, "model" not in given)]
+    ignored = {item.id for item in consultation.interview.irrelevant}
+    for key in dict.fromkeys((*_PHRASES, *given)):
+        if key in _UNSAID or key in ignored:
+            continue
+        if key in given:
+            found.append(Chip(key, _phrase(consultation, key, given[key]), assumed=False))
+        elif key in assumed and key in _MATTER and not (key == "concurrency" and "streams" in given):
+            found.append(Chip(key, _phrase(consultation, key, assumed[key]), assumed=True))
+    return tuple(found)
 
 
 def _parts(consultation: Consultation, given: Mapping[str, Any]) -> Iterator[str]:

@@ -102,7 +102,7 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
         return (Sentence("No other accelerator is left: every other one is ruled out."),)
     other = advice.alternatives[0]
     if plan.counted is None or other.counted is None:
-        return (Sentence(f"No price is known of {short_text(other)}, the next best."),)
+        return (Sentence(f"No price is known for {short_text(other)}, the next best."),)
     found = sorted(_contributions(plan, other), key=lambda item: -item[1])
     criterion, share = found[0] if found else ("money", 0.0)
     mine, theirs = (show(one.value, one.unit) for one in (plan.counted, other.counted))

@@ -1,0 +1,172 @@
+"""How many questions random users answer, and how long each takes: ``python benchmarks/interview.py``.
+
+A user has an answer to about half of the questions that apply, and leaves the others to what is assumed. Counted are
+the questions until the recommendation is the one that all answers give, and stays it: in the knowledge base's order,
+and in that of the interview. Times are those of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import time
+from typing import TYPE_CHECKING, Any
+
+import whygpu
+from whygpu.errors import AnswerError
+from whygpu.explain.interview import Interview, Memory
+from whygpu.explain.rerun import choice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whygpu import KnowledgeBase
+    from whygpu.consult.consultation import Consultation
+
+PHASES = ("inference", "inference", "fine-tuning", "training", "batch-inference")
+KNOWS = 0.5
+"""The share of questions that a user has an answer to."""
+USUAL = {
+    "latency_ms": (200, 5_000),
+    "token_latency_ms": (20, 200),
+    "requests_per_second": (0.2, 50),
+    "budget_per_hour": (0.5, 60),
+    "budget_total": (100, 50_000),
+    "deadline_hours": (8, 500),
+    "dataset_tokens": (1e7, 1e10),
+    "dataset_samples": (1e4, 1e6),
+    "max_count": (1, 64),
+    "max_nodes": (1, 8),
+    "resolution": (640, 1_280),
+}
+"""Numbers that users may have where nothing is assumed."""
+
+
+class User:
+    """Someone with a secret answer to each question, made up when it is first needed."""
+
+    def __init__(self, kb: KnowledgeBase, seed: int) -> None:
+        """The same seed is the same user."""
+        self._kb, self._seed = kb, seed
+        draw = random.Random(seed)
+        catalogue = kb.knowledge.catalogue.models
+        language = [key for key, item in catalogue.items() if item.data.get("task") in ("language", "vision")]
+        self.work = {"phase": draw.choice(PHASES), "model": draw.choice(language)}
+
+    def answer(self, key: str, consultation: Consultation) -> Any:
+        """The user's answer; None where the user has none."""
+        if key in self.work:
+            return self.work[key]
+        draw = random.Random(f"{self._seed} {key}")
+        if draw.random() > KNOWS or key == "task":
+            return None
+        spec = self._kb.knowledge.name_by_answer[key]
+        if spec.kind == "choice":
+            return draw.choice(spec.words)
+        if spec.kind == "flag":
+            return draw.random() < 0.5
+        usual = self._usual(key, consultation)
+        if spec.kind != "number" or usual is None:
+            return None
+        value = usual[0] * (usual[1] / usual[0]) ** draw.random()
+        return max(round(value), 1) if spec.integer or value > 10 else round(value, 2)
+
+    def _usual(self, key: str, consultation: Consultation) -> tuple[float, float] | None:
+        assumed = next((item.value for item in consultation.interview.assumed if item.question.id == key), None)
+        if isinstance(assumed, float) and assumed > 0:
+            return assumed / 8, assumed * 8
+        return USUAL.get(key)
+
+
+def in_file_order(kb: KnowledgeBase, user: User) -> tuple[dict[str, Any], list[object]]:
+    """All answers, and what is recommended after each question."""
+    answers: dict[str, Any] = {}
+    asked: set[str] = set()
+    found: list[object] = []
+    while True:
+        consultation = kb.consult(answers, engine="evaluator")
+        if asked:
+            found.append(choice(consultation))
+        key = next((item.id for item in consultation.interview.applicable if item.id not in asked), None)
+        if key is None:
+            return answers, found
+        asked.add(key)
+        _take(kb, answers, key, user.answer(key, consultation))
+
+
+def in_interview(kb: KnowledgeBase, user: User, memory: Memory) -> tuple[list[object], list[float]]:
+    """What is recommended after each question, and the milliseconds that it took to find each."""
+    answers: dict[str, Any] = {}
+    passed: list[str] = []
+    found: list[object] = []
+    taken: list[float] = []
+    while True:
+        consultation = kb.consult(answers, engine="evaluator")
+        if taken:
+            found.append(choice(consultation))
+        begun = time.process_time()
+        interview = Interview(kb.knowledge, consultation.answers, memory, passed=passed, consultation=consultation)
+        asked = interview.next()
+        taken.append(1000 * (time.process_time() - begun))
+        if asked is None:
+            return found, taken
+        value = user.answer(asked.id, consultation)
+        if value is None or not _take(kb, answers, asked.id, value):
+            passed.append(asked.id)
+
+
+def _take(kb: KnowledgeBase, answers: dict[str, Any], key: str, value: Any) -> bool:
+    if value is None:
+        return False
+    try:
+        kb.consult({**answers, key: value}, engine="evaluator")
+    except AnswerError:
+        return False
+    answers[key] = value
+    return True
+
+
+def until_settled(found: list[object], final: object) -> int:
+    """Questions until the recommendation is ``final`` and stays it."""
+    last = max((number for number, item in enumerate(found, 1) if item != final), default=0)
+    return last + 1
+
+
+def measure(kb: KnowledgeBase, users: int, seed: int) -> Mapping[str, Any]:
+    """The counts and times over random users."""
+    memory, file, ours, ends, taken, same = Memory(), [], [], [], [], 0
+    for number in range(users):
+        user = User(kb, seed + number)
+        _, before = in_file_order(kb, user)
+        after, times = in_interview(kb, user, memory)
+        taken += times
+        file.append(until_settled(before, before[-1]))
+        if after[-1] == before[-1]:
+            same += 1
+            ours.append((until_settled(after, after[-1]), file[-1]))
+        ends.append((len(after), len(before)))
+    taken.sort()
+    return {
+        "same recommendation": f"{same} of {users}",
+        "until it is the final one, file order": statistics.mean(item[1] for item in ours),
+        "until it is the final one, interview": statistics.mean(item[0] for item in ours),
+        "until the end, file order": statistics.mean(item[1] for item in ends),
+        "until the end, interview": statistics.mean(item[0] for item in ends),
+        "median ms": statistics.median(taken),
+        "95th percentile ms": taken[int(0.95 * len(taken))],
+    }
+
+
+def main() -> None:
+    """Print one row for each figure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--users", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    for name, value in measure(whygpu.load(), options.users, options.seed).items():
+        print(f"| {name} | {value if isinstance(value, str) else f'{value:.1f}'} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""``kb-explain --ask``: the questions that matter, one after another, in a terminal."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whygpu.errors import AnswerError
+from whygpu.explain.plan_maker import PlanMaker
+from whygpu.intake.typed import typed_model
+from whygpu.render.screen import Screen
+from whygpu.render.style import Style, plain_markdown
+from whygpu.render.view.asking import AskView, ask_view, why_asked
+from whygpu.render.words import price_text, short_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whygpu.api import KnowledgeBase
+    from whygpu.explain.interview import Interview, NextQuestion
+
+HELP = "Enter takes what is in brackets; ? says more and why it is asked; back; done answers now; Ctrl-C stops"
+
+
+class Stop(Exception):  # noqa: N818  no error: whoever is asked has had enough
+    """The person who is asked left."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The answers so far, and the way back."""
+
+    answers: dict[str, Any]
+    passed: list[str] = field(default_factory=list)
+    before: list[tuple[dict[str, Any], list[str]]] = field(default_factory=list)
+
+    def remember(self) -> None:
+        self.before.append((dict(self.answers), list(self.passed)))
+
+    def back(self) -> bool:
+        if not self.before:
+            return False
+        self.answers, self.passed = self.before.pop()
+        return True
+
+
+def ask(
+    knowledge: KnowledgeBase,
+    answers: dict[str, Any],
+    save: Path | None = None,
+    read: Callable[[str], str] = input,
+    write: Callable[[str], object] = sys.stdout.write,
+) -> dict[str, Any]:
+    """Ask until nothing can change the recommendation, or nothing more is wanted; returns the answers.
+
+    After each answer they are written to ``save``, where that is given. Raises Stop where the person leaves, and
+    AnswerError where the answers given at first cannot be used.
+    """
+    return _Session(knowledge, answers, save, read, write).run()
+
+
+class _Session:
+    def __init__(
+        self,
+        knowledge: KnowledgeBase,
+        answers: dict[str, Any],
+        save: Path | None,
+        read: Callable[[str], str],
+        write: Callable[[str], object],
+    ) -> None:
+        self._kb, self._save, self._read, self._write = knowledge, save, read, write
+        self._now = _Asked(dict(answers))
+        self._style = Style.of(sys.stdout)
+
+    def run(self) -> dict[str, Any]:
+        self._say(f"Only what can still change the recommendation is asked. {HELP}.")
+        while True:
+            interview = self._interview()
+            asked = interview.next()
+            self._so_far(interview)
+            if asked is None:
+                self._say("Nothing that is left to ask would change it.")
+                return self._now.answers
+            if not self._one(interview, asked):
+                return self._now.answers
+
+    def _interview(self) -> Interview:
+        return self._kb.interview({**self._now.answers, **dict.fromkeys(self._now.passed)})
+
+    def _so_far(self, interview: Interview) -> None:
+        if not self._now.answers:
+            return
+        plan = PlanMaker(interview.consultation).best()
+        said = "nothing fits these answers" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
+        self._say(self._style.faint(f"So far: {said}"))
+
+    def _one(self, interview: Interview, asked: NextQuestion) -> bool:
+        """Ask one question until it has an answer; False where no more are wanted."""
+        view = ask_view(self._kb.knowledge, asked.question, asked, interview)
+        self._show(view)
+        while True:
+            try:
+                text = self._read("> ").strip()
+            except (EOFError, KeyboardInterrupt):
+                raise Stop from None
+            word = text.lower()
+            if word == "?":
+                self._explain(view, interview, asked)
+            elif word in ("done", "d"):
+                return False
+            elif word in ("back", "b"):
+                if self._now.back():
+                    return True
+                self._say("This is the first question.")
+            elif self._take(view, asked, text):
+                return True
+
+    def _show(self, view: AskView) -> None:
+        self._say("")
+        self._say(self._style.strong(view.ask) + self._style.faint(f"  ({view.topic})"))
+        for number, item in enumerate(view.choices if not view.unit else (), 1):
+            meaning = f": {plain_markdown(item.meaning)}" if item.meaning else ""
+            self._say(f"  {number}. {item.label}{meaning}")
+        if view.stake:
+            self._say(self._style.faint(f"  {view.stake}"))
+        held = f"[{view.assumed}] {view.because}" if view.assumed else "[nothing is assumed]"
+        self._say("  " + ", ".join(filter(None, (held, view.unit))))
+
+    def _explain(self, view: AskView, interview: Interview, asked: NextQuestion) -> None:
+        if view.help:
+            self._say(plain_markdown(view.help))
+        effects = interview.effects(asked.question)
+        self._write(Screen(self._style).sections([why_asked(self._kb.knowledge, asked, effects)]))
+
+    def _take(self, view: AskView, asked: NextQuestion, text: str) -> bool:
+        """Whether the text is an answer; what is wrong with it is said."""
+        if not text:
+            self._now.remember()
+            self._now.passed.append(asked.id)
+            return True
+        try:
+            value = self._value(view, asked, text)
+            self._kb.consult({**self._now.answers, asked.id: value}, engine="evaluator")
+        except AnswerError as error:
+            for item in error.problems:
+                self._say(f"{item.message}{f' ({item.help})' if item.help else ''}")
+            return False
+        self._now.remember()
+        self._now.answers.pop(asked.id, None)
+        self._now.answers[asked.id] = value
+        if self._save is not None:
+            write_answers(self._save, self._now.answers)
+        return True
+
+    def _value(self, view: AskView, asked: NextQuestion, text: str) -> Any:
+        if asked.id == "model":
+            return typed_model(text, self._kb.knowledge.catalogue)
+        if view.choices and not view.unit:
+            if text.isdigit() and 1 <= int(text) <= len(view.choices):
+                return view.choices[int(text) - 1].value
+            return next((item.value for item in view.choices if text.lower() == item.label.lower()), text)
+        return text
+
+    def _say(self, text: str) -> None:
+        self._write(f"{text}\n")
+
+
+def write_answers(path: Path, answers: dict[str, Any]) -> None:
+    """Write answers as YAML, whole or not at all; raises OSError."""
+    import yaml  # noqa: PLC0415
+
+    text = yaml.safe_dump(answers, sort_keys=False, allow_unicode=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.write(text)
+    Path(file.name).replace(path)

@@ -1,0 +1,303 @@
+"""Which question matters now: only one whose answer can still change the recommendation, the most decisive first.
+
+What can wait for a question is read off the knowledge: the rules that read its name, directly or through derived values
+and conclusions. In that order each question is tried: the same consultation with another answer. The first that changes
+the recommendation is asked; where none does, the interview is over. One topic is finished before the next begins.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from whygpu.chain.engines import EvaluatorChain
+from whygpu.chain.strata import used_names
+from whygpu.checks.setup import Setup
+from whygpu.consult.driver import consult
+from whygpu.errors import AnswerError
+from whygpu.explain.plan_maker import PlanMaker
+from whygpu.explain.rerun import choice, rerun
+from whygpu.explain.templates import fill_template
+from whygpu.explain.trials import Value, graded, trials
+from whygpu.knowledge.rules import Conclude, Consider, Exclude, Require
+from whygpu.language.tree import All, names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import date
+
+    from whygpu.answers import Answers
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.plan import Plan
+    from whygpu.explain.rows import Identity
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.questions import Question
+    from whygpu.knowledge.rules import Rule, Template
+    from whygpu.language.tree import Expression
+
+_THE_WORK = ("phase", "model")
+"""What the work is: always asked, for without it nothing is sized."""
+_MOST_KEPT = 20_000
+_PASSES = ((0, 1), (1, 3), (3, None))
+"""Every question's most telling answer is tried before anyone's second: what is found early needs few consultations."""
+_SIZES = 30.0
+"""How much hangs on an answer that every plan is sized by, beside one that a rule reads."""
+_AUTO = "auto"
+"""The choice that leaves it to the rules."""
+_IN_TOPIC = 0.25
+"""A topic goes on while this share of the best question elsewhere hangs on its next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEffect:
+    """What is recommended with one answer to a question."""
+
+    value: Value
+    identity: Identity | None
+    plan: Plan | None
+    """None where nothing would be left."""
+    changes: bool
+    """Whether that is another recommendation than without the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextQuestion:
+    """A question that can still change the recommendation, and why it is asked."""
+
+    question: Question
+    assumed: Value | None
+    """What holds until it is answered; None where nothing is assumed."""
+    because: str
+    """Why that is assumed; empty where nothing is."""
+    rules: tuple[Rule, ...]
+    """The rules that wait for it, those that reject plans first."""
+    contenders: tuple[str, ...]
+    """The accelerators that may still be recommended, the best first."""
+    witness: AnswerEffect | None
+    """An answer that changes the recommendation; None for what the work is."""
+
+    @property
+    def id(self) -> str:
+        """The answer's key."""
+        return self.question.id
+
+
+class Memory:
+    """What consultations with other answers recommended: an interview asks the same again after each step."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._known: dict[tuple[object, ...], tuple[Identity | None, Plan | None]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[object, ...]) -> tuple[Identity | None, Plan | None] | None:
+        """What was recommended, where it is known."""
+        with self._lock:
+            return self._known.get(key)
+
+    def keep(self, key: tuple[object, ...], found: tuple[Identity | None, Plan | None]) -> None:
+        """Remember it; the oldest goes where there are too many."""
+        with self._lock:
+            if len(self._known) >= _MOST_KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[key] = found
+
+
+class Interview:
+    """What can still be asked at one set of answers."""
+
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        answers: Answers,
+        memory: Memory,
+        *,
+        passed: Sequence[str] = (),
+        today: date | None = None,
+        consultation: Consultation | None = None,
+    ) -> None:
+        """``passed``: questions left to what is assumed; ``consultation``: that of the answers, where it is there.
+
+        Raises AnswerError where the model is no model.
+        """
+        self._knowledge, self._memory, self._passed = knowledge, memory, tuple(passed)
+        self.consultation = consultation or consult(knowledge, answers, EvaluatorChain(), today)
+        self._assumed = {item.question.id: item for item in self.consultation.interview.assumed}
+        self._before = choice(self.consultation)
+        self._tried: dict[str, tuple[Value, ...]] = {}
+
+    def next(self) -> NextQuestion | None:
+        """The question to ask now; None where no answer can change the recommendation."""
+        for question in self.candidates:
+            if question.id in _THE_WORK:
+                return self._asked(question, None)
+        asked = [item for item in self.candidates if not self._left_to_rules(item)]
+        rest = [item for item in self.candidates if self._left_to_rules(item)]
+        for questions, begin, end in (*((asked, *bounds) for bounds in _PASSES), (rest, 0, None)):
+            for question in questions:
+                effects = self._effects(question, begin, end)
+                witness = next((item for item in effects if item.changes), None)
+                if witness is not None:
+                    return self._asked(question, witness)
+        return None
+
+    @cached_property
+    def candidates(self) -> tuple[Question, ...]:
+        """Questions that apply and have no answer yet: the work first, then the open topic, then by what waits."""
+        given = self.consultation.answers.given
+        open_ = [
+            item
+            for item in self.consultation.interview.applicable
+            if item.id not in given and item.id not in self._passed and not self._settled(item)
+        ]
+        topics = {item.id: item.topic for item in self._knowledge.questions}
+        said = [*given, *self._passed]
+        current = next((topics[key] for key in reversed(said) if key in topics), None)
+        weight = {item.id: self._weight(item) for item in open_}
+        enough = _IN_TOPIC * max(weight.values(), default=0.0)
+
+        def order(item: Question) -> tuple[int, bool, float]:
+            work = _THE_WORK.index(item.id) if item.id in _THE_WORK else len(_THE_WORK)
+            return work, item.topic != current or weight[item.id] < enough, -weight[item.id]
+
+        return tuple(sorted(open_, key=order))
+
+    def irrelevant(self) -> tuple[Question, ...]:
+        """Questions of which no answer that was tried changes the recommendation: every choice, and numbers around
+        each one that rules compare with.
+        """
+        return tuple(
+            item
+            for item in self.candidates
+            if item.id not in _THE_WORK and not any(effect.changes for effect in self._effects(item))
+        )
+
+    def effects(self, question: Question) -> tuple[AnswerEffect, ...]:
+        """What is recommended with each answer worth trying; those that cannot be used are left out."""
+        return tuple(self._effects(question))
+
+    def _settled(self, question: Question) -> bool:
+        """Whether the model that was given answers it."""
+        item = self._assumed.get(question.id)
+        if item is None or self.consultation.answers.model is None:
+            return False
+        used = next((one for one in question.assumptions if self._holds(one.when)), None)
+        return used is not None and any(name.name.startswith("model.") for name in names(used.value))
+
+    def _holds(self, when: Any) -> bool:
+        return bool(self.consultation.session.environment.evaluator.truth(when).true)
+
+    def _weight(self, question: Question) -> float:
+        return waiting(self._knowledge, question.name)[0]
+
+    def _left_to_rules(self, question: Question) -> bool:
+        """Whether saying nothing is the usual answer, as with the number format."""
+        spec = self._knowledge.vocabulary[question.name]
+        assumed = self._assumed.get(question.id)
+        return assumed is not None and assumed.value in (spec.unanswered, _AUTO)
+
+    def _asked(self, question: Question, witness: AnswerEffect | None) -> NextQuestion:
+        item = self._assumed.get(question.id)
+        maker = PlanMaker(self.consultation)
+        cards = dict.fromkeys(maker.at(row).accelerator.name for row in maker.rows.heads[:3])
+        return NextQuestion(
+            question,
+            None if item is None else item.value,
+            "" if item is None else self.because(item.because),
+            self._live(question.name, waiting(self._knowledge, question.name)[1]),
+            tuple(cards),
+            witness,
+        )
+
+    def because(self, template: Template) -> str:
+        """Why something is assumed, in words."""
+        return fill_template(template, self.consultation.session.environment, self._knowledge)
+
+    def _live(self, name: str, rules: Sequence[Rule]) -> tuple[Rule, ...]:
+        """The rules that an answer can still make fire or fall silent: nothing else keeps them silent on every plan."""
+        return tuple(rule for rule in rules if not any(self._fails(part, rule) for part in _parts(rule, name)))
+
+    def _fails(self, part: Expression, rule: Rule) -> bool:
+        result = self.consultation.session if rule.scope == "session" else self.consultation.plans
+        return result.environment.evaluator.truth(part).false is True
+
+    def _effects(self, question: Question, begin: int = 0, end: int | None = None) -> Iterator[AnswerEffect]:
+        for value in self.worth_trying(question)[begin:end]:
+            effect = self._effect(question.id, value)
+            if effect is not None:
+                yield effect
+
+    def worth_trying(self, question: Question) -> tuple[Value, ...]:
+        """Answers to a question that are tried, the most telling first."""
+        if question.id not in self._tried:
+            spec = self._knowledge.vocabulary[question.name]
+            item = self._assumed.get(question.id)
+            self._tried[question.id] = trials(self.consultation, spec, None if item is None else item.value)
+        return self._tried[question.id]
+
+    def _effect(self, key: str, value: Value) -> AnswerEffect | None:
+        c = self.consultation
+        given = {**c.answers.given, key: value}
+        kept = (self._knowledge.hash, c.today, c.answers.life, repr(sorted(given.items(), key=lambda pair: pair[0])))
+        known = self._memory.get(kept)
+        if known is None:
+            try:
+                known = _recommended(rerun(c, {key: value}))
+            except AnswerError:
+                return None
+            self._memory.keep(kept, known)
+        return AnswerEffect(value, *known, known[0] != self._before)
+
+
+def _recommended(consultation: Consultation) -> tuple[Identity | None, Plan | None]:
+    return choice(consultation), PlanMaker(consultation).best()
+
+
+@lru_cache(maxsize=512)
+def waiting(knowledge: Knowledge, name: str) -> tuple[float, tuple[Rule, ...]]:
+    """The rules that read a name, directly or through derived values and conclusions, and how much hangs on them."""
+    reads = _reads(knowledge)
+    seen, todo, found = {name}, [name], {}
+    while todo:
+        current = todo.pop()
+        for rule in reads.get(current, ()):
+            if rule.id in found:
+                continue
+            found[rule.id] = rule
+            for effect in rule.effects:
+                if isinstance(effect, Conclude) and effect.name not in seen:
+                    seen.add(effect.name)
+                    todo.append(effect.name)
+    direct = {rule.id for rule in reads.get(name, ())}
+    ordered = sorted(found.values(), key=lambda rule: (not rule.rejects, rule.id not in direct, rule.id))
+    each = {rule.id.partition("/")[0]: rule for rule in reversed(ordered)}  # the rows of a table count once
+    weight = sum(_weight(rule) * (1.0 if rule.id in direct else 0.25) for rule in each.values())
+    if knowledge.vocabulary[name].answer in {item.name for item in fields(Setup)}:
+        weight += _SIZES
+    return weight, tuple(rule for rule in ordered if rule.id in direct)
+
+
+def _parts(rule: Rule, name: str) -> tuple[Expression, ...]:
+    """What else must hold for a rule that reads a name."""
+    whole = rule.condition
+    return tuple(part for part in (whole.parts if isinstance(whole, All) else ()) if name not in _names(part))
+
+
+def _names(part: Expression) -> set[str]:
+    return {item.name for item in names(part)}
+
+
+def _weight(rule: Rule) -> float:
+    """Rejecting a plan and choosing what is considered count for more than a verdict."""
+    return 3.0 if any(isinstance(item, Exclude | Require | Consider) for item in rule.effects) else 1.0
+
+
+@lru_cache(maxsize=4)
+def _reads(knowledge: Knowledge) -> Mapping[str, tuple[Rule, ...]]:
+    found: dict[str, list[Rule]] = {}
+    for rule in knowledge.rules:
+        for name in used_names([rule.condition, *graded(rule)], knowledge.values):
+            found.setdefault(name, []).append(rule)
+    return {name: tuple(rules) for name, rules in found.items()}

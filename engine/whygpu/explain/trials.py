@@ -1,0 +1,113 @@
+"""The answers to a question that are worth trying: every choice, and numbers beside what rules compare with."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from whygpu.chain.environment import plain
+from whygpu.explain.conditions import Judge
+from whygpu.explain.rows import Rows
+from whygpu.knowledge.rules import Verdict
+from whygpu.language import tree as t
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whygpu.consult.consultation import Consultation
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Rule
+    from whygpu.language.names import NameSpec
+
+Value = float | bool | str
+REACH = 8.0
+"""An answer is thought of as within this many times of what is assumed, either way."""
+_FACTORS = (REACH, 1 / REACH, 2.0, 1 / 2)
+"""How many times the value that holds now; the most telling first."""
+_BESIDE = 0.05
+"""A number just beside another is this share away from it."""
+_USUAL = (1.0, 100.0)
+"""Numbers that are tried where nothing says how large one usually is."""
+
+
+def trials(consultation: Consultation, spec: NameSpec, now: Value | None) -> tuple[Value, ...]:
+    """Answers to try in the place of ``now`` (None: nothing is answered or assumed), the most telling first."""
+    if spec.kind == "flag":
+        return tuple(value for value in (True, False) if value != now)
+    if spec.kind == "choice":
+        return tuple(word for word in spec.words if word != now)
+    if spec.kind != "number":
+        return ()
+    bounded = (_within(value, spec) for value in _numbers(consultation, spec, now))
+    return tuple(dict.fromkeys(value for value in bounded if value != now and math.isfinite(value)))
+
+
+def _numbers(consultation: Consultation, spec: NameSpec, now: Value | None) -> Iterator[float]:
+    cuts = sorted(cut_points(consultation, spec.name), reverse=True)
+    if isinstance(now, float) and now > 0:
+        yield from (now * factor for factor in _FACTORS)
+        cuts = [cut for cut in cuts if now / REACH <= cut <= now * REACH]
+        yield from (side for cut in cuts for side in (cut * (1 - _BESIDE), cut * (1 + _BESIDE)))
+    else:  # a limit that nobody set yet matters where it is just missed
+        yield from (cut * (1 - _BESIDE) for cut in cuts)
+        yield from (cut / 2 for cut in cuts)
+        yield from (cut * (1 + _BESIDE) for cut in cuts)
+        yield from _USUAL if not cuts else ()
+
+
+def cut_points(consultation: Consultation, name: str) -> set[float]:
+    """The numbers that rules compare an answer with: constants, and figures of the recommendation."""
+    heads = Rows(consultation).heads
+    knowledge = consultation.knowledge
+    found: set[float] = set()
+    for other in compared_with(knowledge, name):
+        if isinstance(other, t.Constant):
+            value: object = other.value
+        elif heads:
+            value = plain(Judge(consultation.plans.environment, knowledge.vocabulary, heads[0]).value(other))
+        else:
+            continue
+        if isinstance(value, float) and value > 0 and math.isfinite(value):
+            found.add(float(f"{value:.4g}"))
+    return found
+
+
+@lru_cache(maxsize=256)
+def compared_with(knowledge: Knowledge, name: str) -> tuple[t.Expression, ...]:
+    """The other sides of every comparison that has the name alone on one side, in rules and derived values."""
+    found: dict[t.Expression, None] = {}
+    for node in _expressions(knowledge):
+        for part in _comparisons(node):
+            for one, other in ((part.left, part.right), (part.right, part.left)):
+                if isinstance(one, t.Name) and one.name == name:
+                    found[other] = None
+    return tuple(found)
+
+
+def _expressions(knowledge: Knowledge) -> Iterator[t.Expression]:
+    for rule in knowledge.rules:
+        yield rule.condition
+        yield from graded(rule)
+    for value in knowledge.values.values():
+        yield from value.expressions
+    for question in knowledge.questions:
+        yield question.when
+        yield from (item.when for item in question.assumptions)
+
+
+def graded(rule: Rule) -> Iterable[t.Expression]:
+    """What the rule's graded verdicts grow with."""
+    return (item.grade.expression for item in rule.effects if isinstance(item, Verdict) and item.grade is not None)
+
+
+def _comparisons(node: t.Expression) -> Iterator[t.Compare]:
+    if isinstance(node, t.Compare):
+        yield node
+    for child in t.children(node):
+        yield from _comparisons(child)
+
+
+def _within(value: float, spec: NameSpec) -> float:
+    value = min(max(float(f"{value:.3g}"), spec.minimum or 0.0), spec.maximum or math.inf)
+    return float(round(value)) if spec.integer else value

@@ -1,0 +1,68 @@
+"""A model as a person types it: a name, the Hub's org/name, a size, the text of a config.json."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from whygpu.errors import AnswerError, Location, Problem, did_you_mean
+from whygpu.knowledge.catalogue import fold
+from whygpu.quantity import parse_number
+
+if TYPE_CHECKING:
+    from whygpu.knowledge.catalogue import Catalogue
+
+MAX_CONFIG_BYTES = 1024 * 1024
+MAX_ENTRY = 2000
+"""Characters of one entry of a configuration; sizes are short, what is longer names labels."""
+_LEAST = 1e5
+"""Fewer parameters are no model's size."""
+
+
+def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
+    """What the answer ``model`` is where this was typed; no file is read. Raises AnswerError."""
+    text = text.strip()
+    known = catalogue.model_names.get(fold(text))
+    if known is not None:
+        return known[0] if len(known) == 1 else text
+    if text.startswith("{"):
+        return {"config": read_config(text.encode())}
+    size = parse_number(text.lower().removesuffix("parameters").strip())
+    if size is not None and size >= _LEAST:
+        return {"parameters": size}
+    names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name, *entry.aliases)]
+    hint = did_you_mean(text, names) or "give its size, such as 8B, or its config.json"
+    raise AnswerError([Problem("unknown-model", f"no model here is called '{text[:60]}'", Location("model"), hint)])
+
+
+def matching(text: str, catalogue: Catalogue, task: str | None = None) -> tuple[str, ...]:
+    """The models whose name, id or alias holds every word that was typed, those of a task first, then as listed."""
+    words = [fold(word) for word in text.split()]
+    found = [
+        entry
+        for entry in catalogue.models.values()
+        if all(any(word in fold(name) for name in (entry.id, entry.name, *entry.aliases)) for word in words)
+    ]
+    return tuple(entry.id for entry in sorted(found, key=lambda entry: entry.data.get("task") != task))
+
+
+def read_config(data: bytes) -> dict[str, Any]:
+    """A configuration from JSON, without entries too long to be sizes; raises AnswerError."""
+    location = "config.json"
+    if len(data) > MAX_CONFIG_BYTES:
+        raise AnswerError(
+            [Problem("too-large", f"{len(data):,} bytes; the limit is {MAX_CONFIG_BYTES:,}", Location(location))]
+        )
+    try:
+        config = json.loads(data.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        at = Location(location, error.lineno, error.colno)
+        message = f"not valid JSON in line {error.lineno}, column {error.colno}: {error.msg}"
+        raise AnswerError([Problem("json-syntax", message, at, "paste the whole file")]) from error
+    except (ValueError, RecursionError) as error:
+        raise AnswerError([Problem("unreadable", "not readable as JSON text in UTF-8", Location(location))]) from error
+    if not isinstance(config, dict):
+        raise AnswerError([Problem("wrong-type", "a config.json holds an object in braces", Location(location))])
+    return {
+        key: value for key, value in config.items() if key.endswith("_config") or len(json.dumps(value)) <= MAX_ENTRY
+    }

@@ -1,0 +1,134 @@
+"""A question as typed rows: what is asked, its choices, what is assumed, and why it is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whygpu.explain.figures import show_plain
+from whygpu.render.view.model import Evidence, Grid, Line, Section
+from whygpu.render.words import price_text, short_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from whygpu.explain.interview import AnswerEffect, Interview, NextQuestion
+    from whygpu.explain.plan import Plan
+    from whygpu.explain.trials import Value
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.questions import Question
+
+_RULES = 4
+_FLAGS = {True: "yes", False: "no"}
+_MOST_PRESETS = 5
+_MOST_CHOICES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceRow:
+    """An answer that can be chosen."""
+
+    value: Value
+    label: str
+    meaning: str
+    assumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AskView:
+    """A question, ready to be drawn."""
+
+    id: str
+    topic: str
+    ask: str
+    help: str
+    unit: str
+    """How a number may be written; empty for a choice."""
+    choices: tuple[ChoiceRow, ...]
+    """Of a number: usual ones, in order."""
+    assumed: str
+    """The value that holds without an answer; empty where nothing is assumed."""
+    because: str
+    stake: str
+    """An answer that changes the recommendation, and to what; empty where none is known."""
+
+
+def ask_view(knowledge: Knowledge, question: Question, asked: NextQuestion | None, interview: Interview) -> AskView:
+    """The view of a question; ``asked``: why, where the interview asks it now."""
+    spec = knowledge.vocabulary[question.name]
+    item = next((one for one in interview.consultation.interview.assumed if one.question.id == question.id), None)
+    now = None if item is None else item.value
+    return AskView(
+        question.id,
+        question.topic,
+        question.ask,
+        question.help or "",
+        _unit(spec.kind, spec.unit),
+        tuple(_choices(knowledge, question, now, interview)),
+        "" if now is None else show_plain(now, spec.unit, spec.name),
+        "" if item is None else interview.because(item.because),
+        "" if asked is None or asked.witness is None else stake(knowledge, question, asked.witness),
+    )
+
+
+def _unit(kind: str, unit: str | None) -> str:
+    if kind != "number":
+        return ""
+    if unit == "pixels":
+        return "width and height such as 1920x1080, or the side of a square"
+    return f"in {unit}; 32k and 8B are understood" if unit else "32k and 8B are understood"
+
+
+def _choices(knowledge: Knowledge, question: Question, now: Value | None, interview: Interview) -> Iterator[ChoiceRow]:
+    spec = knowledge.vocabulary[question.name]
+    if spec.kind == "choice":
+        words = spec.words if now != spec.unanswered or now is None else tuple(spec.values)
+        options = interview.consultation.plans.options
+        if len(words) > _MOST_CHOICES:  # of all formats, those that suit the work
+            words = tuple(word for word in words if word in (now, *options.formats))
+        for word in words:
+            yield ChoiceRow(word, word, spec.values[word], word == now)
+    elif spec.kind == "flag":
+        for value, word in _FLAGS.items():
+            yield ChoiceRow(value, word, "", value == now)
+    elif spec.kind == "number" and spec.unit != "pixels":
+        tried = [value for value in interview.worth_trying(question) if isinstance(value, float)][: _MOST_PRESETS - 1]
+        for number in sorted({*tried, *([now] if isinstance(now, float) else [])}):
+            yield ChoiceRow(number, show_plain(number, spec.unit, spec.name), "", number == now)
+
+
+def stake(knowledge: Knowledge, question: Question, effect: AnswerEffect) -> str:
+    """What an answer would change, in a sentence."""
+    spec = knowledge.vocabulary[question.name]
+    return f"With {show_plain(effect.value, spec.unit, spec.name)}: {_then(effect.plan)}."
+
+
+def _then(plan: Plan | None) -> str:
+    return "nothing would be left" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
+
+
+def why_asked(knowledge: Knowledge, asked: NextQuestion, effects: Sequence[AnswerEffect]) -> Section:
+    """Why a question is asked: the rules and plans that wait for it, and what each answer would do."""
+    spec = knowledge.vocabulary[asked.question.name]
+    lines: list[Line] = []
+    if asked.contenders:
+        lines.append(Line(f"What may still be recommended: {', '.join(asked.contenders)}."))
+    if asked.rules:
+        count = len(asked.rules)
+        lines.append(Line(f"{count} {'rule waits' if count == 1 else 'rules wait'} for it:"))
+        lines += [
+            Line(rule.title, 1, "", Evidence(rule.id, f"{rule.location.file}:{rule.location.line}", rule.sources[:1]))
+            for rule in asked.rules[:_RULES]
+        ]
+        if count > _RULES:
+            lines.append(Line(f"and {count - _RULES} more", 1))
+    rows = tuple(
+        (show_plain(item.value, spec.unit, spec.name), _then(item.plan), "changes it" if item.changes else "the same")
+        for item in _in_order(effects)
+    )
+    return Section("Why this is asked", tuple(lines), Grid(("answer", "then", ""), rows) if rows else None)
+
+
+def _in_order(effects: Sequence[AnswerEffect]) -> Sequence[AnswerEffect]:
+    numbers = all(isinstance(item.value, float) for item in effects)
+    return sorted(effects, key=lambda item: float(item.value)) if numbers else effects

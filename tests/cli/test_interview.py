@@ -1,0 +1,116 @@
+"""The interview in a terminal: choices, defaults, why, back, answer now, resume, Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from whygpu.commands.ask import Stop, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from whygpu import KnowledgeBase
+
+
+def _typed(*lines: str) -> Callable[[str], str]:
+    """What a person types; at its end they leave."""
+    left: Iterator[str] = iter(lines)
+
+    def read(_: str) -> str:
+        try:
+            return next(left)
+        except StopIteration:
+            raise EOFError from None
+
+    return read
+
+
+def test_choices_and_names_are_answers(kb: KnowledgeBase) -> None:
+    said: list[str] = []
+    found = ask(kb, {}, None, _typed("inference", "Qwen/Qwen3-8B", "done"), said.append)
+    assert found == {"phase": "inference", "model": "qwen3-8b"}
+    text = "".join(said)
+    assert "[inference] most hardware questions are about serving a model" in text
+    assert "So far: " in text
+
+
+def test_a_choice_has_a_number_and_enter_takes_the_default(kb: KnowledgeBase) -> None:
+    assert ask(kb, {}, None, _typed("2", "", "done"), lambda _: None) == {"phase": "fine-tuning"}
+
+
+def test_a_question_mark_says_why(kb: KnowledgeBase) -> None:
+    said: list[str] = []
+    ask(kb, {"phase": "inference", "model": "llama-3.1-8b"}, None, _typed("?", "done"), said.append)
+    text = "".join(said)
+    assert "Why this is asked" in text
+    assert "for it:" in text
+    assert "changes it" in text
+
+
+def test_what_cannot_be_used_is_said_and_asked_again(kb: KnowledgeBase) -> None:
+    said: list[str] = []
+    assert ask(kb, {}, None, _typed("cooking", "inference", "done"), said.append) == {"phase": "inference"}
+    assert "cooking" in "".join(said)
+
+
+def test_back_takes_the_last_answer_back(kb: KnowledgeBase) -> None:
+    said: list[str] = []
+    found = ask(kb, {}, None, _typed("back", "training", "back", "inference", "done"), said.append)
+    assert found == {"phase": "inference"}
+    assert "This is the first question." in "".join(said)
+
+
+def test_answers_are_saved_at_each_step(kb: KnowledgeBase, tmp_path: Path) -> None:
+    path = tmp_path / "answers.yaml"
+    with pytest.raises(Stop):
+        ask(kb, {}, path, _typed("inference"), lambda _: None)
+    assert yaml.safe_load(path.read_text(encoding="utf-8")) == {"phase": "inference"}
+
+
+def _command(*options: str) -> list[str]:
+    return [sys.executable, "-c", "from whygpu.entry import kb_explain; raise SystemExit(kb_explain())", *options]
+
+
+def test_an_interview_ends_in_the_answer(tmp_path: Path) -> None:
+    path = tmp_path / "answers.yaml"
+    command = _command("--ask", "--save", str(path), "--engine", "evaluator")
+    done = subprocess.run(
+        command, input="inference\n7B\ndone\n", capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "\nTAKE " in done.stdout
+    again = subprocess.run(command, input="done\n", capture_output=True, text=True, timeout=60, check=False)
+    assert again.returncode == 0, again.stderr
+    assert "What is the hardware for?" not in again.stdout
+    left = subprocess.run(command, input="", capture_output=True, text=True, timeout=60, check=False)
+    assert left.returncode == 130
+    assert "Stopped." in left.stderr
+    assert "Traceback" not in left.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals here")
+def test_on_a_terminal_the_bare_command_asks_and_ctrl_c_is_clean() -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(_command(), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
+        os.close(theirs)
+        text = _until(ours, "What is the hardware for?")
+        process.send_signal(2)
+        text += _until(ours, "Stopped.")
+        assert process.wait(20) == 130
+    os.close(ours)
+    assert "Traceback" not in text
+
+
+def _until(handle: int, words: str) -> str:
+    text = ""
+    while words not in text:
+        text += os.read(handle, 4096).decode()
+    return text

@@ -1,0 +1,102 @@
+"""The next question: only what can still change the recommendation, and why it is asked."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from whygpu.errors import AnswerError
+from whygpu.explain.rerun import choice, rerun
+from whygpu.explain.trials import REACH, trials
+
+if TYPE_CHECKING:
+    from whygpu import KnowledgeBase
+    from whygpu.explain.interview import Interview
+    from whygpu.knowledge.questions import Question
+
+SERVING: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 8}
+TUNING: dict[str, Any] = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "lora"}
+
+
+def test_what_the_work_is_comes_first(kb: KnowledgeBase) -> None:
+    first = kb.next_question({})
+    assert first is not None
+    assert (first.id, first.assumed) == ("phase", "inference")
+    second = kb.next_question({"phase": "inference"})
+    assert second is not None
+    assert second.id == "model"
+
+
+def test_a_question_says_why_it_is_asked(kb: KnowledgeBase) -> None:
+    asked = kb.next_question(SERVING)
+    assert asked is not None
+    assert asked.witness is not None
+    before = choice(kb.consult(SERVING, engine="evaluator"))
+    assert choice(kb.consult({**SERVING, asked.id: asked.witness.value}, engine="evaluator")) != before
+    assert asked.contenders
+    if asked.assumed is not None:
+        assert asked.because
+
+
+def test_what_is_left_to_the_assumption_is_not_asked_again(kb: KnowledgeBase) -> None:
+    asked = kb.next_question(SERVING)
+    assert asked is not None
+    other = kb.next_question({**SERVING, asked.id: None})
+    assert other is None or other.id != asked.id
+
+
+def test_the_model_answers_for_its_task(kb: KnowledgeBase) -> None:
+    assert "task" not in {item.id for item in kb.interview(SERVING).candidates}
+    assert "task" in {item.id for item in kb.interview({"phase": "inference"}).candidates}
+
+
+def test_the_interview_ends(kb: KnowledgeBase) -> None:
+    answers: dict[str, Any] = {**SERVING, "accelerators": ["l4"], "format": "int8", "count": 1}
+    for _ in kb.knowledge.questions:
+        asked = kb.next_question(answers)
+        if asked is None:
+            break
+        answers[asked.id] = None
+    assert kb.next_question(answers) is None
+
+
+def test_numbers_are_tried_on_both_sides_of_what_rules_compare_with(kb: KnowledgeBase) -> None:
+    consultation = kb.consult(SERVING, engine="evaluator")
+    tried = trials(consultation, kb.knowledge.name_by_answer["budget_per_hour"], None)
+    plan = kb.advise(SERVING, engine="evaluator").recommendation
+    assert plan is not None
+    assert plan.cost is not None
+    assert any(isinstance(value, float) and value < plan.cost.compared.usd_per_hour for value in tried)
+
+
+def _values(interview: Interview, kb: KnowledgeBase, question: Question, draw: random.Random) -> list[Any]:
+    """Answers within reach of what is assumed, other ones than those that were tried."""
+    spec = kb.knowledge.vocabulary[question.name]
+    if spec.kind in ("choice", "flag"):
+        return list(spec.words) if spec.kind == "choice" else [True, False]
+    assumed = {item.question.id: item.value for item in interview.consultation.interview.assumed}
+    now = assumed.get(question.id)
+    if not isinstance(now, float):
+        return []
+    found = [now * REACH ** draw.uniform(-1, 1) for _ in range(4)]
+    return [max(round(item), 1) if spec.integer else item for item in found]
+
+
+@pytest.mark.parametrize("answers", [SERVING, TUNING])
+def test_what_is_reported_irrelevant_never_changes_the_recommendation(
+    answers: dict[str, Any], kb: KnowledgeBase
+) -> None:
+    interview = kb.interview(answers)
+    before = choice(interview.consultation)
+    irrelevant = interview.irrelevant()
+    assert irrelevant
+    draw = random.Random(15)
+    for question in irrelevant:
+        for value in _values(interview, kb, question, draw):
+            try:
+                after = choice(rerun(interview.consultation, {question.id: value}))
+            except AnswerError:
+                continue
+            assert after == before, (question.id, value)

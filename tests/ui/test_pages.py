@@ -1,0 +1,272 @@
+"""The wizard's pages without a browser: two clicks to an answer, chips, questions that matter, links, bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from whygpu.errors import AnswerError
+from whygpu.explain.rerun import choice
+from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
+from whygpu.render.view import view_of
+from whygpu.render.words import short_text
+from whygpu_ui.start_page import TILES, read_pasted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlit.testing.v1 import AppTest
+
+    from whygpu import KnowledgeBase
+
+    Opened = Callable[..., AppTest]
+    Plain = Callable[[str], str]
+
+SERVING = {"phase": "inference", "task": "language", "model": "llama-3.1-8b", "concurrency": "8"}
+IMPOSSIBLE = {**SERVING, "max_count": "1", "budget_per_hour": "0.01", "quantization": "forbidden"}
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "intermediate_size": 14336,
+    "id2label": {str(number): "label" for number in range(1000)},
+}
+
+
+def _press(app: AppTest, key: str) -> AppTest:
+    app = app.button(key=key).click().run()
+    assert not app.exception
+    return app
+
+
+def _answers(app: AppTest) -> dict[str, Any]:
+    answers: dict[str, Any] = app.session_state["whygpu"].answers
+    return answers
+
+
+def _text(app: AppTest, plain: Plain) -> str:
+    shown = [item.value for kind in (app.title, app.header, app.markdown, app.warning, app.error) for item in kind]
+    return plain("\n".join([*shown, *(item.proto.body for item in app.get("html"))]))
+
+
+@pytest.mark.parametrize("tile", [item.id for item in TILES])
+def test_a_tile_and_a_model_are_an_answer(tile: str, opened: Opened) -> None:
+    app = _press(opened(), f"tile-{tile}")
+    first = next(item.key for item in app.button if str(item.key).startswith("model-"))
+    app = _press(app, str(first))
+    assert app.query_params["page"] == "answer"
+    assert not app.error
+    assert app.title[0].value.startswith(("TAKE ", "No", "Nothing"))
+
+
+def test_the_first_screen_is_the_view(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
+    view = view_of(kb.advise(SERVING, engine="evaluator"))
+    app = opened(**SERVING, page="answer")
+    assert not app.exception
+    text = _text(app, plain)
+    assert plain(app.title[0].value) == view.headline.text
+    assert view.headline.price in text
+    assert all(row.label in text and row.gets in text for row in view.meters)
+    assert all(row.plan in text for row in view.shortlist)
+
+
+def test_an_answer_is_edited_in_place(opened: Opened, kb: KnowledgeBase) -> None:
+    app = opened(**SERVING, page="answer")
+    field = next(item for item in app.text_input if "in flight" in item.label)
+    field.set_value("64")
+    app = _press(app, f"next-{field.key}")
+    assert _answers(app)["concurrency"] == "64"
+    assert app.query_params["page"] == "answer"
+    assert kb.check(_answers(app)).values["concurrency"] == 64
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("many", "must be a number"), ("1,5", "must be a number"), ("", "no answer")]
+)
+def test_what_cannot_be_used_is_refused_and_the_page_stays(text: str, said: str, opened: Opened, plain: Plain) -> None:
+    app = opened(**SERVING, page="concurrency")
+    app.text_input[0].set_value(text)
+    app = _press(app, next(str(item.key) for item in app.button if str(item.key).startswith("next-")))
+    assert said in plain(app.error[0].value)
+    assert _answers(app)["concurrency"] == 8
+    assert app.query_params["page"] == "concurrency"
+
+
+def test_only_what_matters_is_asked_until_nothing_does(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
+    app = opened(**SERVING, page="better")
+    first = kb.next_question({**SERVING})
+    assert first is not None
+    assert app.title[0].value == first.question.ask
+    assert "At stake." in _text(app, plain)
+    for _ in kb.knowledge.questions:
+        if app.title[0].value == "Nothing else can change this":
+            break
+        app = _press(app, "keep")
+    assert app.title[0].value == "Nothing else can change this"
+    known = {key: value for key, value in _answers(app).items() if value is not None}
+    assert choice(kb.consult(known, engine="evaluator")) == choice(kb.consult(SERVING, engine="evaluator"))
+
+
+def test_an_answer_says_what_it_changed(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
+    asked = kb.next_question(SERVING)
+    assert asked is not None
+    assert asked.witness is not None
+    app = opened(**SERVING, page="better")
+    before = kb.advise(SERVING, engine="evaluator").recommendation
+    assert before is not None
+    key = next(item.key for item in app.button if item.label.startswith(f"**{asked.witness.value}**"))
+    app = _press(app, str(key))
+    assert f"Your last answer changed it: it was {short_text(before)}" in _text(app, plain)
+
+
+def test_where_nothing_fits_what_would_help_is_said(opened: Opened, plain: Plain) -> None:
+    app = opened(**IMPOSSIBLE, page="answer")
+    assert not app.exception
+    assert app.title[0].value.startswith(("No plan", "Nothing"))
+    assert "What stands in the way" in _text(app, plain)
+
+
+def test_answers_that_contradict_each_other_can_be_taken_back(opened: Opened) -> None:
+    app = opened(**SERVING, count="8", max_count="2", page="answer")
+    assert not app.exception
+    assert app.error
+    app = _press(app, "forget-max_count")
+    assert not app.error
+
+
+def test_an_unknown_model_in_a_link_stops_and_asks(opened: Opened, plain: Plain) -> None:
+    app = opened(phase="inference", model="nobody-7b", page="answer")
+    assert app.title[0].value == "Which model?"
+    assert "nobody-7b" in plain(app.error[0].value)
+    assert "TAKE" not in _text(app, plain)
+
+
+def test_a_link_of_another_edition_says_what_changed(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
+    best = kb.advise(SERVING, engine="evaluator").recommendation
+    assert best is not None
+    same = opened(**SERVING, page="answer", kb="0123", was=best.id)
+    assert "the recommendation is the same" in _text(same, plain)
+    other = opened(**SERVING, page="answer", kb="0123", was="gone-x1-fp8")
+    assert "it recommended gone-x1-fp8 then" in _text(other, plain)
+    now = opened(**SERVING, page="answer", kb=kb.knowledge.hash, was="gone-x1-fp8")
+    assert "has changed since" not in _text(now, plain)
+
+
+def test_a_link_with_nonsense_is_reported_and_draws_nothing(opened: Opened, plain: Plain) -> None:
+    app = opened(**SERVING, colour="![x](http://evil.example)", page="nowhere", item="<script>alert(1)</script>")
+    assert not app.exception
+    assert "there is no answer 'colour'" in plain(app.error[0].value)
+    assert app.query_params["page"] == "answer"
+    assert not any("![" in item.value for item in app.markdown)
+    named = opened(phase="inference", model='{"parameters":"13B","name":"<img src=x onerror=alert(1)>"}', page="answer")
+    assert not named.exception
+    assert not any("<img" in item.proto.body for item in named.get("html"))
+
+
+def test_two_plans_are_compared(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
+    advice = kb.advise(SERVING, engine="evaluator")
+    app = opened(**SERVING, page="compare", item=advice.alternatives[0].id)
+    assert not app.exception
+    text = _text(app, plain)
+    assert short_text(advice.alternatives[0]) in text
+    assert "Why not" in text
+
+
+def test_the_knowledge_is_linked_both_ways(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
+    rule = next(item for item in kb.knowledge.rules if item.sources and item.sources[0] in kb.knowledge.claims)
+    app = opened(page="knowledge", item=rule.id)
+    app = _press(app, next(str(item.key) for item in app.button if rule.sources[0] in str(item.key)))
+    assert rule.sources[0] in plain(app.title[0].value)
+    assert any(rule.id in str(item.key) for item in app.button)
+
+
+def test_the_knowledge_is_searched(opened: Opened) -> None:
+    app = opened(page="knowledge")
+    app.text_input(key="knowledge-search").set_value("nvlink").run()
+    assert any("NVLink" in item.label for item in app.button)
+
+
+# what is typed or pasted
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("Qwen/Qwen3-8B", "qwen3-8b"),
+        ("llama 3.1 8b", "llama-3.1-8b"),
+        ("7B", {"parameters": 7e9}),
+        (json.dumps({"model_type": "llama"}), {"config": {"model_type": "llama"}}),
+    ],
+)
+def test_a_model_is_typed(text: str, model: object, kb: KnowledgeBase) -> None:
+    assert typed_model(text, kb.knowledge.catalogue) == model
+
+
+@pytest.mark.parametrize("text", ["/etc/passwd", "../../kb/values.yaml", "nobody/none", "8", "1,5"])
+def test_a_path_or_nonsense_is_no_model(text: str, kb: KnowledgeBase) -> None:
+    with pytest.raises(AnswerError, match="no model here is called"):
+        typed_model(text, kb.knowledge.catalogue)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfe", b"[1]", b"{", b" " * (MAX_CONFIG_BYTES + 1), b"model: {config: /etc/passwd}", b"colour: red"]
+)
+def test_what_is_pasted_wrong_is_refused(data: bytes, kb: KnowledgeBase) -> None:
+    with pytest.raises(AnswerError):
+        read_pasted(data, kb)
+
+
+def test_saved_answers_are_pasted(kb: KnowledgeBase) -> None:
+    assert read_pasted(b"phase: inference\nmodel: llama-3.1-8b\n", kb) == {
+        "phase": "inference",
+        "model": "llama-3.1-8b",
+    }
+    found = read_pasted(json.dumps(CONFIG).encode(), kb)
+    assert found == {"model": {"config": {key: CONFIG[key] for key in CONFIG if key != "id2label"}}}
+
+
+def test_a_configuration_has_a_size() -> None:
+    with pytest.raises(AnswerError, match="the limit is"):
+        read_config(b" " * (MAX_CONFIG_BYTES + 1))
+
+
+# the edition
+
+
+def test_a_broken_knowledge_base_is_said_on_the_page(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHYGPU_UI_KB", str(tmp_path))
+    app = opened()
+    assert not app.exception
+    assert "The knowledge base cannot be loaded" in app.error[0].value
+
+
+def test_a_consultation_ends_on_the_edition_that_it_began_with(
+    opened: Opened, kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Plain
+) -> None:
+    import shutil  # noqa: PLC0415
+
+    import streamlit as st  # noqa: PLC0415
+
+    folder = tmp_path / "kb"
+    shutil.copytree(kb.knowledge.root, folder)
+    monkeypatch.setenv("WHYGPU_UI_KB", str(folder))
+    app = opened(**SERVING, page="answer")
+    began = app.query_params["kb"]
+    questions = folder / "questions.yaml"
+    changed = questions.read_text(encoding="utf-8").replace("What is the hardware for?", "What shall it do?")
+    questions.write_text(changed, encoding="utf-8")
+    st.cache_data.clear()
+    app = app.run()
+    assert app.query_params["kb"] == began
+    assert "has changed since you began" in _text(app, plain)
+    app = _press(app, "edition")
+    assert app.query_params["kb"] != began
+    assert "has changed since you began" not in _text(app, plain)

@@ -1,0 +1,127 @@
+"""Make it better: only what can still change the recommendation, the most decisive first, the verdict in view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from whygpu.render.view.asking import ask_view, why_asked
+from whygpu.render.words import price_text, short_text
+from whygpu_ui.knowledge import find, next_question, view
+from whygpu_ui.markdown import literal, rendered
+from whygpu_ui.pieces import inline, show, table
+from whygpu_ui.problems import show_problems
+from whygpu_ui.question_page import take
+from whygpu_ui.session import ANSWER_PAGE, BETTER, give, go, state
+
+if TYPE_CHECKING:
+    from whygpu import KnowledgeBase
+    from whygpu.explain.interview import NextQuestion
+    from whygpu.render.view.asking import AskView
+
+
+def better_page(knowledge_base: KnowledgeBase) -> None:
+    """Ask what matters most now, or say that nothing more does."""
+    now = state()
+    finding = find(knowledge_base, now.answers)
+    advice = finding.advice
+    if advice is None:
+        st.title("These answers cannot be used together", anchor=False)
+        show_problems(finding.problems)
+        return
+    _verdict(knowledge_base)
+    asked = next_question(knowledge_base, now.answers)
+    if asked is None:
+        st.title("Nothing else can change this", anchor=False)
+        st.markdown("No answer to a question that is left changes the recommendation.")
+        st.button("To the answer", type="primary", key="to-answer", on_click=go, args=(ANSWER_PAGE,))
+        return
+    interview = knowledge_base.interview(now.answers, consultation=advice.consultation)
+    _question(ask_view(knowledge_base.knowledge, asked.question, asked, interview))
+    _why(knowledge_base, asked)
+
+
+def _verdict(knowledge_base: KnowledgeBase) -> None:
+    """What is recommended so far, and what the last answer made of it."""
+    now = state()
+    shown = view(knowledge_base, now.answers)
+    with st.container(border=True):
+        if shown is not None:
+            head = shown.headline
+            show(f'<p><strong>{inline(head.text)}</strong> <span class="price">{inline(head.price)}</span></p>')
+        if now.before is not None:
+            show(f"<p>{inline(difference(knowledge_base))}</p>")
+
+
+def difference(knowledge_base: KnowledgeBase) -> str:
+    """What the last answer changed."""
+    now = state()
+    if now.before is None:
+        return ""
+    old, new = (find(knowledge_base, answers).advice for answers in (now.before, now.answers))
+    if old is None or new is None:
+        return ""
+    before, after = old.recommendation, new.recommendation
+    if (before and before.identity) == (after and after.identity):
+        if before is None or after is None or price_text(before) == price_text(after):
+            return "Your last answer did not change it."
+        return f"The same recommendation; its price was {price_text(before)}."
+    was = "nothing" if before is None else f"{short_text(before)}, {price_text(before)}"
+    return f"Your last answer changed it: it was {was}."
+
+
+def _question(asked: AskView) -> None:
+    now = state()
+    st.title(rendered(asked.ask), anchor=False)
+    if asked.help:
+        st.markdown(rendered(asked.help))
+    if asked.stake:
+        st.markdown(f"**At stake.** {literal(asked.stake)}")
+    show_problems(now.problems)
+    key = f"better-{asked.id}-{now.visit}"
+    columns = st.columns(2 if len(asked.choices) <= 4 else 3) if asked.choices else []
+    for number, item in enumerate(asked.choices):
+        held = " (assumed)" if item.assumed else ""
+        meaning = f"  \n{rendered(item.meaning)}" if item.meaning else ""
+        with columns[number % len(columns)]:
+            label = f"**{literal(item.label)}**{held}{meaning}"
+            value = None if item.assumed else item.value
+            st.button(label, key=f"{key}-{number}", width="stretch", on_click=give, args=(asked.id, value, BETTER))
+    if asked.unit or not asked.choices:
+        with st.form(f"form-{key}", border=False):
+            st.text_input(
+                f"Another value, {asked.unit}" if asked.unit else "Your answer",
+                "",
+                200,
+                key,
+                autocomplete="off",
+                placeholder=asked.assumed,
+            )
+            st.form_submit_button("Take it", type="primary", key="next", on_click=_submit, args=(asked.id, key))
+    keep = f"Keep {asked.assumed}" if asked.assumed else "I have no such limit"
+    st.button(literal(keep), key="keep", on_click=give, args=(asked.id, None, BETTER))
+    if asked.because:
+        st.markdown(f"{literal(asked.assumed)} is assumed, because {rendered(asked.because)}.")
+
+
+def _submit(question: str, key: str) -> None:
+    take(question, str(st.session_state.get(key) or "").strip(), BETTER)
+
+
+@st.fragment
+def _why(knowledge_base: KnowledgeBase, asked: NextQuestion) -> None:
+    """Why it is asked; what each answer would do is found only for whoever looks."""
+    if not st.toggle("Why this is asked, and what each answer would do", key=f"why-{asked.id}"):
+        return
+    answers = state().answers
+    advice = find(knowledge_base, answers).advice
+    if advice is None:
+        return
+    interview = knowledge_base.interview(answers, consultation=advice.consultation)
+    section = why_asked(knowledge_base.knowledge, asked, interview.effects(asked.question))
+    lines = "".join(
+        f"<li>{inline(line.text)}{f' <span class=who>[{line.evidence.rule}]</span>' if line.evidence.rule else ''}</li>"
+        for line in section.lines
+    )
+    show(f"<ul>{lines}</ul>" + (table(section.grid.headings, section.grid.rows) if section.grid else ""))

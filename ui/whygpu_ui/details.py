@@ -1,0 +1,297 @@
+"""What is behind an answer, one part at a time: why, what if, tipping points, figures, assumed, ruled out, report."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+import yaml
+
+from whygpu.explain.trials import REACH
+from whygpu.lifecycle.answers import KEY
+from whygpu.quantity import show as show_number
+from whygpu.render.html import page as html_page
+from whygpu.render.markdown import document
+from whygpu.render.words import price_text, short_text
+from whygpu_ui.browser import copy_link
+from whygpu_ui.chain import chain
+from whygpu_ui.charts import description, memory_chart, price_speed, price_speed_rows
+from whygpu_ui.knowledge import find, view
+from whygpu_ui.markdown import code, literal, rendered
+from whygpu_ui.pieces import inline, show, table, who
+from whygpu_ui.question_page import question_of
+from whygpu_ui.session import give, go, replace_all, state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whygpu import Advice, KnowledgeBase, LifecycleAdvice
+    from whygpu.explain.parts import Item
+    from whygpu.render.view import View
+
+_CHART_PX = 340
+_BARS, _BOARD = 5, 4
+_SLIDERS = (
+    "concurrency",
+    "streams",
+    "requests_per_second",
+    "context_tokens",
+    "dataset_tokens",
+    "budget_per_hour",
+    "service_months",
+)
+"""Numbers whose staircase is offered, where they apply."""
+_STEPS = 9
+
+
+@st.fragment
+def details(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
+    """One part at a time, so that the page stays short."""
+    parts = {"Why": _why, "Assumed": _assumed, "Ruled out": _ruled_out, "Report": _report}
+    if advice.recommendation is not None:
+        parts = {
+            "Why": _why,
+            "What if": _what_if,
+            "Tipping points": _flips,
+            "Price and speed": _chart,
+            "Memory": _memory,
+            "Board": _board,
+            "Assumed": _assumed,
+            "Ruled out": _ruled_out,
+            "Report": _report,
+        }
+    st.header("Look closer", anchor=False)
+    chosen = st.segmented_control(
+        "Look closer", list(parts), default="Why", key=f"details-{state().visit}", label_visibility="collapsed"
+    )
+    if chosen is not None:
+        parts[chosen](knowledge_base, advice, shown)
+
+
+def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
+    for title, favourable, mark in (("For it", True, "+"), ("Against it", False, "-")):
+        rows = [row for row in shown.reasons if row.favourable == favourable and row.about is None]
+        if rows:
+            lines = "".join(
+                f"<li><strong>{mark} {inline(row.worth)}{' (decides)' if row.decides else ''}</strong> "
+                f"{inline(row.text)}{who(row.evidence)}</li>"
+                for row in rows
+            )
+            show(f"<p><strong>{title}</strong>, times the money</p><ul>{lines}</ul>")
+    others = [row for row in shown.reasons if row.about is not None]
+    if others:
+        lines = "".join(f"<li>{inline(f'{row.about}: {row.text}')}{who(row.evidence)}</li>" for row in others)
+        show(f"<p><strong>Against others</strong></p><ul>{lines}</ul>")
+    for item in shown.disagreements[:2]:
+        show(f"<p>{inline(item.text)}</p>")
+    advised = [item for item in shown.items if item.kind != "warning" and not item.general]
+    if advised:
+        lines = "".join(f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in advised)
+        show(f"<p><strong>With it</strong></p><ul>{lines}</ul>")
+    with st.expander("The whole chain: every rule that fired, its conditions, its sources"):
+        chain(knowledge_base, advice)
+
+
+# what if
+
+
+def _what_if(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
+    answers = {key: value for key, value in state().answers.items() if value is not None}
+    keys = [key for key in _SLIDERS if key in find(knowledge_base, answers).applicable]
+    names = {key: question_of(knowledge_base, key).ask for key in keys}
+    key = st.selectbox("What if this were another number?", keys, 0, lambda item: names[item], key="what-if-key")
+    ladder = _ladder(knowledge_base, advice, key)
+    if not ladder:
+        st.markdown("Nothing says how large it usually is.")
+        return
+    now, values = ladder
+    unit = knowledge_base.knowledge.name_by_answer[key].unit
+    chosen = st.select_slider(
+        names[key], values, now, lambda value: show_number(value, unit), key=f"what-if-{key}-{state().visit}"
+    )
+    if chosen != now:
+        _then(knowledge_base, advice, {**answers, key: chosen})
+        st.button("Take this as the answer", key="take-what-if", on_click=give, args=(key, chosen))
+    show(_staircase(knowledge_base, answers, key, values, now))
+
+
+def _ladder(knowledge_base: KnowledgeBase, advice: Advice, key: str) -> tuple[float, list[float]] | None:
+    """The value of now, and numbers around it on a logarithmic scale."""
+    consultation = advice.consultation
+    spec = knowledge_base.knowledge.name_by_answer[key]
+    now = consultation.answers.values.get(key)
+    if now is None:
+        now = next((item.value for item in consultation.interview.assumed if item.question.id == key), None)
+    if now is None and key == "budget_per_hour" and advice.recommendation and advice.recommendation.cost:
+        now = advice.recommendation.cost.compared.usd_per_hour
+    if not isinstance(now, float) or now <= 0:
+        return None
+    found = {now}
+    for step in range(_STEPS):
+        value = float(f"{now * REACH ** (2 * step / (_STEPS - 1) - 1):.2g}")
+        value = min(max(value, spec.minimum or 0), spec.maximum or value)
+        found.add(float(max(round(value), 1)) if spec.integer else value)
+    return now, sorted(found)
+
+
+def _then(knowledge_base: KnowledgeBase, advice: Advice, answers: dict[str, Any]) -> None:
+    other = find(knowledge_base, answers).advice
+    plan = None if other is None else other.recommendation
+    if plan is None:
+        show("<p><strong>Nothing is left then.</strong></p>")
+        return
+    same = advice.recommendation is not None and plan.identity == advice.recommendation.identity
+    text = f"{short_text(plan)}, {price_text(plan)}"
+    show(f"<p><strong>{'Still' if same else 'Then'} {inline(text)}.</strong></p>")
+
+
+def _staircase(
+    knowledge_base: KnowledgeBase, answers: dict[str, Any], key: str, values: list[float], now: float
+) -> str:
+    """Which plan is recommended from which value on."""
+    unit = knowledge_base.knowledge.name_by_answer[key].unit
+    steps: list[tuple[list[float], str]] = []
+    for value in values:
+        advice = find(knowledge_base, {**answers, key: value} if value != now or key in answers else answers).advice
+        plan = None if advice is None else advice.recommendation
+        text = "nothing is left" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
+        name = text.partition(",")[0]
+        if steps and steps[-1][1].partition(",")[0] == name:
+            steps[-1][0].append(value)
+        else:
+            steps.append(([value], text))
+    rows = []
+    for over, text in steps:
+        ends = (
+            show_number(over[0], unit) if len(over) == 1 else f"{show_number(over[0])} to {show_number(over[-1], unit)}"
+        )
+        rows.append((ends + (" (now)" if now in over else ""), text))
+    return table(("", "recommended"), rows)
+
+
+def _flips(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
+    with st.spinner("Looking for what would change it"):
+        found = view(knowledge_base, state().answers, flips=True)
+    if found is None or not found.flips:
+        st.markdown("Nothing that was tried changes the recommendation.")
+        return
+    show(table(("if", "then"), ((row.change, row.then) for row in found.flips[:12])))
+
+
+# figures
+
+
+def _chart(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
+    plans = advice.plans
+    found = price_speed(plans, dark=st.context.theme.type == "dark", height=_CHART_PX)
+    if found is None:
+        st.markdown("No plan has both a price and a speed.")
+        return
+    st.altair_chart(found, width="stretch", height=_CHART_PX)
+    st.markdown(
+        "Filled: it fits with room; hollow: it is tight, or a limit could not be checked. Low and left is best."
+    )
+    with st.expander("The same in numbers"):
+        show(table(("plan", "price", "speed", "fit"), price_speed_rows(plans)))
+
+
+def _memory(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
+    plans = advice.plans[:_BARS]
+    st.altair_chart(memory_chart(plans, dark=st.context.theme.type == "dark"), width="stretch")
+    st.markdown("The thick tick is the usable memory of one accelerator, the thin line the range of the estimate.")
+    with st.expander("The same in numbers"):
+        st.markdown(literal(description(plans)))
+
+
+def _board(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
+    """What each criterion is worth for the first few plans."""
+    plans = [plan for plan in advice.plans if plan.counted is not None][:_BOARD]
+    worth = [
+        {item.criterion: item.worth for item in plan.counted.factors} for plan in plans if plan.counted is not None
+    ]
+    rows = [("price", *(price_text(plan) for plan in plans))]
+    rows += [
+        (criterion, *(f"{item.get(criterion, 1.0):.2f}x" for item in worth))
+        for criterion in dict.fromkeys(name for item in worth for name in item)
+    ]
+    rows.append(("counts as", *(show_number(plan.counted.value, plan.counted.unit) for plan in plans if plan.counted)))
+    show(table(("criterion", *(short_text(plan) for plan in plans)), rows))
+    st.markdown(
+        "Each factor multiplies the money: below 1 speaks for a plan, above 1 against it. The lowest count wins."
+    )
+
+
+def _assumed(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
+    if not shown.assumed:
+        st.markdown("Nothing was assumed: every question that applies is answered.")
+        return
+    questions = {question.id for question in knowledge_base.knowledge.questions}
+    for row in shown.assumed:
+        words, button = st.columns([5, 1], vertical_alignment="center")
+        weighs = "" if row.weighs else " No rule that fired rests on it."
+        words.markdown(
+            f"**{literal(row.answer.replace('_', ' '))}**: {literal(row.value)}, "
+            f"because {rendered(row.because)}.{weighs}"
+        )
+        if row.answer in questions:
+            button.button("Answer", key=f"answer-{row.answer}", on_click=go, args=(row.answer,))
+
+
+def _ruled_out(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
+    if not shown.ruled_out:
+        st.markdown("No accelerator is ruled out.")
+    for item in shown.ruled_out:
+        with st.expander(literal(f"{item.count}: {item.text}")):
+            show(f"<p>{inline(', '.join(item.names))}{who(item.evidence)}</p>")
+
+
+# the report
+
+
+def _report(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
+    with st.container(horizontal=True):
+        st.download_button("Report as Markdown", document([shown]), "whygpu.md", "text/markdown", on_click="ignore")
+        st.download_button(
+            "Report as HTML, to print", html_page([shown]), "whygpu.html", "text/html", on_click="ignore"
+        )
+    take_along(advice)
+    _lifecycle(knowledge_base, advice)
+
+
+def take_along(advice: Advice | LifecycleAdvice | None) -> None:
+    """The link, and the answers and the advice as files."""
+    now = state()
+    if not now.link_is_whole:
+        st.warning("The answers are too long for a link, which leaves some of them out. Download them instead.")
+    copy_link()
+    known = {key: value for key, value in now.answers.items() if value is not None}
+    answers = yaml.safe_dump(known, sort_keys=False, allow_unicode=True)
+    with st.container(horizontal=True):
+        st.download_button(
+            "Download the answers (YAML)", answers, "answers.yaml", "application/yaml", on_click="ignore"
+        )
+        if advice is not None:
+            text = json.dumps(advice.to_dict(), indent=1, ensure_ascii=False)
+            st.download_button("Download the advice (JSON)", text, "advice.json", "application/json", on_click="ignore")
+
+
+def _lifecycle(knowledge_base: KnowledgeBase, advice: Advice) -> None:
+    """The way to the other phase and the cost of both; all answers are shared, so that each goes where it applies."""
+    applicable = find(knowledge_base, state().answers).applicable
+    idle = {question.id for question in knowledge_base.knowledge.questions} - set(applicable)
+    answers = {
+        key: value for key, value in state().answers.items() if value is not None and key not in (*idle, "phase")
+    }
+    phase = next((item.value for item in advice.assumed if item.answer == "phase"), advice.answers.get("phase"))
+    trains = advice.recommendation is not None and advice.recommendation.method is not None
+    part = {"phase": phase}
+    answers[KEY] = {"train": part if trains else {}, "serve": {} if trains else part}
+    other = "Serving it afterwards" if trains else "Training it before"
+    st.markdown(f"{other} is a decision of its own, and serving is often most of what is paid.")
+    st.button("Train, then serve: both plans and their cost", key="whole-life", on_click=replace_all, args=(answers,))
+
+
+def listed(items: Iterable[Item]) -> str:
+    """Items as a list, each with its claims."""
+    return "\n".join(f"- {rendered(item.text)} {' '.join(code(claim) for claim in item.claims)}" for item in items)

@@ -1,0 +1,109 @@
+"""Small pieces of HTML for what Streamlit draws too large: every text is escaped or rendered as Markdown."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from markdown_it import MarkdownIt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from whygpu.render.view.model import Evidence, MeterRow
+
+STYLE = """
+<style>
+.stMainBlockContainer { max-width: 70rem; padding-top: 2.4rem; padding-bottom: 3rem; }
+.stButton button, .stDownloadButton button, .stFormSubmitButton button, .stPopover button { min-height: 44px; }
+.stRadio label, .stCheckbox label, .stExpander summary { min-height: 44px; align-items: center; }
+.stButtonGroup button, .stFileUploader button { min-height: 44px; }
+[data-testid="stBaseButton-segmented_controlActive"] p { color: inherit; font-weight: 600; }
+[data-testid="stBaseButton-segmented_controlActive"] { color: inherit !important; }
+[class*="st-key-chip-assumed"] button { border-style: dashed; }
+[class*="st-key-chip-"] button { border-radius: 1.4rem; }
+.st-key-chips { gap: 0.4rem; }
+.whygpu { font-size: 1rem; line-height: 1.45; overflow-wrap: break-word; }
+.whygpu p { margin: 0 0 0.35rem; }
+.whygpu .price { font-size: 1.15rem; font-weight: 600; }
+.whygpu .sure { border: 1px solid; border-radius: 0.6rem; padding: 0 0.55rem; margin-left: 0.6rem; font-size: 0.95rem; }
+.whygpu table { border-collapse: collapse; width: 100%; }
+.whygpu .wide { overflow-x: auto; }
+.whygpu th, .whygpu td { text-align: left; padding: 0.22rem 0.8rem 0.22rem 0; vertical-align: top;
+  border: 0; border-bottom: 1px solid color-mix(in srgb, currentColor 22%, transparent); }
+.whygpu th { font-weight: 600; }
+.whygpu code { font-size: 0.85em; overflow-wrap: anywhere; background: none; color: inherit; padding: 0; }
+.whygpu .who { font-size: 0.86rem; opacity: 0.85; }
+.whygpu .bar { display: inline-block; width: 7rem; height: 0.7rem; border: 1px solid currentColor;
+  border-radius: 0.35rem; overflow: hidden; vertical-align: middle; }
+.whygpu .bar span { display: block; height: 100%; background: #2A76C8; }
+.whygpu .bar.bad span { background: #C2570C; }
+.whygpu ul { margin: 0 0 0.5rem; padding-left: 1.1rem; }
+.whygpu li { margin: 0 0 0.3rem; }
+.whygpu .plus, .whygpu .minus { font-weight: 700; }
+@media (max-width: 640px) {
+  .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; }
+  .whygpu .range, .whygpu .bar { display: none; }
+  .whygpu th, .whygpu td { padding-right: 0.5rem; }
+}
+</style>
+"""
+
+
+def show(body: str) -> None:
+    """Draw HTML whose texts are safe already."""
+    st.html(f'<div class="whygpu">{body}</div>')
+
+
+@lru_cache(maxsize=1)
+def _markdown() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).disable(["link", "image", "autolink", "html_inline"])
+
+
+def inline(text: str) -> str:
+    """A text of ours as HTML: its emphasis and code marks kept, nothing in it a link, an image or a tag."""
+    return str(_markdown().renderInline(" ".join(text.split())))
+
+
+def who(evidence: Evidence) -> str:
+    """Who says it: the rule and its claims."""
+    parts = [part for part in (evidence.rule, *evidence.claims[:3]) if part]
+    return f' <span class="who">[{", ".join(map(escape, parts))}]</span>' if parts else ""
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; the first cell of each row is its heading."""
+    head = "".join(map(_heading, headings))
+    lines = (
+        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'
+        for first, *rest in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+
+
+def _heading(text: str) -> str:
+    return f'<th scope="col">{escape(text)}</th>' if text else "<td></td>"
+
+
+def meters(rows: Iterable[MeterRow]) -> str:
+    """What is needed against what the plan gives, each with a bar of how much of the limit is used."""
+    marks = {"met": "met", "at risk": "AT RISK", "missed": "MISSED", "no limit": ""}
+    lines = []
+    for row in rows:
+        used = None if row.share is None else min(max(1 - row.share, 0.0), 1.0)
+        bad = row.status in ("at risk", "missed")
+        bar = (
+            ""
+            if used is None
+            else f'<span class="bar{" bad" if bad else ""}" aria-hidden="true">'
+            f'<span style="width:{used:.0%}"></span></span>'
+        )
+        span = f' <span class="range">({escape(row.range)})</span>' if row.range else ""
+        lines.append(
+            f'<tr><th scope="row">{escape(row.label)}</th><td>{escape(row.needs)}</td><td>{escape(row.gets)}{span}</td>'
+            f"<td>{bar} {escape(', '.join(filter(None, (row.margin, marks[row.status]))))}</td></tr>"
+        )
+    head = "".join(map(_heading, ("", "needs", "gets", "margin")))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"

@@ -1,0 +1,140 @@
+"""One question, to change its answer; and the form for an answer that other pages draw too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from whygpu.errors import AnswerError, Location, Problem
+from whygpu.intake.typed import typed_model
+from whygpu.render.view.asking import ask_view
+from whygpu_ui.knowledge import find
+from whygpu_ui.markdown import literal, rendered
+from whygpu_ui.model_field import model_label, popular
+from whygpu_ui.problems import show_problems
+from whygpu_ui.session import ANSWER_PAGE, forget, give, go, refuse, state
+
+if TYPE_CHECKING:
+    from whygpu import KnowledgeBase
+    from whygpu.knowledge.questions import Question
+    from whygpu.render.view.asking import AskView
+
+MOST_SHOWN = 8
+"""Choices shown side by side; more than these go into a list that can be searched."""
+_MAX_TEXT = 200
+
+
+def question_page(knowledge_base: KnowledgeBase, key: str) -> None:
+    """Ask one question, and show the answer then."""
+    question = question_of(knowledge_base, key)
+    st.title(rendered(question.ask), anchor=False)
+    if question.help:
+        st.markdown(rendered(question.help))
+    show_problems(state().problems)
+    answer_form(knowledge_base, question, "page", ANSWER_PAGE)
+    if question.id == "phase":
+        _profiles(knowledge_base)
+    if state().stopped is None:
+        st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
+
+
+def question_of(knowledge_base: KnowledgeBase, key: str) -> Question:
+    """The question with this id."""
+    return next(item for item in knowledge_base.knowledge.questions if item.id == key)
+
+
+def view_of_question(knowledge_base: KnowledgeBase, question: Question) -> AskView | None:
+    """The question at the answers of now, without its own; None where those cannot be used."""
+    answers = {key: value for key, value in state().answers.items() if key != question.id}
+    advice = find(knowledge_base, answers).advice
+    if advice is None:
+        return None
+    interview = knowledge_base.interview(answers, consultation=advice.consultation)
+    return ask_view(knowledge_base.knowledge, question, None, interview)
+
+
+def answer_form(knowledge_base: KnowledgeBase, question: Question, where: str, page: str | None = None) -> None:
+    """The field for an answer, with what holds without one; the next page is ``page``, or this one."""
+    now = state()
+    given = now.answers.get(question.id)
+    view = view_of_question(knowledge_base, question)
+    key = f"{where}-{question.id}-{now.visit}"
+    with st.form(f"form-{key}", border=False):
+        with st.container(key=f"fields-{key}"):
+            _field(knowledge_base, question, view, key, given)
+        if view is not None and view.assumed and now.stopped is None:
+            st.markdown(f"Without an answer: {literal(view.assumed)}, because {rendered(view.because)}.")
+        st.form_submit_button(
+            "Update", type="primary", key=f"next-{key}", on_click=_submit, args=(question.id, key, page)
+        )
+    if given is not None:
+        st.button("Take the answer back", key=f"forget-{key}", on_click=forget, args=(question.id,))
+
+
+def _field(knowledge_base: KnowledgeBase, question: Question, view: AskView | None, key: str, given: object) -> None:
+    spec = knowledge_base.knowledge.vocabulary[question.name]
+    if question.id == "model":
+        _model(knowledge_base, key, given)
+    elif spec.kind == "choice":
+        words = list(spec.values)
+        index = words.index(str(given)) if given in words else None
+        if len(words) <= MOST_SHOWN:
+            st.radio(question.ask, words, index, lambda word: f"{word}: {spec.values[word]}", key)
+        else:
+            st.selectbox(question.ask, words, index, lambda word: f"{word}: {spec.values[word]}", key)
+    elif spec.kind == "flag":
+        index = None if not isinstance(given, bool) else 0 if given else 1
+        st.radio(question.ask, ["true", "false"], index, lambda word: {"true": "yes", "false": "no"}[word], key)
+    else:
+        label = question.ask + (f" ({view.unit})" if view is not None and view.unit else "")
+        text = "" if given is None else str(given)
+        st.text_input(label, text, _MAX_TEXT, key, autocomplete="off", placeholder=view.assumed if view else "")
+
+
+def _model(knowledge_base: KnowledgeBase, key: str, given: object) -> None:
+    now = state()
+    options = popular(
+        knowledge_base, str(now.answers.get("phase") or "inference"), str(now.answers.get("task") or "language")
+    )
+    shown = given if isinstance(given, str) else str(given.get("parameters", "")) if isinstance(given, dict) else ""
+    if shown and shown not in options:
+        options = [shown, *options]
+    st.selectbox(
+        "A name, the Hub's org/name, or a size such as 7B",
+        options,
+        options.index(shown) if shown else None,
+        lambda name: model_label(knowledge_base, name),
+        key,
+        placeholder="Choose, or type",
+        accept_new_options=True,
+    )
+
+
+def _submit(question: str, key: str, page: str | None) -> None:
+    entered = st.session_state.get(key)
+    take(question, entered.strip() if isinstance(entered, str) else "", page)
+
+
+def take(question: str, text: str, page: str | None) -> None:
+    """Take what was typed or chosen as the answer to a question."""
+    knowledge_base = state().knowledge_base
+    if not text:
+        refuse((Problem("empty", "There is no answer yet", Location(question), "choose or enter one"),))
+        return
+    spec = knowledge_base.knowledge.name_by_answer[question]
+    if question == "model":
+        try:
+            give(question, typed_model(text, knowledge_base.knowledge.catalogue), page)
+        except AnswerError as error:
+            refuse(error.problems)
+        return
+    give(question, text == "true" if spec.kind == "flag" else text, page)
+
+
+def _profiles(knowledge_base: KnowledgeBase) -> None:
+    """What each phase is like, to choose between them."""
+    with st.expander("What each of them is like"):
+        for profile in knowledge_base.knowledge.profiles.values():
+            st.markdown(f"**{rendered(profile.title)}**")
+            st.markdown("\n".join(f"- {rendered(point.text)}" for point in profile.points))

@@ -1,0 +1,216 @@
+"""Where one begins: tiles for usual work, its usual models, and one box that takes whatever is at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from whygpu.answers import read_text
+from whygpu.errors import AnswerError, Location, Problem
+from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
+from whygpu.lifecycle.answers import KEY
+from whygpu.yamldoc.document import plain_data
+from whygpu_ui.answers_link import check_answer
+from whygpu_ui.knowledge import find
+from whygpu_ui.model_field import model_label, popular
+from whygpu_ui.problems import show_problems
+from whygpu_ui.session import START, go, refuse, replace_all, state
+
+if TYPE_CHECKING:
+    from whygpu import KnowledgeBase
+
+_MODELS = 6
+_MAX_TEXT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A usual work: what it is called, and the answers that it stands for."""
+
+    id: str
+    title: str
+    says: str
+    phase: str
+    task: str
+
+
+TILES = (
+    Tile("chat", "Serve a chatbot", "a model that answers people", "inference", "language"),
+    Tile("tune", "Fine-tune a model", "train on from a model that exists", "fine-tuning", "language"),
+    Tile("train", "Train from scratch", "pretrain a language model", "training", "language"),
+    Tile("batch", "Work through data", "a data set, nobody waits", "batch-inference", "language"),
+    Tile("cameras", "Watch cameras", "detect objects in video streams", "inference", "vision"),
+    Tile("images", "Make images", "pictures from a prompt", "inference", "image-generation"),
+    Tile("speech", "Transcribe speech", "audio in, text out", "inference", "speech"),
+    Tile("search", "Embed for search", "vectors of texts", "inference", "embedding"),
+)
+
+
+def start_page(knowledge_base: KnowledgeBase) -> None:
+    """Begin: a tile and a model are an answer."""
+    tile = next((item for item in TILES if item.id == state().item), None)
+    if tile is not None:
+        _models(knowledge_base, tile)
+        return
+    st.title("What is the hardware for?", anchor=False)
+    columns = [column for _ in range(0, len(TILES), 4) for column in st.columns(4)]
+    for number, item in enumerate(TILES):
+        with columns[number]:
+            label = f"**{item.title}**  \n{item.says}"
+            st.button(label, key=f"tile-{item.id}", width="stretch", on_click=go, args=(START, item.id))
+    _box()
+    _owned(knowledge_base)
+
+
+def _models(knowledge_base: KnowledgeBase, tile: Tile) -> None:
+    st.title(f"{tile.title}: which model?", anchor=False)
+    show_problems(state().problems)
+    best = popular(knowledge_base, tile.phase, tile.task)
+    columns = [column for _ in range(0, _MODELS, 3) for column in st.columns(3)]
+    for number, name in enumerate(best[:_MODELS]):
+        label = model_label(knowledge_base, name)
+        given = {"phase": tile.phase, "task": tile.task, "model": name}
+        with columns[number]:
+            st.button(label, key=f"model-{name}", width="stretch", on_click=replace_all, args=(given,))
+    key = f"tile-model-{state().visit}"
+    with st.form("tile-model", border=False):
+        st.selectbox(
+            "Another model: its name, the Hub's org/name, or a size such as 7B",
+            best,
+            None,
+            lambda name: model_label(knowledge_base, name),
+            key,
+            placeholder="Choose, or type",
+            accept_new_options=True,
+        )
+        st.form_submit_button("Show the answer", type="primary", key="next", on_click=_take_model, args=(tile, key))
+    st.button("Back", key="back", on_click=go, args=(START,))
+
+
+def _take_model(tile: Tile, key: str) -> None:
+    text = str(st.session_state.get(key) or "").strip()
+    if not text:
+        refuse((Problem("empty", "No model is chosen yet", Location("model"), "choose one, or type a size"),))
+        return
+    _begin({"phase": tile.phase, "task": tile.task}, text)
+
+
+def _begin(answers: dict[str, Any], text: str) -> None:
+    knowledge_base = state().knowledge_base
+    try:
+        given = {**answers, "model": typed_model(text, knowledge_base.knowledge.catalogue)}
+        check_answer("model", given["model"], knowledge_base)
+    except AnswerError as error:
+        refuse(error.problems)
+        return
+    _usable(given)
+
+
+def _usable(given: dict[str, Any]) -> None:
+    found = find(state().knowledge_base, given)
+    if found.problems:
+        refuse(found.problems)
+    else:
+        replace_all(given)
+
+
+# the box
+
+
+def _box() -> None:
+    st.header("Or paste what you have", anchor=False)
+    show_problems(state().problems)
+    key = f"box-{state().visit}"
+    with st.form("box", border=False):
+        st.text_area(
+            "A model's name, the Hub's org/name, a size such as 7B, a config.json, or saved answers",
+            "",
+            68,
+            _MAX_TEXT,
+            key,
+            placeholder="Qwen/Qwen3-8B",
+        )
+        st.file_uploader(
+            "or a file: config.json, or answers as YAML or JSON", ["json", "yaml", "yml"], key=f"{key}-file"
+        )
+        st.form_submit_button("Show the answer", type="primary", key="box-next", on_click=_take_box, args=(key,))
+
+
+def _take_box(key: str) -> None:
+    upload = st.session_state.get(f"{key}-file")
+    data = str(st.session_state.get(key) or "").encode() if upload is None else upload.getvalue()
+    if not data.strip():
+        refuse((Problem("empty", "There is nothing to read yet", Location("box"), "paste a name, a size or a file"),))
+        return
+    try:
+        given = read_pasted(data, state().knowledge_base)
+    except AnswerError as error:
+        refuse(error.problems)
+        return
+    _usable(given)
+
+
+def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:
+    """Answers from a model's name or size, a config.json, or saved answers; no file is read by name.
+
+    Raises AnswerError.
+    """
+    if len(data) > MAX_CONFIG_BYTES:
+        raise AnswerError([Problem("too-large", f"more than {MAX_CONFIG_BYTES:,} bytes", Location("box"))])
+    try:
+        text = data.decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        raise AnswerError([Problem("unreadable", "not readable as text in UTF-8", Location("box"))]) from error
+    if text.startswith("{"):
+        config = read_config(data)
+        if not _answers_of(config, knowledge_base):
+            return {"model": {"config": config}}
+    elif "\n" not in text and ":" not in text:
+        return {"model": typed_model(text, knowledge_base.knowledge.catalogue)}
+    found = plain_data(read_text(text, "the pasted answers"))
+    if not isinstance(found, dict):
+        message = "these are no answers: a mapping of keys to values is"
+        raise AnswerError([Problem("wrong-type", message, Location("box"), "for example model: llama-3.1-8b")])
+    for name, value in found.items():
+        check_answer(str(name), value, knowledge_base)
+    return found
+
+
+def _answers_of(data: dict[str, Any], knowledge_base: KnowledgeBase) -> bool:
+    """Whether these are answers, and no configuration: every key is one of ours."""
+    known = (
+        {item.id for item in knowledge_base.knowledge.questions} | {KEY} | set(knowledge_base.knowledge.name_by_answer)
+    )
+    return bool(data) and set(data) <= known | {"model", "owned", "accelerators", "exclude_accelerators", "providers"}
+
+
+# what is there already
+
+
+def _owned(knowledge_base: KnowledgeBase) -> None:
+    cards = knowledge_base.knowledge.catalogue.accelerators
+    with st.expander("I own accelerators already"):
+        key = f"own-{state().visit}"
+        with st.form("own", border=False):
+            st.selectbox(
+                "Which", list(cards), None, lambda name: cards[name].name, f"{key}-card", placeholder="Choose, or type"
+            )
+            st.number_input("How many", 1, 1024, 1, key=f"{key}-count")
+            st.selectbox("For what", [item.id for item in TILES], 0, lambda name: _tile(name).title, f"{key}-tile")
+            st.form_submit_button("Show the answer", key="own-next", on_click=_take_owned, args=(key,))
+
+
+def _tile(name: str) -> Tile:
+    return next(item for item in TILES if item.id == name)
+
+
+def _take_owned(key: str) -> None:
+    card = st.session_state.get(f"{key}-card")
+    if card is None:
+        refuse((Problem("empty", "No accelerator is chosen yet", Location("owned"), "choose one"),))
+        return
+    tile = _tile(str(st.session_state.get(f"{key}-tile")))
+    owned = [{"accelerator": card, "count": int(st.session_state.get(f"{key}-count") or 1)}]
+    _usable({"phase": tile.phase, "task": tile.task, "owned": owned})
