@@ -54,12 +54,17 @@ def changes(before: Asked, name: str, after: Asked) -> Iterator[str]:
     """
     found = after.consultation
     for plan in before.rows.keys() - after.rows.keys():
-        if math.isfinite(before.value(plan)) and not (_figure(before, name, plan) or 0) > LOOSE[name]:
+        figure = _figure(before, name, plan)
+        if name == "budget_per_hour" and figure is None:
+            continue  # nobody prices any of them, so they compared by power
+        if math.isfinite(before.value(plan)) and not (figure or 0) > LOOSE[name]:
             yield f"{before.workload.id}: {name} puts {plan} out"
     beyond = ASSUMED if name in COUNTS else set()
     for plan, row in after.rows.items():
         if plan not in before.rows or beyond & before.rules(plan) or not math.isfinite(before.value(plan)):
             continue
+        if name == "deadline_hours" and (_figure(after, name, plan) or 0) > 0.01 * LOOSE[name]:
+            continue  # a job of centuries is within sight of the longest deadline that can be asked for
         if abs(after.value(plan) / before.value(plan) - 1) > SLIGHTLY:
             yield f"{name}: {after.told(before, plan)}"
         fresh = found.plans.unverified[row] and not before.consultation.plans.unverified[before.rows[plan]]
