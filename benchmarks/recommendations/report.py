@@ -36,7 +36,7 @@ def markdown(done: Results, day: datetime.date) -> str:
             "",
             f"Written by `{COMMAND}` on {day}; [ranking.md](ranking.md) judges them.",
             "The panel and what documents recommend are not part of this repository: `--data` names their directory.",
-            "Our own workloads are in [workloads.yaml](../benchmarks/recommendations/workloads.yaml).",
+            "Our own workloads are in [workloads.yaml](../../benchmarks/recommendations/workloads.yaml).",
         ],
         ["## Labelled workloads", "", *_table(scores(done.panel, done.workloads))],
         [

@@ -50,7 +50,7 @@ def test_each_question_is_answered(run: Run, options: list[str], words: list[str
         (["--what-if", "streams=many"], "'streams' must be a number"),
         (["--what-if", "stream=3"], "did you mean 'streams'"),
         (["--how", "plan.totl_gib"], "nothing in the trace is called"),
-        (["--date", "yesterday"], "is not a day"),
+        (["--date", "yesterday"], "is not a date"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(run: Run, options: list[str], message: str) -> None:

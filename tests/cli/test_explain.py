@@ -166,8 +166,11 @@ def test_text_shows_verdict_memory_alternatives_reasons_and_assumptions(
         assert heading in text
     assert "rules/right-sizing.yaml:" in text
     assert "runpod-21: T4 and L4 are optimised for inference" in text
-    assert "because workload.weighs_power is yes" in text  # a rule that rests on another rule's conclusion
     assert "\x1b[" not in text
+
+
+def test_text_shows_the_conclusion_that_a_rule_rests_on(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    assert "because workload.latency_goal is yes" in run("explain", "examples/serve-llama-70b.yaml", "--all").stdout
 
 
 def test_colour_only_on_a_terminal(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -161,7 +161,7 @@ def test_gains_and_what_is_given_up_are_true(kb: whygpu.KnowledgeBase, answers: 
 CROWD: dict[str, Any] = {
     "phase": "inference",
     "model": "llama-3.1-405b",
-    "budget_per_hour": 6,
+    "budget_per_hour": 4.5,
     "criticality": "production",
 }
 
