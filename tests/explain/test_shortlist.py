@@ -180,6 +180,24 @@ def test_what_has_only_strong_objections_is_no_recommendation(kb: whygpu.Knowled
         assert np.any(found.plans.fired[rule] & found.plans.alive)
 
 
+def test_what_is_too_slow_and_too_frail_at_once_is_no_recommendation(kb: whygpu.KnowledgeBase) -> None:
+    """A computer for a desk at half a second a token: others are left, and count as even more."""
+    desk = {"phase": "inference", "model": "llama-3.1-70b", "concurrency": 16, "deployment": "on-prem"}
+    advice = advise(kb, {**desk, "criticality": "production", "budget_total": 7500})
+    assert advice.status == "infeasible"
+    assert advice.infeasible is not None
+    found = consultation(advice).plans
+    least_bad = advice.infeasible.least_bad
+    assert least_bad is not None
+    strong = consultation(advice).knowledge.preferences.worth("strong")
+    assert {name for name in ("latency", "reliability") if found.tally.objection(name, strong)[least_bad.index]} == {
+        "latency",
+        "reliability",
+    }
+    assert not all(found.tally.objection("latency", strong)[found.alive])
+    assert set(advice.infeasible.conflict) >= {"desk-computers-are-no-servers", "slower-than-any-service"}
+
+
 def test_who_names_the_cards_has_chosen(kb: whygpu.KnowledgeBase) -> None:
     left = consultation(advise(kb, CROWD))
     names = {left.plans.plan_set.cards.accelerators[card].id for card in left.plans.plan_set.card[left.plans.alive]}

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 USELESS_BY = ("latency", "reliability", "throughput")
 """Criteria by which a plan with a strong verdict against it is no answer: too slow to use, or too frail."""
+_TOGETHER = 2
+"""By so many of these at once the plan that counts least is no answer, whatever else is left."""
 
 
 def tally_of(knowledge: Knowledge, fired: Mapping[str, Mask], plans: PlanEnvironment) -> VerdictTally:
@@ -80,7 +82,8 @@ class Ranker:
         return rank(alive, self._judging.unverified, counted, self._preferences.tied_within)
 
     def objections(self, verdicts: VerdictTally, ranking: Ranking) -> tuple[str, ...]:
-        """The rules behind a strong verdict that no plan left escapes, by a criterion that makes a plan useless.
+        """The rules behind a strong verdict that no plan left escapes, by a criterion that makes a plan useless, or
+        behind two such verdicts on the plan that counts least.
 
         Empty when the answers name or own accelerators: that is taken as a choice.
         """
@@ -95,17 +98,23 @@ class Ranker:
         return {key: value for key, value in answered if isinstance(value, float) and key not in ignored}
 
     def _objections(self, verdicts: VerdictTally, ranking: Ranking) -> Iterator[str]:
-        alive, strong = self._judging.alive, self._preferences.worth("strong")
+        alive, worth = self._judging.alive, self._preferences.worth
+        strong = worth("strong")
         priced = alive & np.isfinite(ranking.counted.values)
         alive = priced if priced.any() else alive  # what nobody prices is no way out
-        rules, worth = self._session.knowledge.rule_by_id, self._preferences.worth
-        for criterion in USELESS_BY:
-            if criterion not in verdicts.favour or strong <= 1:
-                continue
-            if not verdicts.objection(criterion, strong)[alive].all():
-                continue
-            for rule_id, mask in self._judging.fired.items():
-                against = (item for item in rules[rule_id].effects if isinstance(item, Verdict) and not item.favourable)
-                strongly = any(item.criterion == criterion and worth(item.strength) >= strong for item in against)
-                if strongly and mask[alive].any():
-                    yield rule_id
+        if strong <= 1 or not alive.any():
+            return
+        least_bad = next(row for row in ranking.order if alive[row])
+        found = {name: verdicts.objection(name, strong) for name in USELESS_BY if name in verdicts.favour}
+        criteria = [name for name, mask in found.items() if mask[alive].all()]
+        if not criteria:  # too slow and too frail at once: that others count as even more makes it no answer
+            criteria = [name for name, mask in found.items() if mask[least_bad]]
+            alive = np.arange(len(alive)) == least_bad
+            if len(criteria) < _TOGETHER:
+                return
+        rules = self._session.knowledge.rule_by_id
+        for rule_id, mask in self._judging.fired.items():
+            against = (item for item in rules[rule_id].effects if isinstance(item, Verdict) and not item.favourable)
+            strongly = any(item.criterion in criteria and worth(item.strength) >= strong for item in against)
+            if strongly and mask[alive].any():
+                yield rule_id
