@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Finder = Callable[[Knowledge], Iterable[tuple[Location, str, str]]]
 
+pytestmark = pytest.mark.slow
+
 DATA_CENTRE = "facts/accelerators/nvidia-data-centre.yaml"
 CONSUMER = "facts/accelerators/nvidia-consumer.yaml"
 AWS = "facts/offerings/aws.yaml"

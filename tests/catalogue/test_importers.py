@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from whygpu.knowledge.catalogue import Catalogue
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 CONFIGS: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).resolve().parents[1] / "data" / "configs.yaml").read_text(encoding="utf-8")

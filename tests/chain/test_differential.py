@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tests.chain.programs import Program
 
+pytestmark = pytest.mark.slow
+
 CHUNK = 200
 FIRSTS = (1, 201)
 """The seeds of 400 programs, in parts that run beside one another; many more are slow."""
@@ -168,7 +170,6 @@ def test_a_program_is_reproduced_by_its_seed() -> None:
     assert program(12).texts != one.texts
 
 
-@pytest.mark.slow
 def test_engines_and_reference_agree_on_many_more() -> None:
     tally = Tally()
     for seed in range(1_000_001, 1_004_001):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tests.chain.programs import Cell
     from whygpu.knowledge.base import Knowledge
 
+pytestmark = pytest.mark.slow
+
 PATTERNS = 16
 STAGE_RULES = 200
 STACK = 64

@@ -19,6 +19,8 @@ from whygpu.language import values as v
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
+
 MOST = 400
 
 

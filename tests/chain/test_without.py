@@ -14,6 +14,8 @@ from whygpu.consult.consultation import Consultation
 from whygpu.consult.driver import consult
 from whygpu.explain.advice import Advice
 
+pytestmark = pytest.mark.slow
+
 TODAY = date(2026, 11, 21)
 ANSWERS = (
     {"model": "llama-3.1-8b", "phase": "inference", "concurrency": 8},

@@ -23,6 +23,8 @@ from whygpu.commands.row import Row
 from whygpu.commands.workers import CHUNK, Workers
 from whygpu.errors import AnswerError
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ROWS = 160
 
@@ -66,7 +68,6 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
     pytest.fail(f"never: {what}")
 
 
-@pytest.mark.slow
 def test_whatever_ends_it_nothing_is_lost_or_done_twice(tmp_path: Path) -> None:
     command = batch(tmp_path)
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}

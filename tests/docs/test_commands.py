@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from whygpu.knowledge.base import Knowledge
 
+pytestmark = pytest.mark.slow
+
 _LOADED: dict[tuple[object, ...], Knowledge] = {}
 _RUN = {"console", "sh", "python"}
 _ELSEWHERE = ("not run: ", "main command", "test command")

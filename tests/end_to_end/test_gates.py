@@ -20,6 +20,8 @@ from whygpu.lint.cases import asked_on, check_case, contradictions
 if TYPE_CHECKING:
     from whygpu.chain.names import EngineName
 
+pytestmark = pytest.mark.slow
+
 GATES = {case.id: case for case in KB.knowledge.cases if case.topic == "gates"}
 DECIDING = {
     "gate-quantize": {"consider-quantized-serving"},

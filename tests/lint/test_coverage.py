@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from whygpu.explain.advice import Advice
     from whygpu.trace import Trace
 
+pytestmark = pytest.mark.slow
+
 _CLAIMS = """documents:
   wiki: {title: What our team found out}
 claims:
@@ -187,7 +189,6 @@ def _traces(advice: Advice | LifecycleAdvice) -> Iterator[tuple[Phase, Trace]]:
         yield "training" if work is not None and work.setup.trains else "inference", item.trace
 
 
-@pytest.mark.slow
 def test_every_check_has_a_formula_and_every_calculation_is_a_check() -> None:
     """The steps of every case's trace, and no name of a formula that no case computes."""
     root = default_root()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.lint.test_cases import KB
 from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
@@ -15,6 +17,8 @@ from whygpu.yamldoc.document import Mapping
 if TYPE_CHECKING:
     from whygpu.knowledge.cases import Case, Outcome
     from whygpu.yamldoc.document import Node
+
+pytestmark = pytest.mark.slow
 
 LEAST_SHARE = 1 / 3
 NARROWING = ("accelerators", "exclude_accelerators", "providers", "owned")

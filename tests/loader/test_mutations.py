@@ -19,6 +19,8 @@ from whygpu.loader.assemble import load_texts
 from whygpu.schema.build import schema_of
 from whygpu.yamldoc.spans import split_lines
 
+pytestmark = pytest.mark.slow
+
 LOOPS_EACH = 200
 
 
@@ -72,7 +74,6 @@ def test_mutations_of_every_file_load_or_are_explained(block: int) -> None:
     assert 5 <= loaded <= 90
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("block", range(11))
 def test_many_mutations_load_or_are_explained(block: int) -> None:
     """1,650 changes, of the real files in their full length."""

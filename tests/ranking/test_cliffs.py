@@ -15,6 +15,8 @@ from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.rules import Effect, Verdict
 from whygpu.lint.robust import resized
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = (
     "concurrency",
     "requests_per_second",
@@ -142,7 +144,6 @@ LADDERS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ladder", LADDERS.values(), ids=LADDERS)
 def test_there_is_no_cliff_anywhere_along_a_ladder(ladder: tuple[str, str, float, float]) -> None:
     """The same, step by step over two orders of magnitude: what no workload happens to be near."""

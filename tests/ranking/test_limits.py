@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from tests.ranking.asked import (
     SLIGHTLY,
@@ -22,6 +23,8 @@ from tests.ranking.asked import (
     swapped,
 )
 from whygpu.chain.environment import plain
+
+pytestmark = pytest.mark.slow
 
 LOOSE = {
     "budget_per_hour": 1e9,

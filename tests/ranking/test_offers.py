@@ -16,6 +16,8 @@ from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.catalogue import Accelerator, Figure, Offering
 from whygpu.lint.robust import repriced
 
+pytestmark = pytest.mark.slow
+
 
 def offered(change: Callable[[Offering], Offering | None], *more: Offering) -> Knowledge:
     """The knowledge with other offers."""

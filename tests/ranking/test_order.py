@@ -6,9 +6,12 @@ import math
 from collections import defaultdict
 
 import numpy as np
+import pytest
 
 from tests.ranking.asked import SLIGHTLY, Asked, ask, asked, knowledge, one_in
 from whygpu.api import KnowledgeBase
+
+pytestmark = pytest.mark.slow
 
 
 @one_in(20)

@@ -29,6 +29,8 @@ from whygpu.render.view import view_of
 if TYPE_CHECKING:
     from whygpu.consult.consultation import Consultation
 
+pytestmark = pytest.mark.slow
+
 WORKS = ("chat", "watch-cameras", "train-7b")
 CARDS = ("RTX 4090", "2x L40S int8", "T4", "H200", "1x L4 in fp16", "Gaudi 3", "8x MI300X bf16")
 

@@ -25,6 +25,8 @@ from whygpu.yamldoc.document import parse, plain_data
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 
 

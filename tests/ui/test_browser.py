@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from whygpu import KnowledgeBase
 
+pytestmark = pytest.mark.slow
+
 SERVING = "phase=inference&task=language&model=llama-3.1-8b&concurrency=8"
 ANSWERS = {"phase": "inference", "task": "language", "model": "llama-3.1-8b", "concurrency": 8}
 PAGES = (
@@ -83,7 +85,6 @@ def test_an_unknown_model_in_a_link_is_never_another_models_answer(server: str, 
     assert page.get_by_role("button", name="Answer", exact=True).count() == 0
 
 
-@pytest.mark.slow
 def test_make_it_better_shows_what_an_answer_changes(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
     asked = kb.next_question(ANSWERS)
     assert asked is not None
@@ -98,7 +99,6 @@ def test_make_it_better_shows_what_an_answer_changes(server: str, context: Brows
     page.get_by_text(_headline(kb, **{asked.id: asked.witness.value})).first.wait_for()
 
 
-@pytest.mark.slow
 def test_a_chip_is_edited_in_place(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
     page = _open(context.new_page(), server, f"{SERVING}&page=answer")
     page.get_by_role("button", name="8 requests at once").click()
@@ -108,7 +108,6 @@ def test_a_chip_is_edited_in_place(server: str, context: BrowserContext, kb: Kno
     _verdict(page, _headline(kb, concurrency=200))
 
 
-@pytest.mark.slow
 def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) -> None:
     page = _open(context.new_page(), server, f"{SERVING}&page=answer")
     for name, text in (
@@ -129,7 +128,6 @@ def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) ->
     page.locator("[data-testid='stVegaLiteChart'] .marks").first.wait_for()
 
 
-@pytest.mark.slow
 def test_a_card_is_compared(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
     page = _open(context.new_page(), server, f"{SERVING}&page=answer")
     page.get_by_role("button", name="Compare").first.click()
@@ -138,7 +136,6 @@ def test_a_card_is_compared(server: str, context: BrowserContext, kb: KnowledgeB
     page.get_by_text(f"Why not {short_text(other)}").first.wait_for()
 
 
-@pytest.mark.slow
 def test_by_keyboard_alone(server: str, context: BrowserContext) -> None:
     page = _open(context.new_page(), server, "page=start&item=chat")
     page.get_by_role("combobox").focus()
@@ -150,7 +147,6 @@ def test_by_keyboard_alone(server: str, context: BrowserContext) -> None:
     page.wait_for_function("document.activeElement?.tagName === 'H1'")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("query", PAGES)
 def test_a_phone_shows_it_all(query: str, server: str, context: BrowserContext) -> None:
     page = context.new_page()
@@ -173,7 +169,6 @@ def _height(page: Page) -> int:
     return int(page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("query", PAGES)
 def test_axe_finds_nothing(scheme: Literal["light", "dark"], query: str, server: str, chromium: Browser) -> None:
@@ -192,7 +187,6 @@ def test_axe_finds_nothing(scheme: Literal["light", "dark"], query: str, server:
     assert not said
 
 
-@pytest.mark.slow
 def test_many_sessions_at_once_stay_their_own(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
     users = [2**number for number in range(10)] * 2
     pages = [context.new_page() for _ in users]
@@ -204,7 +198,6 @@ def test_many_sessions_at_once_stay_their_own(server: str, context: BrowserConte
         page.get_by_role("button", name=f"{number} {unit} at once").wait_for()
 
 
-@pytest.mark.slow
 def test_nonsense_in_a_link_is_reported(server: str, context: BrowserContext) -> None:
     query = f"{SERVING}&streams=many&x=![x](http://evil.example)&page=answer"
     page = _open(context.new_page(), server, query)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from whygpu.render.words import sentence
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     Opened = Callable[..., AppTest]
     Plain = Callable[[str], str]
+
+pytestmark = pytest.mark.slow
 
 PHASES = {"train": {"method": "lora", "dataset_tokens": "100M"}, "serve": {"concurrency": 4}}
 
