@@ -33,7 +33,7 @@ CHECKS = MappingProxyType(
                 *("kv_cache", "cache_of_layers", "states", "working_width", "reused"),
                 *("further_cache_of_layers", "further_states", "model_weights", "adapter_weights", "draft_weights"),
                 *("prefill_compute_s", "prefill_read_s", "prefill_moved_s", "prefill_s"),
-                *("read_s", "compute_s", "token_s", "batch_s"),
+                *("read_s", "compute_s", "moved_s", "token_s", "batch_s"),
                 *("longest_prefill_s", "step_s", "speculative_gain"),
                 *("ttft_ms", "token_ms", "tokens_per_s", "samples_per_s", "train_hours"),
             }
