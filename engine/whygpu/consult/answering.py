@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whygpu.chain.environment import SessionEnvironment, known_value, plain, unknown_of
-from whygpu.consult.consultation import DefaultApplied, Interview
+from whygpu.consult.consultation import AppliedAnswers, DefaultApplied
 from whygpu.consult.names import PHASE_OF_LIFE
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.resolve import shape_of
@@ -37,7 +37,7 @@ class Answering:
         self._assumed: list[DefaultApplied] = []
         self._doubts: tuple[str, ...] = ()
 
-    def interview(self) -> Interview:
+    def interview(self) -> AppliedAnswers:
         """Ask every question; raises AnswerError where the model is no model."""
         answers, names = self._answers, self._knowledge.vocabulary
         self._begin()
@@ -59,7 +59,7 @@ class Answering:
             if item.id in answers.values and not holds(self.environment, item.when):
                 irrelevant.append(item)
                 self.environment.set(item.name, unknown_of(names[item.name]))
-        return Interview(tuple(self._applicable), tuple(self._assumed), tuple(irrelevant), self._doubts)
+        return AppliedAnswers(tuple(self._applicable), tuple(self._assumed), tuple(irrelevant), self._doubts)
 
     def work(self) -> Work:
         """What is to be sized, as far as it is known; raises AnswerError where no model is given and none assumed."""

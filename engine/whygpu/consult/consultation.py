@@ -35,7 +35,7 @@ class DefaultApplied:
 
 
 @dataclass(frozen=True, slots=True)
-class Interview:
+class AppliedAnswers:
     """What was asked: the questions that apply, and what was assumed, ignored or doubted."""
 
     applicable: tuple[Question, ...]
@@ -135,6 +135,6 @@ class Consultation:
     engine: str
     today: date
     """The day that prices are judged by."""
-    interview: Interview
+    interview: AppliedAnswers
     session: SessionResult
     plans: PlanResult

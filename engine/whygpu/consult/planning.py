@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from whygpu.answers import Answers
     from whygpu.chain.engines import Mask
-    from whygpu.consult.consultation import Interview, SessionResult
+    from whygpu.consult.consultation import AppliedAnswers, SessionResult
     from whygpu.plans.columns import Costs
     from whygpu.plans.enumerate import Planner
     from whygpu.plans.plan_set import PlanSet
@@ -45,7 +45,7 @@ class Planned:
 class Planning:
     """What one consultation's session says of the plans to try."""
 
-    def __init__(self, work: Work, answers: Answers, interview: Interview, session: SessionResult) -> None:
+    def __init__(self, work: Work, answers: Answers, interview: AppliedAnswers, session: SessionResult) -> None:
         """``work``: what is to be sized, by what the session has concluded."""
         self._work, self._answers, self._interview, self._session = work, answers, interview, session
         self._knowledge = session.knowledge

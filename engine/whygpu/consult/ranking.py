@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whygpu.answers import Answers
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment
-    from whygpu.consult.consultation import Interview, SessionResult
+    from whygpu.consult.consultation import AppliedAnswers, SessionResult
     from whygpu.consult.judging import Judging
     from whygpu.consult.planning import Planned
     from whygpu.knowledge.base import Knowledge
@@ -59,7 +59,7 @@ def grown(plans: PlanEnvironment, grade: Grade) -> NDArray[np.float64]:
 class Ranker:
     """Ranks the plans that the rules of one consultation left."""
 
-    def __init__(self, answers: Answers, interview: Interview, session: SessionResult, judging: Judging) -> None:
+    def __init__(self, answers: Answers, interview: AppliedAnswers, session: SessionResult, judging: Judging) -> None:
         """``judging``: with every plan rule fired."""
         self._answers, self._interview, self._session, self._judging = answers, interview, session, judging
         self._preferences = session.knowledge.preferences

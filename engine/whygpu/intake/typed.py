@@ -35,17 +35,6 @@ def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
     raise AnswerError([Problem("unknown-model", f"no model here is called '{text[:60]}'", Location("model"), hint)])
 
 
-def matching(text: str, catalogue: Catalogue, task: str | None = None) -> tuple[str, ...]:
-    """The models whose name, id or alias holds every word that was typed, those of a task first, then as listed."""
-    words = [fold(word) for word in text.split()]
-    found = [
-        entry
-        for entry in catalogue.models.values()
-        if all(any(word in fold(name) for name in (entry.id, entry.name, *entry.aliases)) for word in words)
-    ]
-    return tuple(entry.id for entry in sorted(found, key=lambda entry: entry.data.get("task") != task))
-
-
 def read_config(data: bytes) -> dict[str, Any]:
     """A configuration from JSON, without entries too long to be sizes; raises AnswerError."""
     location = "config.json"
