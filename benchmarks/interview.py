@@ -73,7 +73,7 @@ class User:
         return max(round(value), 1) if spec.integer or value > 10 else round(value, 2)
 
     def _usual(self, key: str, consultation: Consultation) -> tuple[float, float] | None:
-        assumed = next((item.value for item in consultation.interview.assumed if item.question.id == key), None)
+        assumed = next((item.value for item in consultation.applied.assumed if item.question.id == key), None)
         if isinstance(assumed, float) and assumed > 0:
             return assumed / 8, assumed * 8
         return USUAL.get(key)
@@ -88,7 +88,7 @@ def in_file_order(kb: KnowledgeBase, user: User) -> tuple[dict[str, Any], list[o
         consultation = kb.consult(answers, engine="evaluator")
         if asked:
             found.append(choice(consultation))
-        key = next((item.id for item in consultation.interview.applicable if item.id not in asked), None)
+        key = next((item.id for item in consultation.applied.applicable if item.id not in asked), None)
         if key is None:
             return answers, found
         asked.add(key)

@@ -76,7 +76,7 @@ def _values(interview: Interview, kb: KnowledgeBase, question: Question, draw: r
     spec = kb.knowledge.vocabulary[question.name]
     if spec.kind in ("choice", "flag"):
         return list(spec.words) if spec.kind == "choice" else [True, False]
-    assumed = {item.question.id: item.value for item in interview.consultation.interview.assumed}
+    assumed = {item.question.id: item.value for item in interview.consultation.applied.assumed}
     now = assumed.get(question.id)
     if not isinstance(now, float):
         return []

@@ -49,8 +49,8 @@ CLASSES = ("workload.size_class", "workload.much_compute")
 def nearby(workload: Workload, before: Asked) -> Iterator[tuple[str, Asked]]:
     """The workload with each number 5% smaller and larger, and with a model of so many more or fewer layers."""
     specs = {spec.answer: spec for spec in knowledge().vocabulary.values()}
-    ignored = {question.id for question in before.consultation.interview.irrelevant}
-    assumed = {taken.question.id: taken.value for taken in before.consultation.interview.assumed}
+    ignored = {question.id for question in before.consultation.applied.irrelevant}
+    assumed = {taken.question.id: taken.value for taken in before.consultation.applied.assumed}
     data = {name: float(assumed[name]) for name in ("dataset_tokens", "dataset_samples") if name in assumed}
     for factor in (1 - STEP, 1 + STEP):  # of the model alone: what is assumed of the data goes with its size
         for name in NUMBERS:

@@ -43,7 +43,7 @@ ASSUMED = {"larger-than-assumed", "more-than-a-desk-or-a-device-holds", "a-desk-
 
 def loosened(before: Asked) -> Iterator[tuple[str, Workload]]:
     """The workload with each limit that it may have and has not."""
-    for question in before.consultation.interview.applicable:
+    for question in before.consultation.applied.applicable:
         if question.id in LOOSE and question.id not in before.workload.answers.values:
             yield question.id, before.workload.with_(**{question.id: LOOSE[question.id]})
 
@@ -147,7 +147,7 @@ def test_no_plan_is_left_that_breaks_a_limit(every: int) -> None:
         )
         assert field is not None
         assert costs is not None
-        ignored = {question.id for question in found.consultation.interview.irrelevant}
+        ignored = {question.id for question in found.consultation.applied.irrelevant}
         limits = {name: value for name, value in answers.values.items() if name not in ignored}
         rows = np.array(list(found.rows.values()))
         counts = np.array([configuration.layout.cards for configuration in field.configurations])[field.configuration]

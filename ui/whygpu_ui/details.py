@@ -122,7 +122,7 @@ def _ladder(knowledge_base: KnowledgeBase, advice: Advice, key: str) -> tuple[fl
     spec = knowledge_base.knowledge.name_by_answer[key]
     now = consultation.answers.values.get(key)
     if now is None:
-        now = next((item.value for item in consultation.interview.assumed if item.question.id == key), None)
+        now = next((item.value for item in consultation.applied.assumed if item.question.id == key), None)
     if now is None and key == "budget_per_hour" and advice.recommendation and advice.recommendation.cost:
         now = advice.recommendation.cost.compared.usd_per_hour
     if not isinstance(now, float) or now <= 0:

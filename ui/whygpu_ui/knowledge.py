@@ -100,7 +100,7 @@ def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> 
     except AnswerError as error:
         everything = tuple(question.id for question in _knowledge_base.knowledge.questions)
         return Finding(None, error.problems, () if KEY in given else everything)
-    return Finding(Advice(consultation), (), tuple(question.id for question in consultation.interview.applicable))
+    return Finding(Advice(consultation), (), tuple(question.id for question in consultation.applied.applicable))
 
 
 @st.cache_resource(show_spinner=False, max_entries=MOST_KEPT, ttl=3600)

@@ -26,7 +26,7 @@ def _popular(knowledge: Knowledge, phase: str, task: str) -> tuple[str, ...]:
     models = knowledge.catalogue.models
     answers = check(node_of({"phase": phase, "task": task}), knowledge)
     consultation = consult(knowledge, answers, EvaluatorChain())
-    assumed = next((str(item.value) for item in consultation.interview.assumed if item.question.id == "model"), "")
+    assumed = next((str(item.value) for item in consultation.applied.assumed if item.question.id == "model"), "")
     family = assumed.partition("-")[0]
     kind = models[assumed].data.get("kind") if assumed in models else None
 

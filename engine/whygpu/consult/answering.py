@@ -37,7 +37,7 @@ class Answering:
         self._assumed: list[DefaultApplied] = []
         self._doubts: tuple[str, ...] = ()
 
-    def interview(self) -> AppliedAnswers:
+    def applied(self) -> AppliedAnswers:
         """Ask every question; raises AnswerError where the model is no model."""
         answers, names = self._answers, self._knowledge.vocabulary
         self._begin()

@@ -135,6 +135,6 @@ class Consultation:
     engine: str
     today: date
     """The day that prices are judged by."""
-    interview: AppliedAnswers
+    applied: AppliedAnswers
     session: SessionResult
     plans: PlanResult

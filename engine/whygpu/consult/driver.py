@@ -45,19 +45,19 @@ def consult(
     """
     day = today or date.today()
     answering = Answering(knowledge, answers, reshape)
-    interview = answering.interview()
+    applied = answering.applied()
     answering.environment.provide(answering.work().checks())
     with chain:
         session = fire_session_rules(knowledge, answering.environment, chain)
         work = answering.work()  # by now the format to size it in is concluded
-        planned = Planning(work, answers, interview, session).plan(planner, day)
+        planned = Planning(work, answers, applied, session).plan(planner, day)
         judging, costs = Judging(session, planned.environment, chain), planned.costs
         if len(planned.plan_set):
             judging.reject()
             costs = judging.compare(costs, planned.plan_set)
             judging.aggregate()
             judging.prefer()
-    ranker = Ranker(answers, interview, session, judging)
+    ranker = Ranker(answers, applied, session, judging)
     verdicts = tally_of(knowledge, judging.fired, planned.environment)
     ranking = ranker.ranking(planned, costs, verdicts)
     plans = PlanResult(
@@ -75,12 +75,12 @@ def consult(
         ranking=ranking,
         objections=ranker.objections(verdicts, ranking),
     )
-    return Consultation(knowledge, answers, chain.engine, day, interview, session, plans)
+    return Consultation(knowledge, answers, chain.engine, day, applied, session, plans)
 
 
 def inapplicable(knowledge: Knowledge, answers: Answers) -> tuple[str, ...]:
     """The keys answered though their questions do not apply; raises AnswerError where the model is no model."""
-    return tuple(question.id for question in Answering(knowledge, answers).interview().irrelevant)
+    return tuple(question.id for question in Answering(knowledge, answers).applied().irrelevant)
 
 
 def judge(knowledge: Knowledge, facts: Mapping[str, v.Value], chain: Chain) -> SessionResult:

@@ -45,9 +45,9 @@ class Planned:
 class Planning:
     """What one consultation's session says of the plans to try."""
 
-    def __init__(self, work: Work, answers: Answers, interview: AppliedAnswers, session: SessionResult) -> None:
+    def __init__(self, work: Work, answers: Answers, applied: AppliedAnswers, session: SessionResult) -> None:
         """``work``: what is to be sized, by what the session has concluded."""
-        self._work, self._answers, self._interview, self._session = work, answers, interview, session
+        self._work, self._answers, self._applied, self._session = work, answers, applied, session
         self._knowledge = session.knowledge
 
     def plan(self, planner: Planner, today: date) -> Planned:
@@ -160,7 +160,7 @@ class Planning:
         if not self._work.setup.trains or self._work.shape.kind not in TOKEN_KINDS:
             return None
         most = self._session.concluded(USUAL_BATCH)
-        assumed = any(item.question.id == "batch_size" for item in self._interview.assumed)
+        assumed = any(item.question.id == "batch_size" for item in self._applied.assumed)
         return int(most) if assumed and most is not None else None
 
     def _at_once(self) -> int | None:

@@ -59,9 +59,9 @@ def grown(plans: PlanEnvironment, grade: Grade) -> NDArray[np.float64]:
 class Ranker:
     """Ranks the plans that the rules of one consultation left."""
 
-    def __init__(self, answers: Answers, interview: AppliedAnswers, session: SessionResult, judging: Judging) -> None:
+    def __init__(self, answers: Answers, applied: AppliedAnswers, session: SessionResult, judging: Judging) -> None:
         """``judging``: with every plan rule fired."""
-        self._answers, self._interview, self._session, self._judging = answers, interview, session, judging
+        self._answers, self._applied, self._session, self._judging = answers, applied, session, judging
         self._preferences = session.knowledge.preferences
 
     def ranking(self, planned: Planned, costs: Costs, verdicts: VerdictTally) -> Ranking:
@@ -93,7 +93,7 @@ class Ranker:
 
     def _limits(self) -> dict[str, float]:
         """The numbers answered that count: speed beyond a limit is worth nothing."""
-        ignored = {item.id for item in self._interview.irrelevant}
+        ignored = {item.id for item in self._applied.irrelevant}
         answered = self._answers.values.items()
         return {key: value for key, value in answered if isinstance(value, float) and key not in ignored}
 

@@ -163,7 +163,7 @@ class _Search:
         self._few = Among(frozenset(cards)) if cards else None
 
     def run(self) -> Flips:
-        assumed = {item.question.id: item.value for item in self._c.interview.assumed}
+        assumed = {item.question.id: item.value for item in self._c.applied.assumed}
         found: list[Flip] = []
         idle: list[str] = []
         for key, value in {**assumed, **self._c.answers.values}.items():

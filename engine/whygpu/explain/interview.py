@@ -124,7 +124,7 @@ class Interview:
         """
         self._knowledge, self._memory, self._passed = knowledge, memory, tuple(passed)
         self.consultation = consultation or consult(knowledge, answers, EvaluatorChain(), today)
-        self._assumed = {item.question.id: item for item in self.consultation.interview.assumed}
+        self._assumed = {item.question.id: item for item in self.consultation.applied.assumed}
         self._before = choice(self.consultation)
         self._tried: dict[str, tuple[Value, ...]] = {}
 
@@ -149,7 +149,7 @@ class Interview:
         given = self.consultation.answers.given
         open_ = [
             item
-            for item in self.consultation.interview.applicable
+            for item in self.consultation.applied.applicable
             if item.id not in given and item.id not in self._passed and not self._settled(item)
         ]
         topics = {item.id: item.topic for item in self._knowledge.questions}

@@ -54,7 +54,7 @@ def warnings(maker: PlanMaker) -> tuple[Item, ...]:
 
 
 def _irrelevant(consultation: Consultation) -> Iterator[Item]:
-    for question in consultation.interview.irrelevant:
+    for question in consultation.applied.irrelevant:
         phase = consultation.answers.given.get("phase", "this work")
         text = f"'{question.id}' does not apply to {phase} and was ignored."
         yield Item(f"ignored-{question.id}", "answers", text, (), ())
@@ -106,7 +106,7 @@ def _owned_out(maker: PlanMaker, name: str) -> Iterator[Item]:
 
 
 def _doubts(consultation: Consultation) -> Iterator[Item]:
-    for number, text in enumerate(consultation.interview.doubts, start=1):
+    for number, text in enumerate(consultation.applied.doubts, start=1):
         yield Item(f"model-{number}", "model", f"The model: {text}.", (), ())
     assumed = consultation.plans.work.shape.assumed
     if assumed and not isinstance(consultation.answers.model, str):

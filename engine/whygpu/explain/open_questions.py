@@ -20,7 +20,7 @@ def assumed(consultation: Consultation) -> tuple[Assumed, ...]:
     environment, knowledge = consultation.session.environment, consultation.knowledge
     return tuple(
         Assumed(item.question.name, item.question.id, item.value, fill_template(item.because, environment, knowledge))
-        for item in consultation.interview.assumed
+        for item in consultation.applied.assumed
     )
 
 
@@ -28,8 +28,8 @@ def open_questions(consultation: Consultation) -> Iterator[OpenQuestion]:
     """Questions that apply and were not answered: some rule or limit waits for them."""
     knowledge = consultation.knowledge
     uses = {rule.id: used_names([rule.condition], knowledge.values) for rule in knowledge.rules}
-    known_keys = {item.question.id for item in consultation.interview.assumed}
-    for question in consultation.interview.applicable:
+    known_keys = {item.question.id for item in consultation.applied.assumed}
+    for question in consultation.applied.applicable:
         if question.id in consultation.answers.locations or not question.name:
             continue
         reading = [rule for rule in knowledge.rules if question.name in uses[rule.id]]

@@ -39,7 +39,7 @@ class PlanRecorder(Recorder):
         super().__init__(maker.consultation.session)
         self._c, self._plans, self._sheet = maker.consultation, maker.consultation.plans, maker.sheet
         self._rows = maker.rows
-        self._assumed = {item.question.name: item for item in self._c.interview.assumed}
+        self._assumed = {item.question.name: item for item in self._c.applied.assumed}
         self._answered = {self._knowledge.name_by_answer[key].name: key for key in self._c.answers.values}
 
     def whole(self, comparisons: Iterable[Comparison]) -> Trace:

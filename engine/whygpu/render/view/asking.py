@@ -56,7 +56,7 @@ class AskView:
 def ask_view(knowledge: Knowledge, question: Question, asked: NextQuestion | None, interview: Interview) -> AskView:
     """The view of a question; ``asked``: why, where the interview asks it now."""
     spec = knowledge.vocabulary[question.name]
-    item = next((one for one in interview.consultation.interview.assumed if one.question.id == question.id), None)
+    item = next((one for one in interview.consultation.applied.assumed if one.question.id == question.id), None)
     now = None if item is None else item.value
     return AskView(
         question.id,

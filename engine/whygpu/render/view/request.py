@@ -86,7 +86,7 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
     name = work.shape.name or work.shape.id or "the model"
     given = consultation.answers.given
     found = [Chip("phase", _VERBS.get(phase, "Run"), "phase" not in given), Chip("model", name, "model" not in given)]
-    ignored = {item.id for item in consultation.interview.irrelevant}
+    ignored = {item.id for item in consultation.applied.irrelevant}
     for key in dict.fromkeys((*_PHRASES, *given)):
         if key in _UNSAID or key in ignored:
             continue
@@ -99,7 +99,7 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
 
 def _parts(consultation: Consultation, given: Mapping[str, Any]) -> Iterator[str]:
     assumed = _assumed(consultation)
-    ignored = {item.id for item in consultation.interview.irrelevant}
+    ignored = {item.id for item in consultation.applied.irrelevant}
     keys = dict.fromkeys((*_PHRASES, *given))
     for key in keys:
         if key in _UNSAID or key in ignored:
@@ -129,4 +129,4 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
 
 
 def _assumed(consultation: Consultation) -> Mapping[str, Any]:
-    return {item.question.id: item.value for item in consultation.interview.assumed}
+    return {item.question.id: item.value for item in consultation.applied.assumed}
