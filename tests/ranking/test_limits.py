@@ -58,7 +58,7 @@ def changes(before: Asked, name: str, after: Asked) -> Iterator[str]:
     found = after.consultation
     for plan in before.rows.keys() - after.rows.keys():
         figure = _figure(before, name, plan)
-        if name == "budget_per_hour" and figure is None:
+        if name in ("budget_per_hour", "budget_total") and figure is None:
             continue  # nobody prices any of them, so they compared by power
         if math.isfinite(before.value(plan)) and not (figure or 0) > LOOSE[name]:
             yield f"{before.workload.id}: {name} puts {plan} out"

@@ -32,6 +32,10 @@ PAGES = (
     f"{SERVING}&page=concurrency",
     "page=knowledge",
 )
+SETTLED = """() => document.querySelector('[data-testid=stApp]').dataset.testScriptState !== 'running'
+  && !document.querySelector('[data-stale=true]')
+  && document.getAnimations().every(item => item.effect.getTiming().iterations === Infinity)"""
+"""The script has run, no element waits to be drawn anew, and nothing fades any more: a colour is what it stays."""
 
 
 def _open(page: Page, server: str, query: str) -> Page:
@@ -179,6 +183,7 @@ def test_axe_finds_nothing(scheme: Literal["light", "dark"], query: str, server:
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
     page = _open(context.new_page(), server, query)
     page.wait_for_timeout(1_500)
+    page.wait_for_function(SETTLED)
     page.evaluate(script)
     options = "{rules: {'presentation-role-conflict': {enabled: false}}}"  # Streamlit's own field for files has one
     found = page.evaluate(f"axe.run('[data-testid=stMain]', {options}).then(result => result.violations)")

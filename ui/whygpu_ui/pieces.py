@@ -20,8 +20,8 @@ STYLE = """
 .stButton button, .stDownloadButton button, .stFormSubmitButton button, .stPopover button { min-height: 44px; }
 .stRadio label, .stCheckbox label, .stExpander summary { min-height: 44px; align-items: center; }
 .stButtonGroup button, .stFileUploader button { min-height: 44px; }
-[data-testid="stBaseButton-segmented_controlActive"] p { color: inherit; font-weight: 600; }
-[data-testid="stBaseButton-segmented_controlActive"] { color: inherit !important; }
+.stButtonGroup button[aria-checked="true"] { color: inherit !important; font-weight: 600; }
+.stButtonGroup button[aria-checked="true"] * { color: inherit !important; }
 [class*="st-key-chip-assumed"] button { border-style: dashed; }
 [class*="st-key-chip-"] button { border-radius: 1.4rem; }
 .st-key-chips { gap: 0.4rem; }
