@@ -90,8 +90,8 @@ def test_cached_prompts_take_their_share_of_the_arithmetic(facts: Facts) -> None
         speed.estimate(shape, replace(setup, prefix_hit_rate=rate), ParallelLayout(), H100, facts.coefficients).work
         for rate in (0.0, 0.5)
     )
-    assert half.prefill_flops == pytest.approx(0.5 * whole.prefill_flops)  # type: ignore[union-attr]
-    assert half.score_flops == pytest.approx(0.75 * whole.score_flops)  # type: ignore[union-attr]
+    assert half.prefill.flops == pytest.approx(0.5 * whole.prefill.flops)  # type: ignore[union-attr]
+    assert half.prefill.score_flops == pytest.approx(0.75 * whole.prefill.score_flops)  # type: ignore[union-attr]
 
 
 @given(works(trains=False), st.sampled_from((0, 1, 2)))
@@ -182,7 +182,7 @@ def test_the_gain_is_as_measured_and_between_measurements(
         speed.estimate(shape, replace(setup, speculative=word), ParallelLayout(), H100, facts.coefficients).work
         for word in ("none", method)
     )
-    assert without.token_s[0] / with_.token_s[0] == pytest.approx(gain)  # type: ignore[union-attr]
+    assert without.decode.token_s[0] / with_.decode.token_s[0] == pytest.approx(gain)  # type: ignore[union-attr]
 
 
 def test_the_range_of_a_gain_is_in_the_figures(facts: Facts) -> None:
