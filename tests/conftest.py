@@ -14,6 +14,8 @@ import pytest
 
 import whygpu
 from whygpu.cli import main
+from whygpu.lint.review import Target
+from whygpu.loader.files import default_root
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,6 +24,12 @@ ROOT = Path(__file__).resolve().parents[1]
 def kb() -> whygpu.KnowledgeBase:
     """The knowledge base that comes with whygpu."""
     return whygpu.load()
+
+
+@pytest.fixture(scope="session")
+def whole_kb() -> whygpu.KnowledgeBase:
+    """The same with its worked cases, which take most of the time to load."""
+    return Target(default_root()).load()
 
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
