@@ -50,6 +50,11 @@ def small_texts() -> dict[str, str]:
     return dict(_small())
 
 
+def lean_texts() -> dict[str, str]:
+    """The same without rules and tables, which take most of the time to load: names lack what concludes them."""
+    return {name: text for name, text in _small().items() if not name.startswith(("rules/", "tables/"))}
+
+
 def _id(item: str) -> str:
     match = _NAMED.search(item)
     return match.group(1) if match else ""
