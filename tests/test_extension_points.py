@@ -82,7 +82,7 @@ def test_what_if_and_flips_say_the_engine_that_they_ran_on(
     kb: whygpu.KnowledgeBase, engine: EngineName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They run again on the evaluator, whatever the consultation ran on, and say so."""
-    consultation = kb.consult(ANSWERS, engine=engine)
+    consultation = kb.consult({**ANSWERS, "accelerators": ["l4", "a100"]}, engine=engine)
     ran = set()
 
     enter = EvaluatorChain.__enter__

@@ -27,7 +27,7 @@ _OPPOSITE = {"prefer": "avoid", "avoid": "prefer"}
 
 @cache
 def _knowledge() -> Knowledge:
-    return load_texts(read_texts(default_root()), "kb", REGISTRY)
+    return load_texts(read_texts(default_root()), "kb", REGISTRY, cases=False)
 
 
 def _inverted(verdict: Verdict) -> Verdict:
@@ -98,6 +98,6 @@ def test_no_file_turned_round_passes() -> None:
     for name, text in texts.items():
         if name.startswith(("rules/", "tables/")):
             texts[name] = "\n".join(map(_turned, text.split("\n")))
-    knowledge = load_texts(texts, "kb", REGISTRY)
+    knowledge = load_texts(texts, "kb", REGISTRY, cases=False)
     caught = {problem.message.split("'")[1] for problem in check_tests(knowledge)}
     assert caught == {rule.id for rule in knowledge.rules if any(isinstance(item, Verdict) for item in rule.effects)}
