@@ -67,6 +67,10 @@ CHANGES: dict[str, Change] = {
 }
 
 
+FURTHER = ("two strengths", *(f"criterion {steps}" for steps in range(2, len(CRITERIA))))
+"""Changes that say little which those before them do not."""
+
+
 def _mutants(change: Change) -> Iterator[Rule]:
     """Every rule with a verdict, once for each of its verdicts changed."""
     for rule in _knowledge().rules:
@@ -79,7 +83,13 @@ def _mutants(change: Change) -> Iterator[Rule]:
                 yield replace(rule, id=f"{rule.id}#{number}", effects=rest)
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(change, id=name, marks=pytest.mark.slow if name.startswith(FURTHER) else ())
+        for name, change in CHANGES.items()
+    ],
+)
 def test_no_changed_verdict_passes(change: Change) -> None:
     mutants = list(_mutants(change))
     assert len(mutants) > 10
