@@ -175,22 +175,22 @@ def test_text_shows_the_conclusion_that_a_rule_rests_on(run: Callable[..., subpr
     assert "because workload.latency_goal is yes" in run("explain", "examples/serve-llama-70b.yaml", "--all").stdout
 
 
-def test_colour_only_on_a_terminal(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+@pytest.mark.parametrize(("no_color", "painted"), [("", True), pytest.param("1", False, marks=pytest.mark.slow)])
+def test_colour_only_on_a_terminal(no_color: str, painted: bool) -> None:
     script = shutil.which("script")
     if script is None:
         pytest.skip("'script' is not installed, so there is no terminal to try")
     command = "python -m whygpu.cli catalogue accelerators l4"
-    for no_color, painted in (("", True), ("1", False)):
-        done = subprocess.run(
-            [script, "-qec", command, "/dev/null"],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=60,
-            check=False,
-            env={"PATH": _path(), "NO_COLOR": no_color, "TERM": "xterm", "PYTHONPATH": "engine"},
-        )
-        assert ("\x1b[" in done.stdout) == painted, done.stdout[:300]
+    done = subprocess.run(
+        [script, "-qec", command, "/dev/null"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+        env={"PATH": _path(), "NO_COLOR": no_color, "TERM": "xterm", "PYTHONPATH": "engine"},
+    )
+    assert ("\x1b[" in done.stdout) == painted, done.stdout[:300]
 
 
 def _path() -> str:

@@ -15,7 +15,7 @@ from whygpu.lint.cases import check_case, check_cases
 from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 CASES = [
     name for topic, ids in case_ids().items() if topic != "gates" for name in ids
@@ -92,30 +92,16 @@ UNMET = (
 )
 
 
-@pytest.fixture(scope="module")
-def unmet() -> dict[str, list[Problem]]:
-    """What is found about a case with each of UNMET, all of them in one knowledge base."""
-    files = {
-        f"cases/x{number}.yaml": f"{_HEAD.replace('one', f'one-{number}', 1)}    {expected}\n"
-        for number, (expected, _) in enumerate(UNMET)
-    }
-    found: dict[str, list[Problem]] = {name: [] for name in files}
-    for problem in check_cases(KnowledgeBase(load_texts({**small_texts(), **files}, "kb", REGISTRY)), "evaluator"):
-        found[problem.location.file].append(problem)
-    return found
-
-
-@pytest.mark.parametrize("number", range(len(UNMET)), ids=[expected for expected, _ in UNMET])
-def test_what_is_not_met_is_said(unmet: dict[str, list[Problem]], number: int) -> None:
+def test_what_is_not_met_is_said() -> None:
     """Each kind of expectation can fail, and says what was found instead."""
-    expected, found = UNMET[number]
-    (problem,) = unmet[f"cases/x{number}.yaml"]
-    assert problem.code == "case-failed"
-    assert f"case 'one-{number}' expects {expected}"[:60] in problem.message
-    assert found in problem.message
-    assert (problem.location.line, problem.location.column) == (7, 5)
-    assert problem.help is not None
-    assert problem.help.startswith("runpod-23: Low concurrency")
+    for number, (problem,) in enumerate(_problems(_HEAD, (expected for expected, _ in UNMET))):
+        expected, found = UNMET[number]
+        assert problem.code == "case-failed"
+        assert f"case 'one-{number}' expects {expected}"[:60] in problem.message
+        assert found in problem.message
+        assert (problem.location.line, problem.location.column) == (7, 5)
+        assert problem.help is not None
+        assert problem.help.startswith("runpod-23: Low concurrency")
 
 
 _LIFE = """cases:
@@ -127,26 +113,37 @@ _LIFE = """cases:
 """
 
 
-@pytest.mark.parametrize(
-    ("expected", "found"),
-    [
-        ("train: {recommended: {family: H100}}", "recommended: "),
-        ("serve: {values: {workload.phase: training}}", "workload.phase is inference"),
-        ("life: {trainings: '> 1'}", "life.trainings is 1"),
-        ("life: {life.usd_total: '< 1'}", "life.usd_total is "),
-        ("life: {same_times: 3}", "life.same_times is 1"),
-        ("life: {unknown: [runs]}", "life.runs is 1"),
-        ("life: {fires: [training-comes-again]}", "training-comes-again is not among the rules that fire"),
-        ("life: {no_advice: [training-headroom]}", "training-headroom is among the advice"),
-    ],
+UNMET_OF_A_LIFE = (
+    ("train: {recommended: {family: H100}}", "recommended: "),
+    ("serve: {values: {workload.phase: training}}", "workload.phase is inference"),
+    ("life: {trainings: '> 1'}", "life.trainings is 1"),
+    ("life: {life.usd_total: '< 1'}", "life.usd_total is "),
+    ("life: {same_times: 3}", "life.same_times is 1"),
+    ("life: {unknown: [runs]}", "life.runs is 1"),
+    ("life: {fires: [training-comes-again]}", "training-comes-again is not among the rules that fire"),
+    ("life: {no_advice: [training-headroom]}", "training-headroom is among the advice"),
 )
-def test_what_is_not_met_of_a_lifecycle_is_said(expected: str, found: str) -> None:
-    knowledge = load_texts({**small_texts(), "cases/x.yaml": f"{_LIFE}    {expected}\n"}, "kb", REGISTRY)
-    (problem,) = check_cases(KnowledgeBase(knowledge), "evaluator")
-    assert problem.code == "case-failed"
-    assert f"case 'one' expects {expected.partition(':')[0]}: " in problem.message
-    assert found in problem.message
-    assert problem.location.line == 7
+
+
+def _problems(head: str, expected: Iterable[str]) -> list[list[Problem]]:
+    """What is found about a case with each of these expectations, all of them in one knowledge base."""
+    files = {
+        f"cases/x{number}.yaml": f"{head.replace('one', f'one-{number}', 1)}    {one}\n"
+        for number, one in enumerate(expected)
+    }
+    found: dict[str, list[Problem]] = {name: [] for name in files}
+    for problem in check_cases(KnowledgeBase(load_texts({**small_texts(), **files}, "kb", REGISTRY)), "evaluator"):
+        found[problem.location.file].append(problem)
+    return list(found.values())
+
+
+def test_what_is_not_met_of_a_lifecycle_is_said() -> None:
+    for number, (problem,) in enumerate(_problems(_LIFE, (expected for expected, _ in UNMET_OF_A_LIFE))):
+        expected, found = UNMET_OF_A_LIFE[number]
+        assert problem.code == "case-failed"
+        assert f"case 'one-{number}' expects {expected.partition(':')[0]}: " in problem.message
+        assert found in problem.message
+        assert problem.location.line == 7
 
 
 def test_a_model_that_cannot_be_read_is_a_problem() -> None:
