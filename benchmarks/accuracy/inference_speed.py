@@ -80,8 +80,8 @@ def _batch_s(done: SpeedEstimate, prompts: int, output: int) -> Range:
     tensor, setup, shape = columns.tensor, columns.setup, columns.shape
     payload = setup.prompt_tokens * shape.hidden_size * setup.format.compute_bits / 8
     exchanged = 2 * shape.layers * 2 * (tensor - 1) / tensor * payload / columns.wire().tensor_bytes_s
-    further = (prompts - 1) * ((work.prefill_compute_s + work.prefill_moved_s) / work.stages + exchanged)
-    return Band.of(work.prefill_s + further + (output - 1) * work.token_s).at(0)
+    further = (prompts - 1) * ((work.prefill.compute_s + work.prefill.moved_s) / work.stages + exchanged)
+    return Band.of(work.prefill.total_s + further + (output - 1) * work.decode.token_s).at(0)
 
 
 def _fastertransformer(row: Row, subjects: Subjects) -> Outcome:

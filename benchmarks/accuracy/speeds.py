@@ -60,4 +60,4 @@ def step_s(done: SpeedEstimate) -> Range:
     """Seconds of a step of decoding alone, without the prompts of others."""
     if not isinstance(done.work, InferenceWork):
         raise UnknownSubjectError("no token is estimated for such a model")
-    return Band.of(done.work.token_s).at(0)
+    return Band.of(done.work.decode.token_s).at(0)

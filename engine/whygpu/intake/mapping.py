@@ -4,12 +4,12 @@ of its size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from whygpu.checks.model_shape import GENERATIVE, KINDS, TOKEN_KINDS, Component, ModelShape
-from whygpu.intake.limits import Reader, shown
+from whygpu.checks.model_shape import GENERATIVE, KINDS, TOKEN_KINDS, Component, KvGroup, ModelShape
+from whygpu.intake.limits import LIMITS, Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
 from whygpu.intake.sizes import SizeTable
 
@@ -59,6 +59,7 @@ OTHERS = (
     "activation_16bit_share",
     "components",
     "published_format",
+    "kv_groups",
     "id",
     "aliases",
     "source",
@@ -66,6 +67,14 @@ OTHERS = (
     "others",
     "reference",
 )
+GROUP: Mapping[str, str] = {
+    "layers": "layers",
+    "elements": "parameters",
+    "heads": "heads",
+    "window": "tokens",
+    "fixed_tokens": "tokens",
+}
+"""Keys of a group of layers that keep the same cache, as KvGroup has them, and the limit of their values."""
 SHAPED = ("layers", "hidden_size", "heads", "head_dim")
 
 
@@ -94,6 +103,7 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
     values["gated_ffn"] = reader.flag(kind in ("decoder", "state-space"), "gated_ffn")
     values["tied_embeddings"] = reader.flag(False, "tied_embeddings")
     values["components"] = _components(reader)
+    values["kv_groups"] = _cache_groups(reader)
     if not values["parameters"]:
         values["parameters"] = sum(component.parameters for component in values["components"])
     if not values["parameters"] and not reader.problems:
@@ -150,6 +160,31 @@ def _components(reader: Reader) -> tuple[Component, ...]:
         if count:
             found.append(Component(str(name)[:80], count))
     return tuple(found)
+
+
+def _cache_groups(reader: Reader) -> tuple[KvGroup, ...]:
+    """What groups of layers keep of a token, where layers differ: a list of mappings."""
+    key, listed = reader.raw("kv_groups")
+    if listed is None:
+        return ()
+    if not isinstance(listed, Sequence) or isinstance(listed, (str, bytes)) or len(listed) > LIMITS["layers"][1]:
+        reader.complain(key, f"is {shown(listed)}, not a list of groups of layers")
+        return ()
+    groups = []
+    for number, item in enumerate(listed):
+        at = reader.path(f"{key}[{number}]")
+        if not isinstance(item, Mapping) or not item.get("layers"):
+            reader.problems.append(IntakeProblem(at, f"is {shown(item)}, not a mapping that says how many layers"))
+            continue
+        inner = Reader(item, at, reader.problems)
+        for unknown in set(item) - set(GROUP):
+            near = get_close_matches(str(unknown)[:80], GROUP, n=1)
+            inner.complain(
+                shown(unknown).strip("'"), "is not a size of a group", f"did you mean {near[0]}?" if near else ""
+            )
+        sizes = {name: inner.count(limit, name) for name, limit in GROUP.items()}
+        groups.append(KvGroup(**{**sizes, "heads": sizes["heads"] or 1}))
+    return tuple(groups)
 
 
 def _complete(values: dict[str, Any], kind: str, reader: Reader, sizes: SizeTable) -> list[str]:

@@ -111,6 +111,7 @@ MODEL: Form = figured(
         "activation_16bit_share": between(0, 1, whole=False),
         "components": ANYTHING,
         "published_format": TEXT,
+        "kv_groups": ANYTHING,
         "others": ANYTHING,
         **{key: between(*LIMITS[limit], whole=True) for key, limit in WHOLE_NUMBERS.items()},
         **{key: between(*LIMITS[limit], whole=False) for key, limit in NUMBERS.items()},

@@ -14,5 +14,5 @@ from whygpu.checks.speed.inference import InferenceWork
 
 def never_longer_s(work: InferenceWork) -> tuple[FloatArray, FloatArray]:
     """Likely seconds per plan: the time to the first token but for the wait, and with it and half of the decoding."""
-    steps = (max(work.columns.setup.output_tokens, 1) - 1) * work.token_s[LIKELY]
+    steps = (max(work.columns.setup.output_tokens, 1) - 1) * work.decode.token_s[LIKELY]
     return work.ttft_s[LIKELY] - work.queue_s[LIKELY], work.ttft_s[LIKELY] + steps / 2

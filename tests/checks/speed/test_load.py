@@ -27,7 +27,7 @@ def test_requests_in_flight_are_their_rate_times_their_duration(work: tuple[Mode
     assert isinstance(done.work, InferenceWork)
     assert done.token_ms is not None
     assert done.requests_per_s is not None
-    prompt_s = float((done.work.prefill_s / done.work.stages)[0, 0])
+    prompt_s = float((done.work.prefill.total_s / done.work.stages)[0, 0])
     duration_s = prompt_s + (setup.output_tokens - 1) * float(done.token_ms.likely[0]) / 1e3
     in_flight = float(done.work.requests[0]) * layout.data
     assert float(done.requests_per_s.likely[0]) * duration_s == pytest.approx(in_flight)
@@ -42,7 +42,7 @@ def test_others_prompts_come_between_tokens(facts: Facts) -> None:
         done = speed.estimate(shape, setup, ParallelLayout(), A100, facts.coefficients, ranges=False)
         assert isinstance(done.work, InferenceWork)
         assert done.token_ms is not None
-        step = 1e3 * float(done.work.token_s[0, 0])
+        step = 1e3 * float(done.work.decode.token_s[0, 0])
         return float(done.token_ms.likely[0]) - step
 
     assert token_ms(1, 8192) == pytest.approx(0)

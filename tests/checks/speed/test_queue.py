@@ -88,7 +88,7 @@ def test_an_encoder_waits_for_no_decode_step(facts: Facts) -> None:
     many, one = (
         served(facts, "bert-large", replace(setup, concurrency=requests), ParallelLayout()) for requests in (16, 1)
     )
-    assert many.ttft_s - many.prefill_s == pytest.approx(one.ttft_s - one.prefill_s)
+    assert many.ttft_s - many.prefill.total_s == pytest.approx(one.ttft_s - one.prefill.total_s)
 
 
 def test_one_request_waits_for_nobody() -> None:
@@ -98,9 +98,9 @@ def test_one_request_waits_for_nobody() -> None:
 def test_a_step_takes_what_the_server_needs_for_each_request(facts: Facts) -> None:
     # vLLM PR 17546: one server process handed out about 10,000 * 200 tokens in 131 s
     setup = Setup(facts.formats["bf16"], context_tokens=512, output_tokens=256, concurrency=1024, runtime="vllm")
-    step = served(facts, "qwen2.5-0.5b", setup, ParallelLayout()).token_s[0, 0]
+    step = served(facts, "qwen2.5-0.5b", setup, ParallelLayout()).decode.token_s[0, 0]
     assert step >= 1024 * 131 / 2e6 / 3
-    other = served(facts, "qwen2.5-0.5b", replace(setup, runtime="compiled"), ParallelLayout()).token_s[0, 0]
+    other = served(facts, "qwen2.5-0.5b", replace(setup, runtime="compiled"), ParallelLayout()).decode.token_s[0, 0]
     assert other < step
 
 
@@ -110,9 +110,9 @@ def test_no_step_is_faster_than_the_memory_or_the_arithmetic_allow(model: str, r
     done = served(FACTS, model, setup, ParallelLayout())
     shape = done.columns.shape
     weights = weights_read(shape, done.columns, np.array([float(requests)]))[0]
-    assert done.token_s[0, 0] >= weights / 3.35e12
-    assert done.token_s[0, 0] >= 2 * shape.matmul_parameters * requests / 989e12
-    assert done.prefill_s[0, 0] >= 2 * shape.matmul_parameters * (2048 - 256) / 989e12
+    assert done.decode.token_s[0, 0] >= weights / 3.35e12
+    assert done.decode.token_s[0, 0] >= 2 * shape.matmul_parameters * requests / 989e12
+    assert done.prefill.total_s[0, 0] >= 2 * shape.matmul_parameters * (2048 - 256) / 989e12
 
 
 @given(st.sampled_from(DENSE), st.integers(1, 256), st.sampled_from((2, 4, 8)))
@@ -125,7 +125,9 @@ def test_n_cards_are_at_most_n_times_as_fast(model: str, requests: int, cards: i
 @given(st.sampled_from(DENSE), st.sampled_from((2, 4, 8)))
 def test_a_layer_split_decodes_no_faster_than_one_card_that_holds_it(model: str, cards: int) -> None:
     setup = Setup(FACTS.formats["q8_0"], context_tokens=2048, output_tokens=256, runtime="llama.cpp")
-    one, several = (served(FACTS, model, setup, ParallelLayout(pipeline=stages)).token_s[0, 0] for stages in (1, cards))
+    one, several = (
+        served(FACTS, model, setup, ParallelLayout(pipeline=stages)).decode.token_s[0, 0] for stages in (1, cards)
+    )
     assert several >= one
 
 
@@ -138,7 +140,7 @@ def test_prompts_of_four_bit_weights_run_at_half_the_rate_without_marlin(facts: 
             Setup(facts.formats["awq-int4"], context_tokens=4097, output_tokens=1, runtime=runtime),
             ParallelLayout(),
             ampere,
-        ).prefill_compute_s[0, 0]
+        ).prefill.compute_s[0, 0]
         for runtime in ("transformers", "vllm")
     }
     assert times["transformers"] / times["vllm"] == pytest.approx(0.85 / 0.5, rel=0.05)  # scores are in 16 bits

@@ -223,70 +223,58 @@ def _explain_layers(
     context: Context,
     kept: Activations,
 ) -> list[Calculation]:
-    pick = coefficients.pick
-    each = layer_range(shape, setup, layout, coefficients, context).likely
-    layer = Calculation(
-        "layer_activations",
-        "((hidden_bytes * hidden + kv_bytes * kv + ffn_bytes * ffn) * kept * compiled * slack * bytes / 2 + scores)"
-        " / tensor",
-        (
-            coefficient_term("hidden_bytes", pick("activation-hidden-bytes", context)),
-            Term("hidden", shape.hidden_size, "elements", shape.source),
-            coefficient_term("kv_bytes", pick("activation-kv-bytes", context)),
-            Term("kv", shape.kv_width, "elements", shape.source),
-            coefficient_term("ffn_bytes", pick("activation-ffn-bytes", context)),
-            Term("ffn", mean_ffn(shape), "elements", shape.source),
-            coefficient_term("kept", pick("selective-share", context)),
-            coefficient_term("compiled", pick("compiled-kept-share", context)),
-            coefficient_term("slack", pick("allocator-slack", context)),
-            Term("bytes", width(setup), "bytes", (), "of one activation"),
-            Term("scores", score_bytes(shape, setup), "bytes", (), "attention scores, where written out"),
-            Term("tensor", layout.tensor, "cards"),
-        ),
-        each,
-        "bytes per token",
-    )
-    tokens = Term("tokens", step_tokens(shape, setup), "tokens")
-    held = Term(
-        "layers",
-        in_flight_layers(shape, setup, layout),
-        "layers",
-        shape.source,
-        "held by a stage, for each micro-batch under way",
+    """One layer, and all that a stage holds at the end of the forward pass."""
+    layer = _explain_layer(shape, setup, layout, coefficients, context)
+    note = "held by a stage, for each micro-batch under way"
+    terms: tuple[Term, ...] = (
+        Term("tokens", step_tokens(shape, setup), "tokens"),
+        Term("layers", in_flight_layers(shape, setup, layout), "layers", shape.source, note),
     )
     if setup.gradient_checkpointing != "full":
-        return [
-            layer,
-            Calculation(
-                "activations",
-                "tokens * layers * layer_activations",
-                (tokens, held, layer.as_term()),
-                kept.layers.likely,
-                "bytes",
-            ),
-        ]
+        formula = "tokens * layers * layer_activations"
+        return [layer, Calculation("activations", formula, (*terms, layer.as_term()), kept.layers.likely, "bytes")]
+    checkpoint = checkpoint_bytes(shape, setup, layout)
+    terms = (
+        *terms,
+        Term("checkpoint", checkpoint, "bytes per token and layer", ("korthikanti-2022",)),
+        layer.as_term(),
+        Term("logits", kept.logits.likely, "bytes"),
+    )
     return [
         layer,
         Calculation(
             "activations",
             "tokens * layers * checkpoint + max(tokens * layer_activations - logits, 0)",
-            (
-                tokens,
-                held,
-                Term(
-                    "checkpoint",
-                    checkpoint_bytes(shape, setup, layout),
-                    "bytes per token and layer",
-                    ("korthikanti-2022",),
-                ),
-                layer.as_term(),
-                Term("logits", kept.logits.likely, "bytes"),
-            ),
+            terms,
             kept.layers.likely,
             "bytes",
             note="only the larger of one recomputed layer and the logits stands beside the checkpoints",
         ),
     ]
+
+
+def _explain_layer(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
+) -> Calculation:
+    pick = coefficients.pick
+    terms = (
+        coefficient_term("hidden_bytes", pick("activation-hidden-bytes", context)),
+        Term("hidden", shape.hidden_size, "elements", shape.source),
+        coefficient_term("kv_bytes", pick("activation-kv-bytes", context)),
+        Term("kv", shape.kv_width, "elements", shape.source),
+        coefficient_term("ffn_bytes", pick("activation-ffn-bytes", context)),
+        Term("ffn", mean_ffn(shape), "elements", shape.source),
+        coefficient_term("kept", pick("selective-share", context)),
+        coefficient_term("compiled", pick("compiled-kept-share", context)),
+        coefficient_term("slack", pick("allocator-slack", context)),
+        Term("bytes", width(setup), "bytes", (), "of one activation"),
+        Term("scores", score_bytes(shape, setup), "bytes", (), "attention scores, where written out"),
+        Term("tensor", layout.tensor, "cards"),
+    )
+    products = "(hidden_bytes * hidden + kv_bytes * kv + ffn_bytes * ffn)"
+    formula = f"({products} * kept * compiled * slack * bytes / 2 + scores) / tensor"
+    value = layer_range(shape, setup, layout, coefficients, context).likely
+    return Calculation("layer_activations", formula, terms, value, "bytes per token")
 
 
 def _no_logits() -> Calculation:

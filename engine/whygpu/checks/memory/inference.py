@@ -174,77 +174,76 @@ def explain(
     """How each part of `parts` came about."""
     context = setup.context(shape)
     requests = setup.requests_per_replica(layout.data)
-    tokens = tokens_at_once(shape, setup, requests, coefficients, context)
     found = _explain_weights(shape, setup, layout, coefficients, context, done.weights.likely)
     if shape.kv_groups or shape.state_layers:
         found.extend(_explain_cache(shape, setup, layout, requests, coefficients, context, done))
-    width = working_width(shape, layout, coefficients, context)
-    found += [
-        Calculation(
-            "working_width",
-            "ffn_tensors * ffn / tensor + hidden_tensors * hidden",
-            (
-                coefficient_term("ffn_tensors", coefficients.pick("prefill-ffn-tensors", context)),
-                Term("ffn", widest_ffn(shape), "elements", shape.source),
-                Term("tensor", layout.tensor, "cards"),
-                coefficient_term("hidden_tensors", coefficients.pick("prefill-hidden-tensors", context)),
-                Term("hidden", shape.hidden_size, "elements", shape.source),
-            ),
-            width.likely,
-            "elements per token",
-        ),
-        Calculation(
-            "activations",
-            "max(tokens * working_width * compute_bits / 8 + scores, load) + workspace",
-            (
-                Term("tokens", tokens, "tokens at once"),
-                Term("working_width", width.likely, "elements per token"),
-                Term("compute_bits", setup.format.compute_bits, "bits"),
-                Term(
-                    "scores",
-                    score_bytes(shape, setup, layout, tokens),
-                    "bytes",
-                    (),
-                    "attention scores, where written out",
-                ),
-                Term(
-                    "load",
-                    load_bytes(shape, layout, coefficients, context).likely,
-                    "bytes",
-                    coefficients.pick("load-copies", context).source,
-                    "held while the weights are quantized at load",
-                ),
-                coefficient_term("workspace", coefficients.pick("workspace-bytes", context)),
-            ),
-            done.activations.likely,
-            "bytes",
-        ),
-    ]
+    tokens = tokens_at_once(shape, setup, requests, coefficients, context)
+    found += _explain_working(shape, setup, layout, tokens, coefficients, context, done.activations.likely)
     if shape.kind in GENERATIVE:
-        found.append(
-            Calculation(
-                "logits",
-                "max(requests, profiled) * vocabulary * logit_bytes",
-                (
-                    Term("requests", requests, "requests"),
-                    coefficient_term("profiled", coefficients.pick("sampled-requests", context)),
-                    Term("vocabulary", shape.vocab_size, "tokens", shape.source),
-                    coefficient_term("logit_bytes", coefficients.pick("logit-bytes", context)),
-                ),
-                done.logits.likely,
-                "bytes",
-            )
-        )
+        found.append(_explain_logits(shape, requests, coefficients, context, done.logits.likely))
     found.append(explain_overhead(layout, coefficients, context, done.overhead.likely))
     if done.reused.likely:
-        workspace = coefficients.pick("workspace-bytes", context)
-        terms = (
-            Term("activations", done.activations.likely, "bytes"),
-            coefficient_term("workspace", workspace),
-            Term("logits", done.logits.likely, "bytes"),
-        )
-        found.append(Calculation("reused", "-min(activations - workspace, logits)", terms, done.reused.likely, "bytes"))
+        found.append(_explain_reused(coefficients, context, done))
     return found
+
+
+def _explain_working(
+    shape: ModelShape,
+    setup: Setup,
+    layout: ParallelLayout,
+    tokens: float,
+    coefficients: Coefficients,
+    context: Context,
+    value: float,
+) -> list[Calculation]:
+    """What one token needs in the widest layer, and the working memory of all that are read at once."""
+    pick = coefficients.pick
+    width = Calculation(
+        "working_width",
+        "ffn_tensors * ffn / tensor + hidden_tensors * hidden",
+        (
+            coefficient_term("ffn_tensors", pick("prefill-ffn-tensors", context)),
+            Term("ffn", widest_ffn(shape), "elements", shape.source),
+            Term("tensor", layout.tensor, "cards"),
+            coefficient_term("hidden_tensors", pick("prefill-hidden-tensors", context)),
+            Term("hidden", shape.hidden_size, "elements", shape.source),
+        ),
+        working_width(shape, layout, coefficients, context).likely,
+        "elements per token",
+    )
+    scores = score_bytes(shape, setup, layout, tokens)
+    load, copies = load_bytes(shape, layout, coefficients, context).likely, pick("load-copies", context)
+    terms = (
+        Term("tokens", tokens, "tokens at once"),
+        width.as_term(),
+        Term("compute_bits", setup.format.compute_bits, "bits"),
+        Term("scores", scores, "bytes", (), "attention scores, where written out"),
+        Term("load", load, "bytes", copies.source, "held while the weights are quantized at load"),
+        coefficient_term("workspace", pick("workspace-bytes", context)),
+    )
+    formula = "max(tokens * working_width * compute_bits / 8 + scores, load) + workspace"
+    return [width, Calculation("activations", formula, terms, value, "bytes")]
+
+
+def _explain_logits(
+    shape: ModelShape, requests: int, coefficients: Coefficients, context: Context, value: float
+) -> Calculation:
+    terms = (
+        Term("requests", requests, "requests"),
+        coefficient_term("profiled", coefficients.pick("sampled-requests", context)),
+        Term("vocabulary", shape.vocab_size, "tokens", shape.source),
+        coefficient_term("logit_bytes", coefficients.pick("logit-bytes", context)),
+    )
+    return Calculation("logits", "max(requests, profiled) * vocabulary * logit_bytes", terms, value, "bytes")
+
+
+def _explain_reused(coefficients: Coefficients, context: Context, done: MemoryParts) -> Calculation:
+    terms = (
+        Term("activations", done.activations.likely, "bytes"),
+        coefficient_term("workspace", coefficients.pick("workspace-bytes", context)),
+        Term("logits", done.logits.likely, "bytes"),
+    )
+    return Calculation("reused", "-min(activations - workspace, logits)", terms, done.reused.likely, "bytes")
 
 
 def _explain_weights(

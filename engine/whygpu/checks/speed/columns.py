@@ -251,7 +251,7 @@ class Wire:
     data_bytes_s: FloatArray
     latency_s: FloatArray
 
-    def all_reduce_s(self, tensor: FloatArray, payload_bytes: FloatArray) -> FloatArray:
+    def all_reduce_s(self, tensor: FloatArray, payload_bytes: FloatArray | float) -> FloatArray:
         """Seconds of a ring all-reduce over the tensor group: 2 (n - 1) / n * bytes / bandwidth, and its latency; 0
         for one card.
 

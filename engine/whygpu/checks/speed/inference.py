@@ -17,7 +17,7 @@ import numpy as np
 from whygpu.checks.memory.inference import widest_ffn
 from whygpu.checks.model_shape import GENERATIVE, ModelShape
 from whygpu.checks.setup import FloatArray
-from whygpu.checks.speed.columns import WIRE, Band, Columns
+from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
 from whygpu.checks.speed.queue import joined_s, wait_s
 from whygpu.checks.speed.serving import Host, applies_gain, host_of, slowdown, speculative_gain, touched
 
@@ -43,6 +43,64 @@ UNCERTAIN = (
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """What the cards of each plan reach, as rows: operations and bytes a second, the share of the peak that the power
+    limit leaves, and the path between them.
+    """
+
+    power: FloatArray
+    operations_s: FloatArray
+    bandwidth_bytes_s: FloatArray
+    wire: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Overheads:
+    """Seconds that a pass over all layers takes beside its work, as rows: launching kernels, gaps between them, hops
+    between pipeline stages, and kernels that work on a row each; how much longer adapters and all that the formulas
+    leave out make it; and experts in the host's memory.
+    """
+
+    launch_s: FloatArray
+    gap_s: FloatArray
+    hop_s: FloatArray
+    row_s: FloatArray
+    slowdown: FloatArray | None
+    longer: FloatArray
+    host: Host | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decode:
+    """A step that writes a token of each request in flight: bytes on the cards, and seconds as rows."""
+
+    weight_bytes: FloatArray
+    cache_bytes: FloatArray
+    read_s: FloatArray
+    compute_s: FloatArray
+    floor_s: FloatArray
+    wire_s: FloatArray
+    step_s: FloatArray
+    gain: FloatArray | None
+    token_s: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Prefill:
+    """Reading a prompt, or all requests of a pass ``together``: operations, and seconds as rows."""
+
+    flops: float
+    score_flops: float
+    together: FloatArray
+    filled: FloatArray
+    compute_s: FloatArray
+    read_s: FloatArray
+    moved_s: FloatArray
+    wire_s: FloatArray
+    total_s: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
 class InferenceWork:
     """Columns and rows behind the figures, for explaining them. Seconds and bytes per replica; rows over n plans
     unless said.
@@ -50,40 +108,17 @@ class InferenceWork:
 
     columns: Columns
     requests: FloatArray
-    weight_bytes: FloatArray
-    cache_bytes: FloatArray
-    decode_flops: FloatArray
-    power: FloatArray
-    prefill_flops: float
-    score_flops: float
-    bandwidth_share: FloatArray
-    decode_share: FloatArray
-    prefill_share: FloatArray
-    launch_s: FloatArray
-    gap_s: FloatArray
-    hop_s: FloatArray
-    row_s: FloatArray
-    read_s: FloatArray
-    compute_s: FloatArray
-    decode_wire_s: FloatArray
-    token_s: FloatArray
-    mean_token_s: FloatArray
-    prefill_compute_s: FloatArray
-    prefill_read_s: FloatArray
-    prefill_moved_s: FloatArray
-    prefill_wire_s: FloatArray
-    prefill_s: FloatArray
+    computed: float
+    rates: Rates
+    overheads: Overheads
+    decode: Decode
+    prefill: Prefill
+    stages: FloatArray
     joined_s: FloatArray
+    mean_token_s: FloatArray
     queue_s: FloatArray
     ttft_s: FloatArray
-    together: FloatArray
-    stages: FloatArray
     tokens_s: FloatArray
-    computed: float
-    step_s: FloatArray
-    gain: FloatArray | None
-    slowdown: FloatArray | None
-    host: Host | None
     longest: InferenceWork | None
 
 
@@ -91,98 +126,104 @@ def work(columns: Columns) -> InferenceWork:
     """Compute prefill and decode of all plans, at the context of a usual request; the time to the first token at the
     longest.
     """
-    shape, setup, device = columns.shape, columns.setup, columns.device
     requests = columns.requests()
-    weights = weights_read(shape, columns, requests)
-    cache = cache_read(columns) * requests
-    rows = np.maximum(requests, columns.less_is_better("decode-rows"))
-    flops = 2.0 * shape.matmul_parameters * rows
-    bandwidth_share, decode_share, prefill_share = (
-        columns.more_is_better(name) for name in ("decode-bandwidth-share", "decode-mfu", "prefill-mfu")
-    )
-    wire = columns.wire()
-    layers = shape.layers + shape.encoder_layers
-    launch = columns.less_is_better("launch-s-per-layer") * layers
-    gap = columns.less_is_better("gap-s-per-layer") * layers + columns.less_is_better("step-s")
-    row = columns.less_is_better("row-s") * layers
-    # The server's own process hands out a token to each request, beside what the cards do.
-    floor = np.maximum(launch, columns.less_is_better("request-step-s") * requests)
-    hop = columns.less_is_better("stage-hop-s") * (columns.pipeline - 1)
-    bandwidth = device.bandwidth_bytes_s * bandwidth_share
-    power = columns.power_share()
-    rate = columns.tensor * device.flops_s * power
-    prompt = prompt_length(columns)
-    computed = computed_tokens(columns, prompt)
-    host = host_of(columns, requests, computed, _chunks(columns, computed))
-    read = (weights / columns.tensor + cache) / bandwidth + (0.0 if host is None else host.step_s)
-    compute = flops / (rate * decode_share)
-    width = setup.format.compute_bits / 8 * shape.hidden_size
-    decode_wire = _wire(wire.all_reduce_s(columns.tensor, requests * width), layers)
-    slower = slowdown(columns) if setup.adapters else None
-    longer = columns.unmodelled() * (1.0 if slower is None else slower)
-    step = (np.maximum(overlapped(read, compute), floor) + row * requests + gap + hop + decode_wire) * longer
-    gain = speculative_gain(columns, requests) if applies_gain(columns) else None
-    token = step if gain is None else step / gain
-    prefill_flops, scores = prompt_flops(shape, computed), score_flops(shape, prompt, computed)
-    once = weights_read(shape, columns, np.full(device.size, computed)) / columns.tensor / bandwidth
-    filled = pipeline_fill(columns, computed)
-    # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
-    together = np.ones(device.size) if shape.kind in GENERATIVE else requests
-    attention = scores / (columns.tensor * device.half_flops_s * power)
-    arithmetic = (prefill_flops / (rate * unpacked_rate(columns)) + attention) / prefill_share * together * filled
-    moved = _moved_s(columns, prompt, computed, together, row, bandwidth) * filled + (host.prompt_s if host else 0.0)
-    prefill_wire = _wire(wire.all_reduce_s(columns.tensor, computed * width * together), layers)
-    prefill = (np.maximum(overlapped(arithmetic, once) + moved, launch) + gap + hop + prefill_wire) * longer
-    longest = _longest(columns)
+    computed = computed_tokens(columns, prompt_length(columns))
+    rates, overheads = _rates(columns), _overheads(columns, requests, computed)
+    decode = _decode(columns, requests, rates, overheads)
+    prefill = _prefill(columns, requests, computed, rates, overheads)
     # Stages that a prompt leaves idle read the next one.
-    stages = filled * columns.pipeline
-    joined = prefill / stages
-    if setup.output_tokens > 1:  # else there are no steps to join
-        alone = (read, compute, floor, arithmetic / filled)
-        added = joined_s(*alone, _full_chunks(columns, computed), requests, setup.output_tokens) / columns.pipeline
-        joined = (added + (moved + prefill_wire) / stages) * longer
-    mean_token, queue, tokens = _in_flight(columns, token, prefill / stages, joined)
-    first = columns.less_is_better("request-s") + _step_wait_s(columns, step) + queue
-    ttft = (prefill if longest is None else longest.prefill_s) + first
+    stages = prefill.filled * columns.pipeline
+    joined = _joined_s(columns, requests, computed, decode, prefill, overheads.longer)
+    mean_token, queue, tokens = _in_flight(columns, decode.token_s, prefill.total_s / stages, joined)
+    longest = _longest(columns)
+    first = columns.less_is_better("request-s") + _step_wait_s(columns, decode.step_s) + queue
+    ttft = (prefill if longest is None else longest.prefill).total_s + first
     return InferenceWork(
         columns,
         requests,
-        weights,
-        cache,
-        flops,
-        power,
-        prefill_flops,
-        scores,
-        bandwidth_share,
-        decode_share,
-        prefill_share,
-        launch,
-        gap,
-        hop,
-        row,
-        read,
-        compute,
-        decode_wire,
-        token,
-        mean_token,
-        arithmetic,
-        once,
-        moved,
-        prefill_wire,
+        computed,
+        rates,
+        overheads,
+        decode,
         prefill,
+        stages,
         joined,
+        mean_token,
         queue,
         ttft,
-        together,
-        stages,
         tokens,
-        computed,
-        step,
-        gain,
-        slower,
-        host,
         longest,
     )
+
+
+def _rates(columns: Columns) -> Rates:
+    power = columns.power_share()
+    bandwidth = columns.device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
+    return Rates(power, columns.tensor * columns.device.flops_s * power, bandwidth, columns.wire())
+
+
+def _overheads(columns: Columns, requests: FloatArray, computed: float) -> Overheads:
+    layers = _layers(columns.shape)
+    slower = slowdown(columns) if columns.setup.adapters else None
+    return Overheads(
+        launch_s=columns.less_is_better("launch-s-per-layer") * layers,
+        gap_s=columns.less_is_better("gap-s-per-layer") * layers + columns.less_is_better("step-s"),
+        hop_s=columns.less_is_better("stage-hop-s") * (columns.pipeline - 1),
+        row_s=columns.less_is_better("row-s") * layers,
+        slowdown=slower,
+        longer=columns.unmodelled() * (1.0 if slower is None else slower),
+        host=host_of(columns, requests, computed, _chunks(columns, computed)),
+    )
+
+
+def _decode(columns: Columns, requests: FloatArray, rates: Rates, overheads: Overheads) -> Decode:
+    shape, host = columns.shape, overheads.host
+    weights = weights_read(shape, columns, requests)
+    cache = cache_read(columns) * requests
+    read = (weights / columns.tensor + cache) / rates.bandwidth_bytes_s + (0.0 if host is None else host.step_s)
+    rows = np.maximum(requests, columns.less_is_better("decode-rows"))
+    flops = 2.0 * shape.matmul_parameters * rows
+    compute = flops / (rates.operations_s * columns.more_is_better("decode-mfu"))
+    # The server's own process hands out a token to each request, beside what the cards do.
+    floor = np.maximum(overheads.launch_s, columns.less_is_better("request-step-s") * requests)
+    wire = _wire_s(columns, rates.wire, requests)
+    busy = np.maximum(overlapped(read, compute), floor) + overheads.row_s * requests
+    step = (busy + overheads.gap_s + overheads.hop_s + wire) * overheads.longer
+    gain = speculative_gain(columns, requests) if applies_gain(columns) else None
+    token = step if gain is None else step / gain
+    return Decode(weights, cache, read, compute, floor, wire, step, gain, token)
+
+
+def _prefill(columns: Columns, requests: FloatArray, computed: float, rates: Rates, overheads: Overheads) -> Prefill:
+    shape, device, host = columns.shape, columns.device, overheads.host
+    prompt = prompt_length(columns)
+    flops, scores = prompt_flops(shape, computed), score_flops(shape, prompt, computed)
+    read = weights_read(shape, columns, np.full(device.size, computed)) / columns.tensor / rates.bandwidth_bytes_s
+    filled = pipeline_fill(columns, computed)
+    # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
+    together = np.ones(device.size) if shape.kind in GENERATIVE else requests
+    attention = scores / (columns.tensor * device.half_flops_s * rates.power)
+    products = flops / (rates.operations_s * unpacked_rate(columns))
+    compute = (products + attention) / columns.more_is_better("prefill-mfu") * together * filled
+    moved = _moved_s(columns, prompt, computed, together, overheads.row_s, rates.bandwidth_bytes_s) * filled
+    moved = moved + (host.prompt_s if host else 0.0)
+    wire = _wire_s(columns, rates.wire, computed, together)
+    busy = np.maximum(overlapped(compute, read) + moved, overheads.launch_s)
+    total = (busy + overheads.gap_s + overheads.hop_s + wire) * overheads.longer
+    return Prefill(flops, scores, together, filled, compute, read, moved, wire, total)
+
+
+def _joined_s(
+    columns: Columns, requests: FloatArray, computed: float, decode: Decode, prefill: Prefill, longer: FloatArray
+) -> FloatArray:
+    """Rows: seconds that a prompt adds to the steps of the requests it joins."""
+    output, stages = columns.setup.output_tokens, prefill.filled * columns.pipeline
+    if output <= 1:  # there are no steps to join
+        return prefill.total_s / stages
+    alone = (decode.read_s, decode.compute_s, decode.floor_s, prefill.compute_s / prefill.filled)
+    added = joined_s(*alone, _full_chunks(columns, computed), requests, output) / columns.pipeline
+    seconds: FloatArray = (added + (prefill.moved_s + prefill.wire_s) / stages) * longer
+    return seconds
 
 
 def _in_flight(
@@ -353,8 +394,7 @@ def prompt_width(shape: ModelShape, tokens: int) -> float:
     """Elements that kernels of their own read and write per token, over all layers: the feed-forward width, three
     times the hidden size (norms, rotation, residual sums), and the scores twice (scaling, softmax).
     """
-    layers = shape.layers + shape.encoder_layers
-    return layers * (widest_ffn(shape) + 3 * shape.hidden_size + shape.heads * tokens)
+    return _layers(shape) * (widest_ffn(shape) + 3 * shape.hidden_size + shape.heads * tokens)
 
 
 def unpacked_bytes(columns: Columns, prompt: float) -> float:
@@ -365,16 +405,21 @@ def unpacked_bytes(columns: Columns, prompt: float) -> float:
     return _chunks(columns, prompt) * (form.weight_bytes(shape) + 2.0 * shape.matmul_parameters)
 
 
-def _wire(all_reduce_s: FloatArray, layers: int) -> FloatArray:
-    """Two all-reduces a layer (Shoeybi et al. 2019, Megatron-LM, section 3)."""
-    return 2 * layers * all_reduce_s
+def _wire_s(columns: Columns, wire: Wire, tokens: FloatArray | float, together: FloatArray | float = 1.0) -> FloatArray:
+    """Rows: seconds of two all-reduces a layer of what so many tokens hand on (Shoeybi et al. 2019, Megatron-LM, 3)."""
+    width = columns.setup.format.compute_bits / 8 * columns.shape.hidden_size
+    return 2 * _layers(columns.shape) * wire.all_reduce_s(columns.tensor, tokens * width * together)
+
+
+def _layers(shape: ModelShape) -> int:
+    return shape.layers + shape.encoder_layers
 
 
 def bands(done: InferenceWork) -> dict[str, Band]:
     """The figures of the contract, by name."""
     shape, setup = done.columns.shape, done.columns.setup
     if shape.kind not in GENERATIVE:
-        each = done.columns.data * done.requests * done.stages / done.prefill_s
+        each = done.columns.data * done.requests * done.stages / done.prefill.total_s
         return {
             "ttft_ms": Band.of(done.ttft_s, 1e3),
             "samples_per_s": Band.of(each),

@@ -12,14 +12,13 @@ from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed.columns import LIKELY, coefficient_of, power_term
 from whygpu.checks.speed.inference import (
     InferenceWork,
-    pipeline_fill,
     prompt_length,
     prompt_width,
     unpacked_bytes,
     unpacked_rate,
     weights_read,
 )
-from whygpu.checks.speed.serving import SLOWDOWN, explain_gain
+from whygpu.checks.speed.serving import SLOWDOWN, Host, explain_gain
 
 
 def explain(done: InferenceWork, i: int) -> list[Calculation]:
@@ -30,10 +29,10 @@ def explain(done: InferenceWork, i: int) -> list[Calculation]:
     read, compute = _read(done, i), _compute(done, i)
     step = _step(done, i, read, compute)
     steps = [step]
-    if done.gain is not None:
-        gain = explain_gain(done.columns, i, float(done.requests[i]), done.gain)
+    if done.decode.gain is not None:
+        gain = explain_gain(done.columns, i, float(done.requests[i]), done.decode.gain)
         terms = (step.as_term(), gain.as_term())
-        value = _likely(done.token_s, i)
+        value = _likely(done.decode.token_s, i)
         steps += [gain, Calculation("token_s", "step_s / speculative_gain", terms, value, "s", note="on average")]
     found = [*parts, prefill, read, compute, *steps]
     first = prefill
@@ -58,87 +57,102 @@ def _rates(done: InferenceWork, i: int) -> tuple[Term, Term, Term]:
 
 def _host(done: InferenceWork, i: int) -> tuple[Term, Term, Term]:
     return (
-        Term("launch", _likely(done.launch_s, i), "s", (), "host work of all layers"),
-        Term("gap", _likely(done.gap_s, i), "s", (), "between kernels of all layers, and around them"),
-        Term("hops", _likely(done.hop_s, i), "s", (), "from one pipeline stage to the next"),
+        Term("launch", _likely(done.overheads.launch_s, i), "s", (), "host work of all layers"),
+        Term("gap", _likely(done.overheads.gap_s, i), "s", (), "between kernels of all layers, and around them"),
+        Term("hops", _likely(done.overheads.hop_s, i), "s", (), "from one pipeline stage to the next"),
     )
 
 
 def _row(done: InferenceWork, i: int) -> Term:
-    return Term("row", _likely(done.row_s, i), "s per token", (), "kernels that work on a row each, of all layers")
+    return Term(
+        "row", _likely(done.overheads.row_s, i), "s per token", (), "kernels that work on a row each, of all layers"
+    )
 
 
 def _prefill(done: InferenceWork, i: int) -> list[Calculation]:
     """Seconds of a prompt, and the three terms it is made of."""
-    columns, shape = done.columns, done.columns.shape
-    prompt, computed = prompt_length(columns), done.computed
-    once = weights_read(shape, columns, np.full(columns.device.size, computed))
-    tensor, rate, bandwidth = _rates(done, i)
-    share = coefficient_of(columns, i, "decode-bandwidth-share", "share")
-    together = Term("together", float(done.together[i]), "requests", (), "read in one pass")
-    overlap = "of the time, as pipeline stages overlap"
-    filled = Term("filled", float(pipeline_fill(columns, computed)[i]), "share", (), overlap)
-    compute = Calculation(
-        "prefill_compute_s",
-        "(flops / (rate * unpacked) + scores / half) * together * filled / (tensor * power * mfu)",
-        (
-            Term("flops", done.prefill_flops, "operations", ("kaplan-2020",)),
-            rate,
-            Term(
-                "unpacked",
-                float(np.broadcast_to(unpacked_rate(columns), done.prefill_s.shape)[LIKELY, i]),
-                "share",
-                columns.coefficients.pick("unpacked-rate-share", columns.contexts[int(columns.device.kind[i])]).source,
-                "of the rate where weights are unpacked within the products",
-            ),
-            Term("scores", done.score_flops, "operations", ("kaplan-2020",), "of attention"),
-            Term("half", float(columns.device.half_flops_s[i]), "operations/s", (), "in 16 bits"),
-            together,
-            filled,
-            tensor,
-            power_term(done.power, i),
-            coefficient_of(columns, i, "prefill-mfu", "mfu"),
-        ),
-        _likely(done.prefill_compute_s, i),
-        "s",
-    )
-    read = Calculation(
-        "prefill_read_s",
-        "weights / tensor / (bandwidth * share)",
-        (Term("weights", float(once[i]), "bytes", (), "read once"), tensor, bandwidth, share),
-        _likely(done.prefill_read_s, i),
-        "s",
-    )
-    moved = Calculation(
-        "prefill_moved_s",
-        "((traffic * tokens * width * together + unpacked * copies) / tensor / (bandwidth * share) "
-        "+ row * tokens * together) * filled",
-        (
-            coefficient_of(columns, i, "prefill-traffic-bytes", "traffic"),
-            Term("tokens", computed, "tokens", (), _of_prompt(done, prompt)),
-            Term("width", prompt_width(shape, prompt), "elements per token", shape.source),
-            together,
-            Term(
-                "unpacked", unpacked_bytes(columns, computed), "bytes", shape.source, "weights turned into 16-bit ones"
-            ),
-            coefficient_of(columns, i, "prefill-unpacked-share", "copies"),
-            _row(done, i),
-            filled,
-            tensor,
-            bandwidth,
-            share,
-        ),
-        _likely(done.prefill_moved_s, i),
-        "s",
-    )
-    if done.host is not None:
-        moved = _copied(done, i, moved)
-    wire = Term("wire", _likely(done.prefill_wire_s, i), "s", (), "two all-reduces a layer")
+    compute, read, moved = _prompt_compute(done, i), _prompt_read(done, i), _prompt_moved(done, i)
+    wire = Term("wire", _likely(done.prefill.wire_s, i), "s", (), "two all-reduces a layer")
     parts = tuple(part.as_term() for part in (compute, read, moved))
     together_s = "(prefill_compute_s ** 2 + prefill_read_s ** 2) ** 0.5 + prefill_moved_s"
     formula = f"max({together_s}, launch) + gap + hops + wire"
-    prefill = Calculation("prefill_s", formula, (*parts, *_host(done, i), wire), _likely(done.prefill_s, i), "s")
+    terms = (*parts, *_host(done, i), wire)
+    prefill = Calculation("prefill_s", formula, terms, _likely(done.prefill.total_s, i), "s")
     return [compute, read, moved, _with_adapters(done, i, prefill)]
+
+
+def _passes(done: InferenceWork, i: int) -> tuple[Term, Term]:
+    """Requests read in one pass, and the share of its time that pipeline stages leave."""
+    filled = float(done.prefill.filled[i])
+    return (
+        Term("together", float(done.prefill.together[i]), "requests", (), "read in one pass"),
+        Term("filled", filled, "share", (), "of the time, as pipeline stages overlap"),
+    )
+
+
+def _prompt_compute(done: InferenceWork, i: int) -> Calculation:
+    columns = done.columns
+    tensor, rate, _ = _rates(done, i)
+    unpacked = Term(
+        "unpacked",
+        float(np.broadcast_to(unpacked_rate(columns), done.prefill.total_s.shape)[LIKELY, i]),
+        "share",
+        columns.coefficients.pick("unpacked-rate-share", columns.contexts[int(columns.device.kind[i])]).source,
+        "of the rate where weights are unpacked within the products",
+    )
+    terms = (
+        Term("flops", done.prefill.flops, "operations", ("kaplan-2020",)),
+        rate,
+        unpacked,
+        Term("scores", done.prefill.score_flops, "operations", ("kaplan-2020",), "of attention"),
+        Term("half", float(columns.device.half_flops_s[i]), "operations/s", (), "in 16 bits"),
+        *_passes(done, i),
+        tensor,
+        power_term(done.rates.power, i),
+        coefficient_of(columns, i, "prefill-mfu", "mfu"),
+    )
+    formula = "(flops / (rate * unpacked) + scores / half) * together * filled / (tensor * power * mfu)"
+    return Calculation("prefill_compute_s", formula, terms, _likely(done.prefill.compute_s, i), "s")
+
+
+def _prompt_read(done: InferenceWork, i: int) -> Calculation:
+    columns = done.columns
+    tensor, _, bandwidth = _rates(done, i)
+    once = weights_read(columns.shape, columns, np.full(columns.device.size, done.computed))
+    terms = (
+        Term("weights", float(once[i]), "bytes", (), "read once"),
+        tensor,
+        bandwidth,
+        coefficient_of(columns, i, "decode-bandwidth-share", "share"),
+    )
+    formula = "weights / tensor / (bandwidth * share)"
+    return Calculation("prefill_read_s", formula, terms, _likely(done.prefill.read_s, i), "s")
+
+
+def _prompt_moved(done: InferenceWork, i: int) -> Calculation:
+    columns, shape, prompt = done.columns, done.columns.shape, prompt_length(done.columns)
+    tensor, _, bandwidth = _rates(done, i)
+    together, filled = _passes(done, i)
+    unpacked = unpacked_bytes(columns, done.computed)
+    terms = (
+        coefficient_of(columns, i, "prefill-traffic-bytes", "traffic"),
+        Term("tokens", done.computed, "tokens", (), _of_prompt(done, prompt)),
+        Term("width", prompt_width(shape, prompt), "elements per token", shape.source),
+        together,
+        Term("unpacked", unpacked, "bytes", shape.source, "weights turned into 16-bit ones"),
+        coefficient_of(columns, i, "prefill-unpacked-share", "copies"),
+        _row(done, i),
+        filled,
+        tensor,
+        bandwidth,
+        coefficient_of(columns, i, "decode-bandwidth-share", "share"),
+    )
+    formula = (
+        "((traffic * tokens * width * together + unpacked * copies) / tensor / (bandwidth * share) "
+        "+ row * tokens * together) * filled"
+    )
+    moved = Calculation("prefill_moved_s", formula, terms, _likely(done.prefill.moved_s, i), "s")
+    return moved if done.overheads.host is None else _copied(done, i, done.overheads.host, moved)
 
 
 def _of_prompt(done: InferenceWork, prompt: int) -> str:
@@ -149,22 +163,21 @@ def _of_prompt(done: InferenceWork, prompt: int) -> str:
 
 def _with_adapters(done: InferenceWork, i: int, calculation: Calculation) -> Calculation:
     """The same with what adapters add to its time."""
-    if done.slowdown is None:
+    if done.overheads.slowdown is None:
         return calculation
     term = coefficient_of(done.columns, i, SLOWDOWN, "adapters")
     return replace(calculation, formula=f"({calculation.formula}) * adapters", terms=(*calculation.terms, term))
 
 
-def _copied(done: InferenceWork, i: int, moved: Calculation) -> Calculation:
+def _copied(done: InferenceWork, i: int, host: Host, moved: Calculation) -> Calculation:
     """The same with the experts that are copied to the cards for each chunk of a prompt."""
-    assert done.host is not None
     columns = done.columns
     known = float(columns.device.pcie_bytes_s[i])
     slot = Term("slot", known, "bytes/s", (), "PCIe, one direction")
     if np.isnan(known):
         slot = coefficient_of(columns, i, "pcie-bytes-s", "slot")
     terms = (
-        Term("experts", done.host.prompt_bytes, "bytes", columns.shape.source, "copied to the cards, over all chunks"),
+        Term("experts", host.prompt_bytes, "bytes", columns.shape.source, "copied to the cards, over all chunks"),
         slot,
         coefficient_of(columns, i, "host-copy-share", "copy"),
     )
@@ -175,11 +188,11 @@ def _copied(done: InferenceWork, i: int, moved: Calculation) -> Calculation:
 def _read(done: InferenceWork, i: int) -> Calculation:
     tensor, _, bandwidth = _rates(done, i)
     terms: tuple[Term, ...] = (
-        Term("weights", float(done.weight_bytes[i]), "bytes", done.columns.shape.source, "read in a step"),
+        Term("weights", float(done.decode.weight_bytes[i]), "bytes", done.columns.shape.source, "read in a step"),
         tensor,
         Term(
             "cache",
-            float(done.cache_bytes[i]),
+            float(done.decode.cache_bytes[i]),
             "bytes per card",
             (),
             "of all requests, in the middle of a usual answer",
@@ -188,14 +201,20 @@ def _read(done: InferenceWork, i: int) -> Calculation:
         coefficient_of(done.columns, i, "decode-bandwidth-share", "share"),
     )
     formula = "(weights / tensor + cache) / (bandwidth * share)"
-    if done.host is not None:
+    if done.overheads.host is not None:
         formula += " + experts / host"
         terms = (
             *terms,
-            Term("experts", float(done.host.step_bytes[i]), "bytes", done.columns.shape.source, "in the host's memory"),
+            Term(
+                "experts",
+                float(done.overheads.host.step_bytes[i]),
+                "bytes",
+                done.columns.shape.source,
+                "in the host's memory",
+            ),
             coefficient_of(done.columns, i, "host-bytes-s", "host"),
         )
-    return Calculation("read_s", formula, terms, _likely(done.read_s, i), "s")
+    return Calculation("read_s", formula, terms, _likely(done.decode.read_s, i), "s")
 
 
 def _compute(done: InferenceWork, i: int) -> Calculation:
@@ -207,34 +226,34 @@ def _compute(done: InferenceWork, i: int) -> Calculation:
         coefficient_of(columns, i, "decode-rows", "rows"),
         tensor,
         rate,
-        power_term(done.power, i),
+        power_term(done.rates.power, i),
         coefficient_of(columns, i, "decode-mfu", "mfu"),
     )
     formula = "2 * active * max(requests, rows) / (tensor * rate * power * mfu)"
-    return Calculation("compute_s", formula, terms, _likely(done.compute_s, i), "s")
+    return Calculation("compute_s", formula, terms, _likely(done.decode.compute_s, i), "s")
 
 
 def _step(done: InferenceWork, i: int, read: Calculation, compute: Calculation) -> Calculation:
     """Seconds of a step: those of a token, where no tokens are guessed ahead."""
-    wire = Term("wire", _likely(done.decode_wire_s, i), "s", (), "two all-reduces a layer")
+    wire = Term("wire", _likely(done.decode.wire_s, i), "s", (), "two all-reduces a layer")
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     served = coefficient_of(done.columns, i, "request-step-s", "served")
     terms = (read.as_term(), compute.as_term(), _row(done, i), requests, *_host(done, i), served, wire)
     formula = (
         "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch, served * requests) + row * requests + gap + hops + wire"
     )
-    name = "token_s" if done.gain is None else "step_s"
-    return _with_adapters(done, i, Calculation(name, formula, terms, _likely(done.step_s, i), "s"))
+    name = "token_s" if done.decode.gain is None else "step_s"
+    return _with_adapters(done, i, Calculation(name, formula, terms, _likely(done.decode.step_s, i), "s"))
 
 
 def _samples(done: InferenceWork, i: int, prefill: Calculation) -> Calculation:
     terms = (
         Term("data", float(done.columns.data[i]), "replicas"),
-        Term("together", float(done.together[i]), "requests", (), "read in one pass"),
+        Term("together", float(done.prefill.together[i]), "requests", (), "read in one pass"),
         Term("stages", float(done.stages[i]), "passes", (), "under way in the pipeline"),
         prefill.as_term(),
     )
-    value = float(done.columns.data[i] * done.together[i] * done.stages[i]) / _likely(done.prefill_s, i)
+    value = float(done.columns.data[i] * done.prefill.together[i] * done.stages[i]) / _likely(done.prefill.total_s, i)
     return Calculation("samples_per_s", "data * together * stages / prefill_s", terms, value, "1/s")
 
 
@@ -245,7 +264,7 @@ def _answers(
     columns = done.columns
     alone = float(done.requests[i]) <= 1
     wait = Term(
-        "wait", 0.0 if alone else _likely(done.step_s, i), "s", (), "the step under way, where others are served"
+        "wait", 0.0 if alone else _likely(done.decode.step_s, i), "s", (), "the step under way, where others are served"
     )
     queue = Term("queue", _likely(done.queue_s, i), "s", ("mean-value-analysis",), "for prompts that came before it")
     first = (first_prompt.as_term(), coefficient_of(columns, i, "request-s", "server"), wait, queue)
