@@ -50,6 +50,7 @@ class MeterRow:
     needs: str
     gets: str
     range: str
+    """Of what it gets; what it needs of an accelerator has its range beside it."""
     margin: str
     share: float | None
     """How far from the limit, as a share of it; None where there is no limit."""
@@ -118,6 +119,8 @@ class RuledOut:
     text: str
     names: tuple[str, ...]
     evidence: Evidence
+    title: str
+    """What the rule is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +143,11 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Sources that say opposite things of a plan shown, and what was made of it."""
+    """Sources, or rules, that say opposite things: both sides, what was decided and why."""
 
     text: str
-    favour: Evidence
-    against: Evidence
+    evidence: tuple[Evidence, ...]
+    """The rule that settles it with the claims of both sides, or the rules that cancel each other."""
 
 
 @dataclass(frozen=True, slots=True)
