@@ -79,7 +79,9 @@ def _begin(page: Page, journey: Journey) -> None:
     if journey.owned is not None:
         card, count = journey.owned
         page.get_by_text("I own accelerators already").click()
-        page.get_by_role("combobox", name="Which").fill(card)
+        picker = page.get_by_role("combobox", name="Which")
+        picker.click()  # a phone opens the list on a touch alone
+        picker.fill(card)
         page.get_by_role("option", name=card, exact=True).first.click()
         page.get_by_label("How many").fill(str(count))
         page.get_by_role("button", name="Show the answer").last.click()
