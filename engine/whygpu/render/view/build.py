@@ -69,12 +69,7 @@ def view_of(advice: Advice, *, flips: Search = "limits") -> View:
         f"{consultation.today}.",
         {},
     )
-    claims = consultation.knowledge.claims
-    documents = consultation.knowledge.documents
-    for claim in lists.named_claims(_evidence(found)):
-        known = claims.get(claim)
-        if known is not None:
-            found.claims[claim] = f"{known.says} ({documents[known.document].title})"
+    found.claims.update(lists.quoted(consultation.knowledge, _evidence(found)))
     return found
 
 

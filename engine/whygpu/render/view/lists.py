@@ -22,7 +22,7 @@ from whygpu.render.view.rivals import clause
 from whygpu.render.words import price_text, short_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whygpu.explain.parts import Item, Rejection
     from whygpu.explain.plan import Plan
     from whygpu.explain.plan_maker import PlanMaker
+    from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.rules import Rule
     from whygpu.render.view.words import Words
 
@@ -215,11 +216,8 @@ def _item(consultation: Consultation, item: Item, kind: str, words: Words) -> It
     return ItemRow(item.text, kind, general, evidence)  # type: ignore[arg-type]  # one of the three kinds above
 
 
-def named_claims(view_parts: Iterable[Evidence]) -> Iterator[str]:
-    """Every claim that is named, each once."""
-    seen: set[str] = set()
-    for evidence in view_parts:
-        for claim in evidence.claims:
-            if claim not in seen:
-                seen.add(claim)
-                yield claim
+def quoted(knowledge: Knowledge, evidence: Iterable[Evidence]) -> dict[str, str]:
+    """What each claim named says, and in which document, by its id."""
+    named = dict.fromkeys(claim for item in evidence for claim in item.claims)
+    found = ((name, knowledge.claims[name]) for name in named if name in knowledge.claims)
+    return {name: f"{claim.says} ({knowledge.documents[claim.document].title})" for name, claim in found}

@@ -188,6 +188,35 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class BoardCell:
+    """What one criterion is worth for one plan, and every rule that says so."""
+
+    worth: str
+    """Times the money, for example "1.75x"; "1x" where nothing speaks for or against it."""
+    said: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One criterion, with a cell for each plan."""
+
+    criterion: str
+    cells: tuple[BoardCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Plans side by side: price, what each criterion is worth, what each counts as."""
+
+    plans: tuple[str, ...]
+    prices: tuple[str, ...]
+    rows: tuple[BoardRow, ...]
+    counts: tuple[str, ...]
+    claims: dict[str, str]
+    """What every claim named says, and in which document, by its id."""
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """An advice, ready to be drawn."""
 
