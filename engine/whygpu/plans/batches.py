@@ -52,7 +52,8 @@ def filled(
     for number in np.unique(configuration[which]):
         rows = np.flatnonzero(which & (configuration == number))
         for setup, layout in _roomier(search.configurations[number], options.checkpointing, shardings):
-            setups = [replace(setup, batch_size=size) for size in _sizes((options.samples or 1) / layout.data)]
+            most = (options.samples or 1) / (layout.data * setup.gradient_accumulation)
+            setups = [replace(setup, batch_size=size) for size in _sizes(most)]
             numbers, needs = _needs(search, setups, layout, usable[rows].max())
             place = np.searchsorted(needs, usable[rows], side="right") - 1
             fullest = np.where(place >= 0, numbers[place], -1)

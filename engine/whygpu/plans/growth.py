@@ -140,8 +140,13 @@ class Growth:
     def _replicas(self, plan_set: PlanSet, index: int, short: float, fewest: int) -> int:
         """How many replicas a training job takes that is ``short`` times too slow: spread evenly, within the limits."""
         per_node = int(plan_set.cards.per_node[plan_set.card[index]])
-        wanted = math.ceil(plan_set.configurations[int(plan_set.configuration[index])].layout.data * short - 1e-9)
-        return max(min(_whole_machines(max(wanted, fewest), per_node), self._most(per_node)), fewest)
+        configuration = plan_set.configurations[int(plan_set.configuration[index])]
+        each = configuration.layout.cards // configuration.layout.data
+        wanted = max(math.ceil(configuration.layout.data * short - 1e-9), fewest)
+        most = self._most(per_node) // each
+        if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
+            most = min(most, self._options.samples // configuration.setup.gradient_accumulation)
+        return max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
 
     def _lateness(self, plan_set: PlanSet) -> NDArray[np.float64]:
         """How many times too late the answers of each plan come, by the goal it misses most; 0 where there is none."""

@@ -29,8 +29,17 @@ SHARDS = (1, 2, 4, 8)
 """Tensor-parallel widths tried: powers of two, as serving stacks need."""
 STAGES = (1, 2, 4)
 """Pipeline depths tried beyond one machine."""
+DEPTHS = (1, 2, 4, 8, 16, 32)
+"""Pipeline depths tried for training what no machine holds."""
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 """Numbers of accelerators tried."""
+
+
+def accumulating(setup: Setup, layout: ParallelLayout) -> Setup:
+    """The setup with a micro-batch for every stage at least, where nobody gave more: fewer leave stages idle."""
+    if not setup.trains or setup.gradient_accumulation >= layout.pipeline:
+        return setup
+    return replace(setup, gradient_accumulation=layout.pipeline)
 
 
 def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[tuple[Setup, Mask]]:
@@ -53,6 +62,7 @@ class Search:
         self._work, self.cards, self._options = work, cards, options
         self._few = 1 if options.count is not None or work.setup.trains else options.replicas
         self._layouts = tuple(sorted(self._spreads(), key=lambda layout: layout.data < self._few))
+        self._deep = tuple(self._deep_spreads()) if work.setup.trains else ()
         self.configurations: list[RunConfiguration] = []
         self._setups: dict[Setup, Setup] = {}
         self._known: dict[int, tuple[Setup, Setup]] = {}
@@ -88,6 +98,16 @@ class Search:
         return found
 
     def run(self, setup: Setup, members: Mask) -> None:
+        """Find the smallest spread for each member, and where no machine holds a training job the smallest one over
+        tensor shards and pipeline stages too: which of the two is done sooner depends on the network.
+        """
+        self._run(setup, members, self._layouts)
+        if self._deep and members.any():
+            whole = self._memory(self._one(replace(setup, gradient_checkpointing="full")), ParallelLayout())
+            beyond = members & (whole.total > self.cards.per_node * self.cards.usable_bytes)
+            self._run(setup, beyond, self._deep)
+
+    def _run(self, setup: Setup, members: Mask, layouts: tuple[ParallelLayout, ...]) -> None:
         """Find the smallest spread for each member; where none holds it, the one that needs least.
 
         Of the ways to run on as many cards the first that holds even the high end is taken, before one that holds only
@@ -106,7 +126,7 @@ class Search:
         held, settled = np.zeros_like(members), np.zeros_like(members)
         floors: dict[tuple[int, int], tuple[float, float]] = {}
         tried: set[tuple[int, int, int, bool]] = set()
-        for layout in self._layouts:
+        for layout in layouts:
             enough = layout.data >= self._few
             if not setup.trains:
                 load = (layout.tensor, layout.pipeline, setup.requests_per_replica(layout.data), enough)
@@ -132,7 +152,7 @@ class Search:
             for sharding in self._shardings(setup, layout):
                 sharded = layout if sharding == "none" else replace(layout, sharding=sharding)
                 for configuration in configurations:
-                    number = self.configure(configuration, sharded)
+                    number = self.configure(accumulating(configuration, sharded), sharded)
                     memory = self.configurations[number].memory
                     roomy = group & (memory.high <= usable)
                     fits = roomy if beyond else group & (memory.total <= usable)
@@ -187,6 +207,22 @@ class Search:
                         layout = ParallelLayout(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
                         if fixed.allows(layout):
                             yield layout
+
+    def _deep_spreads(self) -> Iterator[ParallelLayout]:
+        """One replica over shards inside a machine and stages over machines, as language models beyond a machine are
+        trained (Narayanan et al. 2021, arXiv:2104.04473; Llama Team 2024, arXiv:2407.21783, 3.3.2).
+        """
+        shape, fixed = self._work.shape, self._options.fixed
+        if shape.kind not in TOKEN_KINDS or self._options.count is not None or fixed.least > 1:
+            return
+        stages = self._work.interleaved_stages
+        for pipeline in DEPTHS:
+            for tensor in reversed(SHARDS):
+                if tensor * pipeline > 1 and not (shape.heads or 1) % tensor and shape.layers >= pipeline:
+                    interleave = max(min(stages, shape.layers // pipeline), 1) if pipeline > 1 else 1
+                    layout = ParallelLayout(tensor=tensor, pipeline=pipeline, interleave=interleave)
+                    if layout.cards <= self._options.max_count:
+                        yield layout
 
     def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
         """The cards and the ways of all plans found, and whether they fit."""

@@ -88,6 +88,12 @@ class Work:
         context = self.setup.context(self.shape)
         return not self.setup.trains and self.knowledge.catalogue.coefficients.pick("splits-layers", context).likely > 0
 
+    @property
+    def interleaved_stages(self) -> int:
+        """Stages of a training pipeline on each card (Narayanan et al. 2021, arXiv:2104.04473)."""
+        context = self.setup.context(self.shape)
+        return int(self.knowledge.catalogue.coefficients.pick("pipeline-interleave", context).likely)
+
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory per accelerator of one way to run it."""
         return memory.estimate(self.shape, setup, layout, self.knowledge.catalogue.coefficients)
