@@ -248,6 +248,23 @@ HALF = ("bf16_tflops", "fp16_tflops", "fp32_tflops")
 """The rates of 16-bit arithmetic, the one to take first."""
 
 
+def first_rate(names: Sequence[str], rates: Mapping[str, FloatArray]) -> FloatArray:
+    """Operations per second of each card: the first of these rates that it has, NaN where none is known.
+
+    Where 16-bit arithmetic is slower than FP32, kernels widen the numbers instead, or multiply quantized weights as
+    integers where the format has a rate for that: the fastest of these rates counts (cuBLAS, cublasGemmEx: compute
+    type; llama.cpp, GGML_CUDA_FORCE_MMQ).
+    """
+    size = next(iter(rates.values())).shape
+    found, fastest = np.full(size, np.nan), np.full(size, np.nan)
+    for name in reversed(names):
+        known = np.where(rates[name] > 0, rates[name], np.nan)
+        found = np.where(np.isnan(known), found, known)
+        fastest = np.fmax(fastest, known)
+    slow = found < rates["fp32_tflops"] if names[0] in HALF else np.zeros(size, dtype=bool)
+    return np.where(slow, fastest, found)
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """Rates of one card per plan, as columns of equal length n (float64; NaN where not known).

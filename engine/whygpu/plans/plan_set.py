@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.checks.calculation import Range
-from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, pcie_bytes_s
+from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Band
 from whygpu.plans.fixed import FixedLayout
@@ -215,12 +215,8 @@ class Cards:
     kind: NDArray[np.int64]
 
     def rate(self, names: tuple[str, ...]) -> NDArray[np.float64]:
-        """The first of the rates that each card has."""
-        found = np.full(len(self.accelerators), np.nan)
-        for name in reversed(names):
-            column = self.rates[name]
-            found = np.where(column > 0, column, found)
-        return found
+        """The rate that arithmetic in a format with these rates takes place at."""
+        return first_rate(names, self.rates)
 
 
 @lru_cache(maxsize=8)
