@@ -75,7 +75,7 @@ def _torchtune(row: Row, subjects: Subjects) -> Outcome:
     work = done.work
     if isinstance(work, TrainingWork):
         peak = float(work.columns.device.flops_s[0]) * cards
-        if row["tok_per_s"] * work.product_flops / (setup.batch_size * setup.sequence_tokens) > peak:
+        if row["tok_per_s"] * work.batch.product_flops / (setup.batch_size * setup.sequence_tokens) > peak:
             return LeftOut(row["family"], row["id"], "more operations a second than the named card's peak rate")
     return _compared(row, row["tok_per_s"], _at(done.train_tokens_per_s), subjects, shape, setup, layout)
 

@@ -76,7 +76,7 @@ def test_attention_runs_at_its_own_rate(kb: whygpu.KnowledgeBase) -> None:
     """FlashAttention-2 reaches 50 to 73% of an A100's peak, 156 to 228 TFLOPS (arXiv:2307.08691), whatever the share
     of the products."""
     work = run(kb, shape_of(kb, "llama-3.1-8b"), setup_of(kb), ParallelLayout(), a100())[1]
-    reached = work.attention_flops / float(work.attention_s[LIKELY, 0])
+    reached = work.batch.attention_flops / float(work.batch.attention_s[LIKELY, 0])
     assert 156e12 <= reached <= 228e12
 
 
@@ -85,9 +85,11 @@ def test_attention_of_a_layer_by_hand(kb: whygpu.KnowledgeBase) -> None:
     shape = shape_of(kb, "llama-3.1-8b")
     setup = setup_of(kb, batch_size=1, gradient_checkpointing="off")
     work = run(kb, shape, setup, ParallelLayout(), a100())[1]
-    assert work.attention_flops == pytest.approx(3.5 * 4 * 4096 * 4096 * 32 * 8192)
+    assert work.batch.attention_flops == pytest.approx(3.5 * 4 * 4096 * 4096 * 32 * 8192)
     adapters = run(kb, shape, replace(setup, method="lora"), ParallelLayout(), a100())[1]
-    assert adapters.attention_flops == work.attention_flops, "frozen projections need their gradients all the same"
+    assert adapters.batch.attention_flops == work.batch.attention_flops, (
+        "frozen projections need their gradients all the same"
+    )
 
 
 def test_windows_bound_what_a_token_attends_to(kb: whygpu.KnowledgeBase) -> None:
@@ -96,7 +98,7 @@ def test_windows_bound_what_a_token_attends_to(kb: whygpu.KnowledgeBase) -> None
         run(kb, shape, setup_of(kb, batch_size=1, sequence_tokens=length), ParallelLayout(), a100())[1]
         for length in (16384, 32768)
     )
-    assert longer.attention_flops < 4 * long.attention_flops
+    assert longer.batch.attention_flops < 4 * long.batch.attention_flops
 
 
 def test_products_reach_less_than_the_best_one(kb: whygpu.KnowledgeBase) -> None:
@@ -104,7 +106,7 @@ def test_products_reach_less_than_the_best_one(kb: whygpu.KnowledgeBase) -> None
     shape, setup = shape_of(kb, "llama-3.1-8b"), setup_of(kb)
     for card, best in ((h100(), 795e12), (a100(), 271e12), (mi300x(), 785e12)):
         work = run(kb, shape, setup, ParallelLayout(), card)[1]
-        assert work.product_flops / float(work.products_s[LIKELY, 0]) <= best
+        assert work.batch.product_flops / float(work.batch.products_s[LIKELY, 0]) <= best
 
 
 def test_an_mi300x_is_hardly_faster_than_an_h100(kb: whygpu.KnowledgeBase) -> None:
@@ -112,17 +114,17 @@ def test_an_mi300x_is_hardly_faster_than_an_h100(kb: whygpu.KnowledgeBase) -> No
     20% faster on it (SemiAnalysis 2023), version 3 for Hopper alone (arXiv:2407.08608)."""
     shape, setup = shape_of(kb, "llama-3.1-8b"), setup_of(kb)
     ours, theirs = (run(kb, shape, setup, ParallelLayout(), card)[1] for card in (h100(), mi300x()))
-    assert theirs.products_s[LIKELY, 0] >= ours.products_s[LIKELY, 0]
-    assert 1 <= ours.attention_s[LIKELY, 0] / theirs.attention_s[LIKELY, 0] <= 1.2
+    assert theirs.batch.products_s[LIKELY, 0] >= ours.batch.products_s[LIKELY, 0]
+    assert 1 <= ours.batch.attention_s[LIKELY, 0] / theirs.batch.attention_s[LIKELY, 0] <= 1.2
     fused = replace(setup, runtime="compiled")
     ours, theirs = (run(kb, shape, fused, ParallelLayout(), card)[1] for card in (h100(), mi300x()))
-    assert theirs.attention_s[LIKELY, 0] >= ours.attention_s[LIKELY, 0]
+    assert theirs.batch.attention_s[LIKELY, 0] >= ours.batch.attention_s[LIKELY, 0]
 
 
 def test_plain_pytorch_attends_at_the_rate_of_version_two(kb: whygpu.KnowledgeBase) -> None:
     """335 TFLOPS of an H100's 989 forward and backward (arXiv:2307.08691, 4.1)."""
     work = run(kb, shape_of(kb, "llama-3.1-8b"), setup_of(kb, runtime="transformers"), ParallelLayout(), h100())[1]
-    assert work.attention_flops / float(work.attention_s[LIKELY, 0]) == pytest.approx(335e12, rel=0.1)
+    assert work.batch.attention_flops / float(work.batch.attention_s[LIKELY, 0]) == pytest.approx(335e12, rel=0.1)
 
 
 def test_the_output_layer_is_computed_in_16_bits(kb: whygpu.KnowledgeBase) -> None:
@@ -152,7 +154,7 @@ def test_gathered_weights_are_copied(kb: whygpu.KnowledgeBase) -> None:
     alone, sharded = (
         run(kb, shape, setup, ParallelLayout(data=8, sharding=sharding), h100())[1] for sharding in ("zero2", "fsdp")
     )
-    longer = float(sharded.traffic_s[LIKELY, 0] - alone.traffic_s[LIKELY, 0])
+    longer = float(sharded.batch.traffic_s[LIKELY, 0] - alone.batch.traffic_s[LIKELY, 0])
     assert longer * 3.35e12 / shape.parameters == pytest.approx(20 / 0.75, rel=0.01)
 
 
@@ -168,15 +170,15 @@ def test_interleaved_stages_wait_less(kb: whygpu.KnowledgeBase) -> None:
 def test_a_stage_launches_its_own_layers(kb: whygpu.KnowledgeBase) -> None:
     shape, setup = shape_of(kb, "llama-3.1-70b"), setup_of(kb)
     whole, stage = (run(kb, shape, setup, ParallelLayout(pipeline=cards), h100())[1] for cards in (1, 8))
-    assert stage.launch_s[LIKELY, 0] == pytest.approx(whole.launch_s[LIKELY, 0] / 8)
+    assert stage.batch.launch_s[LIKELY, 0] == pytest.approx(whole.batch.launch_s[LIKELY, 0] / 8)
 
 
 def test_eight_bit_adapters_are_not_unpacked(kb: whygpu.KnowledgeBase) -> None:
     shape = shape_of(kb, "llama-3.1-8b")
     adapters = setup_of(kb, "fp8", method="lora")
-    assert run(kb, shape, adapters, ParallelLayout(), h100())[1].unpack_s[LIKELY, 0] == 0.0
+    assert run(kb, shape, adapters, ParallelLayout(), h100())[1].batch.unpack_s[LIKELY, 0] == 0.0
     packed = setup_of(kb, "nf4", method="qlora")
-    assert run(kb, shape, packed, ParallelLayout(), h100())[1].unpack_s[LIKELY, 0] > 0.0
+    assert run(kb, shape, packed, ParallelLayout(), h100())[1].batch.unpack_s[LIKELY, 0] > 0.0
 
 
 @settings(deadline=None)
@@ -194,7 +196,7 @@ def test_limits(kb: whygpu.KnowledgeBase, tokens: int, batch: int, runtime: str,
     setup = setup_of(kb, sequence_tokens=tokens, batch_size=batch, runtime=runtime, method=method)
     done, work = run(kb, shape, setup, ParallelLayout(), h100())
     seconds = float(work.step_s[LIKELY, 0])
-    assert seconds >= (work.product_flops + work.attention_flops) / 989e12
+    assert seconds >= (work.batch.product_flops + work.batch.attention_flops) / 989e12
     assert rate(kb, shape, replace(setup, runtime="compiled"), ParallelLayout(), h100()) * (1 + 1e-9) >= rate(
         kb, shape, replace(setup, runtime="transformers"), ParallelLayout(), h100()
     )

@@ -21,7 +21,7 @@ from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.weights import ENDS
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import HALF, FloatArray, ParallelLayout, Setup
-from whygpu.checks.speed.columns import WIRE, Band, Columns
+from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
 
 UNCERTAIN = (
     "joules-per-operation",
@@ -48,23 +48,33 @@ REPEATED = {"full": 1.0, "selective": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """What a card does for one micro-batch: operations and bytes, and seconds as rows over n plans."""
+
+    product_flops: float
+    attention_flops: float
+    share: FloatArray
+    products_s: FloatArray
+    attention_s: FloatArray
+    traffic_s: FloatArray
+    unpack_s: FloatArray
+    launch_s: FloatArray
+
+    @property
+    def busy_s(self) -> FloatArray:
+        """Seconds of the card, whatever the host takes to launch it."""
+        return self.products_s + self.attention_s + self.traffic_s + self.unpack_s
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingWork:
     """Columns and rows behind the figures. Seconds per optimizer step over one micro-batch; rows over n plans
     unless said.
     """
 
     columns: Columns
-    product_flops: float
-    attention_flops: float
-    traffic_bytes: FloatArray
-    share: FloatArray
-    attention_share: FloatArray
-    products_s: FloatArray
-    attention_s: FloatArray
-    traffic_s: FloatArray
+    batch: MicroBatch
     bubble: FloatArray
-    launch_s: FloatArray
-    unpack_s: FloatArray
     compute_s: FloatArray
     update_s: FloatArray
     tensor_wire_s: FloatArray
@@ -158,76 +168,83 @@ def traffic_of(shape: ModelShape) -> str:
 
 def work(columns: Columns) -> TrainingWork:
     """Compute a training step of all plans."""
-    shape, setup, device = columns.shape, columns.setup, columns.device
-    power = columns.power_share()
-    best = np.minimum(columns.more_is_better("product-rate-share"), power)
-    share = best * columns.more_is_better("training-product-share")
-    attention_share = np.minimum(columns.more_is_better("attention-share"), power)
-    bandwidth = device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
-    products, attention = product_flops(columns), attention_flops(columns)
-    moved = traffic_bytes(columns) * columns.less_is_better(traffic_of(shape))
-    wire = columns.wire()
+    setup = columns.setup
     accumulation = max(setup.gradient_accumulation, 1)
     waits = (columns.pipeline - 1) / columns.interleave
     bubble = waits / (accumulation + waits)
-    layers = shape.layers + shape.encoder_layers
-    host = columns.less_is_better("training-launch-s-per-layer")
-    host = host + columns.gathers * columns.less_is_better("gather-launch-s-per-layer")
-    launch = host * _dispatched(setup) * layers / columns.pipeline
-    if shape.kind not in TOKEN_KINDS:
-        launch = np.maximum(launch, columns.less_is_better("vision-step-s"))  # a step has a forward pass in it
-    cards = columns.tensor * columns.pipeline
-    counted = columns.operations_error() * at_one_rate(columns, products)
-    products_s = counted / (cards * device.flops_s * share)
-    attention_s = attention / (cards * device.half_flops_s * attention_share)
-    copied = columns.gathers * columns.less_is_better("gather-copy-bytes") * float(shape.parameters)
-    traffic_s = (moved + copied) / (cards * bandwidth)
-    unpack = unpacked_bytes(columns) / cards / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share"))
-    busy = products_s + attention_s + traffic_s + unpack
-    compute = np.maximum(busy, launch) / (1 - bubble)
-    trained = float(
-        min(shape.trained_parameters, shape.touched_parameters(setup.batch_size))
-        if setup.method == "full"
-        else adapter_parameters(shape, setup.lora_rank, setup.lora_targets)
-    )
-    update = _update_s(columns, trained, bandwidth)
-    payload = step_tokens(shape, setup) * shape.hidden_size * 2.0
-    reduces = layers / columns.pipeline * (4 + 2 * REPEATED.get(setup.gradient_checkpointing, 0.0))
-    tensor_wire = reduces * wire.all_reduce_s(columns.tensor, np.full(device.size, payload))
+    bandwidth = columns.device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
+    batch = _micro_batch(columns, bandwidth)
+    compute = np.maximum(batch.busy_s, batch.launch_s) / (1 - bubble)
+    trained = _trained(columns)
+    wire = columns.wire()
+    tensor_wire = _tensor_wire_s(columns, wire)
     # sharded weights are gathered, and their gradients scattered, for every micro-batch; others are exchanged once
     together = np.where(columns.gathers > 0, 1, accumulation)
-    data_wire = (
-        _gradient_exchange(columns, trained, wire.data_bytes_s, np.maximum(busy - launch, 0.0) * together) / together
-    )
-    step = compute + tensor_wire + data_wire + update / accumulation
-    step = step * columns.unmodelled()
+    hiding = np.maximum(batch.busy_s - batch.launch_s, 0.0) * together
+    data_wire = _gradient_exchange(columns, trained, wire.data_bytes_s, hiding) / together
+    update = _update_s(columns, trained, bandwidth)
+    step = (compute + tensor_wire + data_wire + update / accumulation) * columns.unmodelled()
     samples = columns.data * setup.batch_size / step
     tokens = samples * setup.sequence_tokens
     total = setup.epochs * (
         setup.dataset_tokens / setup.sequence_tokens if setup.dataset_tokens else setup.dataset_samples
     )
-    return TrainingWork(
-        columns,
-        products,
-        attention,
-        moved,
-        share,
-        attention_share,
-        products_s,
-        attention_s,
-        traffic_s,
-        bubble,
-        launch,
-        unpack,
-        compute,
-        update,
-        tensor_wire,
-        data_wire,
-        step,
-        samples,
-        tokens,
-        total,
+    return TrainingWork(columns, batch, bubble, compute, update, tensor_wire, data_wire, step, samples, tokens, total)
+
+
+def _micro_batch(columns: Columns, bandwidth: FloatArray) -> MicroBatch:
+    """The card's work on one micro-batch; ``bandwidth``: the bytes a second that it reaches."""
+    shape, device = columns.shape, columns.device
+    power = columns.power_share()
+    share = np.minimum(columns.more_is_better("product-rate-share"), power)
+    share = share * columns.more_is_better("training-product-share")
+    attention_share = np.minimum(columns.more_is_better("attention-share"), power)
+    cards = columns.tensor * columns.pipeline
+    products, attention = product_flops(columns), attention_flops(columns)
+    counted = columns.operations_error() * at_one_rate(columns, products)
+    moved = traffic_bytes(columns) * columns.less_is_better(traffic_of(shape))
+    copied = columns.gathers * columns.less_is_better("gather-copy-bytes") * float(shape.parameters)
+    unpacked = unpacked_bytes(columns) / cards
+    return MicroBatch(
+        product_flops=products,
+        attention_flops=attention,
+        share=share,
+        products_s=counted / (cards * device.flops_s * share),
+        attention_s=attention / (cards * device.half_flops_s * attention_share),
+        traffic_s=(moved + copied) / (cards * bandwidth),
+        unpack_s=unpacked / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share")),
+        launch_s=_launch_s(columns),
     )
+
+
+def _launch_s(columns: Columns) -> FloatArray:
+    """Rows: seconds of the host's work for one micro-batch on one stage."""
+    host = columns.less_is_better("training-launch-s-per-layer")
+    host = host + columns.gathers * columns.less_is_better("gather-launch-s-per-layer")
+    launch = host * _dispatched(columns.setup) * _layers(columns.shape) / columns.pipeline
+    if columns.shape.kind in TOKEN_KINDS:
+        return launch
+    return np.maximum(launch, columns.less_is_better("vision-step-s"))  # a step has a forward pass in it
+
+
+def _layers(shape: ModelShape) -> int:
+    return shape.layers + shape.encoder_layers
+
+
+def _trained(columns: Columns) -> float:
+    """Parameters that a step updates."""
+    shape, setup = columns.shape, columns.setup
+    if setup.method != "full":
+        return float(adapter_parameters(shape, setup.lora_rank, setup.lora_targets))
+    return float(min(shape.trained_parameters, shape.touched_parameters(setup.batch_size)))
+
+
+def _tensor_wire_s(columns: Columns, wire: Wire) -> FloatArray:
+    """Rows: seconds of the all-reduces of a tensor group, 2 a layer each way (Shoeybi et al. 2019, Megatron-LM, 3)."""
+    shape, setup = columns.shape, columns.setup
+    payload = step_tokens(shape, setup) * shape.hidden_size * 2.0
+    reduces = _layers(shape) / columns.pipeline * (4 + 2 * REPEATED.get(setup.gradient_checkpointing, 0.0))
+    return reduces * wire.all_reduce_s(columns.tensor, payload)
 
 
 def unpacked_bytes(columns: Columns) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.memory.activations import step_tokens
 from whygpu.checks.model_shape import TOKEN_KINDS
@@ -20,146 +22,116 @@ from whygpu.checks.speed.training import (
 
 def explain(done: TrainingWork, i: int) -> list[Calculation]:
     """How the likely figures of one plan came about."""
-    columns = done.columns
-    shape, setup = columns.shape, columns.setup
-
-    def likely(rows: FloatArray) -> float:
-        return float(rows[LIKELY, i])
-
     terms = _explain_terms(done, i)
-    times = [term for term in terms if term.unit == "s"]
-    compute = Calculation(
-        "compute_s",
-        f"max({' + '.join(time.name for time in times)} + unpack, launch) / (1 - bubble)",
-        (
-            *[time.as_term() for time in times],
-            Term("unpack", likely(done.unpack_s), "s", (), "quantized weights turned into 16-bit ones"),
-            Term("launch", likely(done.launch_s), "s", (), "host work of a step"),
-            Term("bubble", float(done.bubble[i]), "share", ("megatron-interleaved",), "pipeline stages idle"),
-        ),
-        likely(done.compute_s),
-        "s",
+    compute = _explain_compute(done, i, [term for term in terms if term.unit == "s"])
+    step = _explain_step(done, i, compute)
+    return [*terms, compute, step, *_explain_rates(done, i, step)]
+
+
+def _likely(rows: FloatArray, i: int) -> float:
+    return float(rows[LIKELY, i])
+
+
+def _explain_compute(done: TrainingWork, i: int, times: Sequence[Calculation]) -> Calculation:
+    terms = (
+        *[time.as_term() for time in times],
+        Term("unpack", _likely(done.batch.unpack_s, i), "s", (), "quantized weights turned into 16-bit ones"),
+        Term("launch", _likely(done.batch.launch_s, i), "s", (), "host work of a step"),
+        Term("bubble", float(done.bubble[i]), "share", ("megatron-interleaved",), "pipeline stages idle"),
     )
-    step = Calculation(
-        "step_s",
-        "compute_s + tensor_wire + data_wire + update / accumulation",
-        (
-            compute.as_term(),
-            Term("tensor_wire", likely(done.tensor_wire_s), "s", (), "all-reduces of tensor parallelism"),
-            Term("data_wire", likely(done.data_wire_s), "s", (), "exchange of gradients that arithmetic does not hide"),
-            Term("update", likely(done.update_s), "s", (), "the optimizer's pass over its states"),
-            Term("accumulation", float(max(setup.gradient_accumulation, 1)), "micro-batches"),
-        ),
-        likely(done.step_s),
-        "s",
+    formula = f"max({' + '.join(time.name for time in times)} + unpack, launch) / (1 - bubble)"
+    return Calculation("compute_s", formula, terms, _likely(done.compute_s, i), "s")
+
+
+def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculation:
+    exchange = "exchange of gradients that arithmetic does not hide"
+    terms = (
+        compute.as_term(),
+        Term("tensor_wire", _likely(done.tensor_wire_s, i), "s", (), "all-reduces of tensor parallelism"),
+        Term("data_wire", _likely(done.data_wire_s, i), "s", (), exchange),
+        Term("update", _likely(done.update_s, i), "s", (), "the optimizer's pass over its states"),
+        Term("accumulation", float(max(done.columns.setup.gradient_accumulation, 1)), "micro-batches"),
     )
-    samples = Calculation(
-        "samples_per_s",
-        "data * batch / step_s",
-        (
-            Term("data", float(columns.data[i]), "ranks"),
-            Term("batch", setup.batch_size, "samples"),
-            step.as_term(),
-        ),
-        likely(done.samples_s),
-        "1/s",
-    )
-    found = [*terms, compute, step, samples]
-    if shape.kind in TOKEN_KINDS:
-        found.append(
-            Calculation(
-                "train_tokens_per_s",
-                "samples_per_s * sequence",
-                (
-                    samples.as_term(),
-                    Term("sequence", setup.sequence_tokens, "tokens"),
-                ),
-                likely(done.tokens_s),
-                "tokens/s",
-            )
-        )
+    formula = "compute_s + tensor_wire + data_wire + update / accumulation"
+    return Calculation("step_s", formula, terms, _likely(done.step_s, i), "s")
+
+
+def _explain_rates(done: TrainingWork, i: int, step: Calculation) -> list[Calculation]:
+    """Samples and tokens a second, and the hours of the job where its size is known."""
+    columns, setup = done.columns, done.columns.setup
+    data = Term("data", float(columns.data[i]), "ranks")
+    terms = (data, Term("batch", setup.batch_size, "samples"), step.as_term())
+    samples = Calculation("samples_per_s", "data * batch / step_s", terms, _likely(done.samples_s, i), "1/s")
+    found = [samples]
+    if columns.shape.kind in TOKEN_KINDS:
+        per_sample = (samples.as_term(), Term("sequence", setup.sequence_tokens, "tokens"))
+        tokens = _likely(done.tokens_s, i)
+        found.append(Calculation("train_tokens_per_s", "samples_per_s * sequence", per_sample, tokens, "tokens/s"))
     if done.work_total:
-        found.append(
-            Calculation(
-                "train_hours",
-                "samples / samples_per_s / 3600",
-                (
-                    Term("samples", done.work_total, "samples", (), "of the data, all epochs"),
-                    samples.as_term(),
-                ),
-                done.work_total / likely(done.samples_s) / 3600,
-                "h",
-            )
-        )
+        of_job = (Term("samples", done.work_total, "samples", (), "of the data, all epochs"), samples.as_term())
+        hours = done.work_total / _likely(done.samples_s, i) / 3600
+        found.append(Calculation("train_hours", "samples / samples_per_s / 3600", of_job, hours, "h"))
     return found
 
 
 def _explain_terms(done: TrainingWork, i: int) -> list[Calculation]:
     """Operations and bytes of a micro-batch, and the three times they take."""
-    columns = done.columns
-    device = columns.device
-    cards = Term("cards", float(columns.tensor[i] * columns.pipeline[i]), "cards")
-    found = [
-        _explain_products(done),
-        Calculation(
-            "products_s",
-            "(products + head * (max(rate / half, 1) - 1)) / (cards * rate * share)",
-            (
-                Term("products", done.product_flops, "operations"),
-                Term(
-                    "head", head_flops(columns), "operations", (), "of the output layer, which is computed in 16 bits"
-                ),
-                Term("half", float(device.half_flops_s[i]), "operations/s"),
-                cards,
-                Term("rate", float(device.flops_s[i]), "operations/s"),
-                Term(
-                    "share",
-                    float(done.share[LIKELY, i]),
-                    "share",
-                    columns.coefficients.pick("product-rate-share", columns.contexts[int(device.kind[i])]).source,
-                    "what the best product reaches, or the power limit sustains, times what a step's products reach",
-                ),
-            ),
-            float(done.products_s[LIKELY, i]),
-            "s",
-        ),
-    ]
-    if done.attention_flops:
-        found += [
-            _explain_attention(done),
-            Calculation(
-                "attention_s",
-                "attention / (cards * rate * share)",
-                (
-                    Term("attention", done.attention_flops, "operations"),
-                    cards,
-                    Term("rate", float(device.half_flops_s[i]), "operations/s"),
-                    coefficient_of(columns, i, "attention-share", "share"),
-                ),
-                float(done.attention_s[LIKELY, i]),
-                "s",
-            ),
-        ]
-    return [
-        *found,
-        Calculation(
-            "traffic_s",
-            "(activations * traffic + copied * gathered) / (cards * bandwidth * reached)",
-            (
-                Term("activations", traffic_bytes(columns), "bytes", (), "that the step computes"),
-                coefficient_of(columns, i, traffic_of(columns.shape), "traffic"),
-                coefficient_of(columns, i, "gather-copy-bytes", "copied"),
-                Term(
-                    "gathered", float(columns.gathers[i]) * columns.shape.parameters, "parameters", columns.shape.source
-                ),
-                cards,
-                Term("bandwidth", float(device.bandwidth_bytes_s[i]), "bytes/s"),
-                coefficient_of(columns, i, "decode-bandwidth-share", "reached"),
-            ),
-            float(done.traffic_s[LIKELY, i]),
-            "s",
-        ),
-    ]
+    found = [_explain_products(done), _explain_products_s(done, i)]
+    if done.batch.attention_flops:
+        found += [_explain_attention(done), _explain_attention_s(done, i)]
+    return [*found, _explain_traffic_s(done, i)]
+
+
+def _cards(done: TrainingWork, i: int) -> Term:
+    return Term("cards", float(done.columns.tensor[i] * done.columns.pipeline[i]), "cards")
+
+
+def _explain_products_s(done: TrainingWork, i: int) -> Calculation:
+    columns, device = done.columns, done.columns.device
+    share = Term(
+        "share",
+        _likely(done.batch.share, i),
+        "share",
+        columns.coefficients.pick("product-rate-share", columns.contexts[int(device.kind[i])]).source,
+        "what the best product reaches, or the power limit sustains, times what a step's products reach",
+    )
+    head = "of the output layer, which is computed in 16 bits"
+    terms = (
+        Term("products", done.batch.product_flops, "operations"),
+        Term("head", head_flops(columns), "operations", (), head),
+        Term("half", float(device.half_flops_s[i]), "operations/s"),
+        _cards(done, i),
+        Term("rate", float(device.flops_s[i]), "operations/s"),
+        share,
+    )
+    formula = "(products + head * (max(rate / half, 1) - 1)) / (cards * rate * share)"
+    return Calculation("products_s", formula, terms, _likely(done.batch.products_s, i), "s")
+
+
+def _explain_attention_s(done: TrainingWork, i: int) -> Calculation:
+    terms = (
+        Term("attention", done.batch.attention_flops, "operations"),
+        _cards(done, i),
+        Term("rate", float(done.columns.device.half_flops_s[i]), "operations/s"),
+        coefficient_of(done.columns, i, "attention-share", "share"),
+    )
+    formula = "attention / (cards * rate * share)"
+    return Calculation("attention_s", formula, terms, _likely(done.batch.attention_s, i), "s")
+
+
+def _explain_traffic_s(done: TrainingWork, i: int) -> Calculation:
+    columns, shape = done.columns, done.columns.shape
+    terms = (
+        Term("activations", traffic_bytes(columns), "bytes", (), "that the step computes"),
+        coefficient_of(columns, i, traffic_of(shape), "traffic"),
+        coefficient_of(columns, i, "gather-copy-bytes", "copied"),
+        Term("gathered", float(columns.gathers[i]) * shape.parameters, "parameters", shape.source),
+        _cards(done, i),
+        Term("bandwidth", float(columns.device.bandwidth_bytes_s[i]), "bytes/s"),
+        coefficient_of(columns, i, "decode-bandwidth-share", "reached"),
+    )
+    formula = "(activations * traffic + copied * gathered) / (cards * bandwidth * reached)"
+    return Calculation("traffic_s", formula, terms, _likely(done.batch.traffic_s, i), "s")
 
 
 def _explain_products(done: TrainingWork) -> Calculation:
@@ -176,7 +148,7 @@ def _explain_products(done: TrainingWork) -> Calculation:
                 Term("area", setup.pixel_scale(shape), "share"),
                 Term("batch", setup.batch_size, "samples"),
             ),
-            done.product_flops,
+            done.batch.product_flops,
             "operations",
         )
     return Calculation(
@@ -187,7 +159,7 @@ def _explain_products(done: TrainingWork) -> Calculation:
             Term("active", shape.matmul_parameters, "parameters", shape.source),
             Term("tokens", step_tokens(shape, setup), "tokens"),
         ),
-        done.product_flops,
+        done.batch.product_flops,
         "operations",
     )
 
@@ -204,6 +176,6 @@ def _explain_attention(done: TrainingWork) -> Calculation:
             Term("attended", attended(columns), "tokens", (), "that one token sees, over all layers"),
             Term("tokens", step_tokens(shape, setup), "tokens"),
         ),
-        done.attention_flops,
+        done.batch.attention_flops,
         "operations",
     )

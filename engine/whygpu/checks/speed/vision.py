@@ -107,76 +107,76 @@ def bands(done: VisionWork) -> dict[str, Band]:
 
 def explain(done: VisionWork, i: int) -> list[Calculation]:
     """How the likely figures of one plan came about."""
-    columns = done.columns
-    shape, setup, device = columns.shape, columns.setup, columns.device
-    tensor = Term("tensor", float(columns.tensor[i]), "cards")
-    forward = Term("forward", shape.flops_per_sample or float("nan"), "operations", columns.sources_of_operations())
-    arithmetic = (
-        forward,
+    compute, read, moved = _explain_compute(done, i), _explain_read(done, i), _explain_moved(done, i)
+    batch = _explain_batch(done, i, compute, read, moved)
+    terms = (
+        Term("data", float(done.columns.data[i]), "replicas"),
+        Term("pipeline", float(done.columns.pipeline[i]), "stages"),
+        Term("batch", done.columns.setup.batch_size, "samples"),
+        batch.as_term(),
+    )
+    formula, value = "data * pipeline * batch / batch_s", float(done.samples_s[LIKELY, i])
+    return [compute, read, moved, batch, Calculation("samples_per_s", formula, terms, value, "1/s")]
+
+
+def _tensor(done: VisionWork, i: int) -> Term:
+    return Term("tensor", float(done.columns.tensor[i]), "cards")
+
+
+def _path(done: VisionWork, i: int) -> tuple[Term, Term, Term]:
+    """What bytes are divided by."""
+    return (
+        _tensor(done, i),
+        Term("bandwidth", float(done.columns.device.bandwidth_bytes_s[i]), "bytes/s"),
+        coefficient_of(done.columns, i, "decode-bandwidth-share", "share"),
+    )
+
+
+def _explain_compute(done: VisionWork, i: int) -> Calculation:
+    columns, shape, setup = done.columns, done.columns.shape, done.columns.setup
+    operations = shape.flops_per_sample or float("nan")
+    terms = (
+        Term("forward", operations, "operations", columns.sources_of_operations()),
         Term("area", setup.pixel_scale(shape), "share", (), "image area against the model's own"),
         Term("batch", setup.batch_size, "samples"),
-        tensor,
-        Term("rate", float(device.flops_s[i]), "operations/s"),
+        _tensor(done, i),
+        Term("rate", float(columns.device.flops_s[i]), "operations/s"),
         power_term(done.power, i),
         coefficient_of(columns, i, "vision-mfu", "mfu"),
     )
-    path = (
-        tensor,
-        Term("bandwidth", float(device.bandwidth_bytes_s[i]), "bytes/s"),
-        coefficient_of(columns, i, "decode-bandwidth-share", "share"),
-    )
-    compute = Calculation(
-        "compute_s",
-        "forward * area * batch / (tensor * rate * power * mfu)",
-        arithmetic,
-        float(done.compute_s[LIKELY, i]),
-        "s",
-    )
-    read = Calculation(
-        "read_s",
-        "weights / tensor / (bandwidth * share)",
-        (Term("weights", done.weight_bytes, "bytes", shape.source, "read in a pass over a batch"), *path),
-        float(done.read_s[LIKELY, i]),
-        "s",
-    )
-    moved = Calculation(
-        "moved_s",
-        "activations * traffic / tensor / (bandwidth * share)",
-        (
-            Term("activations", moved_bytes(columns), "bytes", shape.source, "of a batch"),
-            coefficient_of(columns, i, "traffic-per-activation", "traffic"),
-            *path,
-        ),
-        float(done.moved_s[LIKELY, i]),
-        "s",
-    )
-    fixed = coefficient_of(columns, i, "vision-step-s", "fixed")
-    batch = Calculation(
-        "batch_s",
-        "steps * (max(compute_s, read_s) + moved_s + fixed) + pixels * pixel",
-        (
-            Term("steps", done.steps, "steps", shape.source),
-            compute.as_term(),
-            read.as_term(),
-            moved.as_term(),
-            fixed,
-            Term("pixels", pixels(columns), "pixels", (), "of a batch"),
-            coefficient_of(columns, i, "vision-pixel-s", "pixel"),
-        ),
-        float(done.batch_s[LIKELY, i]),
-        "s",
-    )
+    formula = "forward * area * batch / (tensor * rate * power * mfu)"
+    return Calculation("compute_s", formula, terms, float(done.compute_s[LIKELY, i]), "s")
+
+
+def _explain_read(done: VisionWork, i: int) -> Calculation:
+    weights = Term("weights", done.weight_bytes, "bytes", done.columns.shape.source, "read in a pass over a batch")
+    formula = "weights / tensor / (bandwidth * share)"
+    return Calculation("read_s", formula, (weights, *_path(done, i)), float(done.read_s[LIKELY, i]), "s")
+
+
+def _explain_moved(done: VisionWork, i: int) -> Calculation:
+    columns = done.columns
     terms = (
-        Term("data", float(columns.data[i]), "replicas"),
-        Term("pipeline", float(columns.pipeline[i]), "stages"),
-        Term("batch", setup.batch_size, "samples"),
-        batch.as_term(),
+        Term("activations", moved_bytes(columns), "bytes", columns.shape.source, "of a batch"),
+        coefficient_of(columns, i, "traffic-per-activation", "traffic"),
+        *_path(done, i),
     )
-    formula = "data * pipeline * batch / batch_s"
-    return [
-        compute,
-        read,
-        moved,
-        batch,
-        Calculation("samples_per_s", formula, terms, float(done.samples_s[LIKELY, i]), "1/s"),
-    ]
+    formula = "activations * traffic / tensor / (bandwidth * share)"
+    return Calculation("moved_s", formula, terms, float(done.moved_s[LIKELY, i]), "s")
+
+
+def _explain_batch(
+    done: VisionWork, i: int, compute: Calculation, read: Calculation, moved: Calculation
+) -> Calculation:
+    columns = done.columns
+    terms = (
+        Term("steps", done.steps, "steps", columns.shape.source),
+        compute.as_term(),
+        read.as_term(),
+        moved.as_term(),
+        coefficient_of(columns, i, "vision-step-s", "fixed"),
+        Term("pixels", pixels(columns), "pixels", (), "of a batch"),
+        coefficient_of(columns, i, "vision-pixel-s", "pixel"),
+    )
+    formula = "steps * (max(compute_s, read_s) + moved_s + fixed) + pixels * pixel"
+    return Calculation("batch_s", formula, terms, float(done.batch_s[LIKELY, i]), "s")
