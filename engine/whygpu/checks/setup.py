@@ -19,6 +19,8 @@ BESIDE = "beside"
 """The part of a pipeline that quantizing leaves as it is: text encoders and the autoencoder."""
 GATHERING = frozenset({"zero3", "fsdp", "fsdp1"})
 """Shardings that also divide the weights, and gather each layer when it is used."""
+SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
+"""Shardings that divide the gradients, and so add them up over the ranks after each micro-batch."""
 
 
 @dataclass(frozen=True, slots=True)

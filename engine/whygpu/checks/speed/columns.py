@@ -18,7 +18,7 @@ from whygpu.checks.calculation import Range, Term
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory.parts import coefficient_term
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import GATHERING, CardKind, Device, FloatArray, ParallelLayout, Setup
+from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, CardKind, Device, FloatArray, ParallelLayout, Setup
 
 LIKELY = 0
 ASSUMED_OPERATIONS = "operations-per-parameter"
@@ -77,6 +77,7 @@ class Columns:
     data: FloatArray
     nodes: FloatArray
     gathers: FloatArray
+    scatters: FloatArray
     shards: FloatArray
     interleave: FloatArray
     concurrency: FloatArray
@@ -110,23 +111,23 @@ class Columns:
             [
                 (
                     *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
-                    *(one.sharding in GATHERING, one.sharding != "none"),
+                    *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS, one.sharding != "none"),
                 )
                 for one in layouts
             ],
             dtype=np.float64,
         )
         columns = [np.broadcast_to(column, (device.size,)) for column in table.T]
-        tensor, pipeline, data, nodes, interleave, gathers, shards = columns
+        tensor, pipeline, data, nodes, interleave, gathers, scatters, shards = columns
         flight = np.full(device.size, float(setup.concurrency)) if concurrency is None else concurrency
         base = setup.context(shape)
-        plans = (tensor, pipeline, data, nodes, gathers, shards, interleave)
+        plans = (tensor, pipeline, data, nodes, gathers, scatters, shards, interleave)
         return cls(shape, setup, device, *plans, flight, coefficients, base)
 
     def one(self, index: int) -> Columns:
         """The same for one of the plans alone."""
         at = slice(index, index + 1)
-        names = ("tensor", "pipeline", "data", "nodes", "gathers", "shards", "interleave", "concurrency")
+        names = ("tensor", "pipeline", "data", "nodes", "gathers", "scatters", "shards", "interleave", "concurrency")
         layouts = {name: getattr(self, name)[at] for name in names}
         return replace(self, device=self.device.one(index), **layouts)
 
