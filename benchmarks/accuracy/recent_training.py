@@ -211,7 +211,7 @@ def _bridge(row: Row, subjects: Subjects) -> Outcome:
         pipeline,
         data,
         "fsdp" if "FSDP" in row["sharding"] else "zero1",
-        max(cards // joined, 1),
+        -(-cards // joined),
         interleave=found.get("VP", 1),
     )
     done = _run(shape, setup, layout, device(card, setup.format), subjects)

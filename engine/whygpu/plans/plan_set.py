@@ -63,6 +63,8 @@ class Options:
     fixed: FixedLayout = field(default_factory=FixedLayout)
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
+    networks: tuple[float, ...] = ()
+    """Bytes a second and card between machines, by rows of the catalogue, 0 where not known; empty where none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +271,9 @@ def plan_set_of(
     configuration: NDArray[np.int64],
     fits: Mask,
     owned: Mask,
+    networks: tuple[float, ...] = (),
 ) -> PlanSet:
-    """The plans, their speeds computed."""
+    """The plans, their speeds computed; ``networks`` as in Options."""
     cards = cards_of(work.knowledge)
     return PlanSet(
         cards,
@@ -279,7 +282,7 @@ def plan_set_of(
         configuration,
         fits,
         owned,
-        _speeds(work, cards, configurations, card, configuration),
+        _speeds(work, cards, configurations, card, configuration, networks),
     )
 
 
@@ -289,6 +292,7 @@ def _speeds(
     configurations: tuple[RunConfiguration, ...],
     card: NDArray[np.int64],
     configuration: NDArray[np.int64],
+    networks: tuple[float, ...],
 ) -> Speeds:
     """Speeds of all plans, computed together for those that run alike."""
     alike: dict[Setup, list[int]] = {}
@@ -299,6 +303,8 @@ def _speeds(
             keys[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
         alike.setdefault(keys[id(setup)], []).append(int(number))
     concurrency = np.array([one.setup.concurrency for one in configurations], dtype=np.float64)[configuration]
+    stated = np.array(networks or (0.0,) * len(cards.accelerators))
+    network = np.where(stated > 0, stated, np.nan)
     figures: dict[str, NDArray[np.float64]] = {}
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
     for setup, numbers in alike.items():
@@ -313,7 +319,7 @@ def _speeds(
             cards.link_bytes_s[rows],
             cards.link_cards[rows],
             cards.pcie_bytes_s[rows],
-            np.full(len(rows), np.nan),
+            network[rows],
             cards.kinds,
             cards.kind[rows],
             len(rows),

@@ -50,7 +50,15 @@ class Band:
         )
 
 
-WIRE = ("bus-share", "link-latency-s", "pcie-latency-s", "network-latency-s", "pcie-bytes-s", "network-bytes-s")
+WIRE = (
+    "bus-share",
+    "link-latency-s",
+    "pcie-latency-s",
+    "network-latency-s",
+    "pcie-bytes-s",
+    "host-bridge-bytes-s",
+    "network-bytes-s",
+)
 """Coefficients of the path between cards."""
 
 
@@ -208,19 +216,30 @@ class Columns:
         own = self.device.pcie_bytes_s
         return np.where(np.isnan(own), self.more_is_better("pcie-bytes-s"), own)
 
+    def _link_bytes_s(self, cards: FloatArray, joined: FloatArray) -> FloatArray:
+        """Bytes a second of the direct link that a group of so many cards reaches: all of it through a switch; where
+        each pair has a link of its own, those to the others of the group (ml-engineering, peer-to-peer bandwidth).
+        """
+        share = np.clip((cards - 1) / np.maximum(joined - 1, 1), 1 / np.maximum(joined - 1, 1), 1.0)
+        meshed = self.more_is_better("meshed-link") > 0
+        reached: FloatArray = self.device.link_bytes_s * np.where(meshed, share, 1.0)
+        return reached
+
     def wire(self) -> Wire:
         """The path that collectives of each plan's tensor group and of its data group take."""
         per_node = np.maximum(self.tensor * self.pipeline * self.data / self.nodes, 1.0)
         device = self.device
-        pcie = self.pcie_bytes_s()
+        # Without a direct link the cards of a machine share what its host bridges and memory carry (NCCL, issue 1639).
+        pcie = np.minimum(self.pcie_bytes_s(), self.more_is_better("host-bridge-bytes-s") / per_node)
         network = np.where(
             np.isnan(device.network_bytes_s), self.more_is_better("network-bytes-s"), device.network_bytes_s
         )
         linked = np.nan_to_num(device.link_bytes_s) > 0
-        direct = linked & (self.tensor <= np.where(device.link_cards > 0, device.link_cards, per_node))
-        near = np.where(direct, device.link_bytes_s, pcie)
-        all_linked = linked & (per_node <= np.where(device.link_cards > 0, device.link_cards, per_node))
-        within = np.where(all_linked, device.link_bytes_s, pcie)
+        joined = np.where(device.link_cards > 0, device.link_cards, per_node)
+        direct = linked & (self.tensor <= joined)
+        near = np.where(direct, self._link_bytes_s(self.tensor, joined), pcie)
+        all_linked = linked & (per_node <= joined)
+        within = np.where(all_linked, self._link_bytes_s(per_node, joined), pcie)
         # A ring over several machines has a lane through each of its members' adapters.
         tensor_path = np.where(self.tensor > per_node, np.minimum(network * per_node, within), near)
         members = np.maximum(per_node / (self.tensor * self.pipeline), 1.0)
