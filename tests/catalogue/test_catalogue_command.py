@@ -39,6 +39,17 @@ def test_a_condition_filters_accelerators(capsys: Capture) -> None:
     assert found["count"] == len(found["rows"])
 
 
+def test_a_card_is_priced_as_of_the_day(capsys: Capture) -> None:
+    """Prices fresh on the day count before older ones."""
+    columns = ("accelerators", "--columns", "id,usd_per_hour", "--date")
+    old, new = (
+        {row["id"]: row["usd_per_hour"] for row in _json(capsys, *columns, day)["rows"]}
+        for day in ("2024-01-01", "2026-11-22")
+    )
+    assert old.keys() == new.keys()
+    assert old != new
+
+
 def test_what_the_hardware_lacks_is_no_and_what_is_not_known_is_counted(kb: whygpu.KnowledgeBase) -> None:
     everything = listing(kb.knowledge, "accelerators")
     with_fp8 = where(kb.knowledge, everything, "gpu.fp8_tflops > 1")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.checks.conftest import Facts
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 
 MODELS = (
     "llama-3.1-8b", "qwen2.5-0.5b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-20b", "gemma-2-9b", "gpt2", "bert-large",
@@ -14,6 +14,18 @@ MODELS = (
 )  # fmt: skip
 FORMATS = ("fp32", "bf16", "fp16", "fp8", "int8", "awq-int4", "nf4", "mxfp4", "q4_k_m", "q8_0")
 FACTS = Facts()
+CARDS = Device.of(
+    [3.2e11, 1.008e12, 3.35e12],
+    [65e12, 165e12, 989e12],
+    link_bytes_s=[0, 0, 4.5e11],
+    link_cards=[0, 0, 8],
+    pcie_bytes_s=[1.6e10, 3.2e10, float("nan")],
+    kinds=[
+        CardKind("turing", "data-centre"),
+        CardKind("ada", "consumer"),
+        CardKind("hopper", "data-centre", memory="hbm3"),
+    ],
+)
 
 shapes = st.sampled_from(MODELS).map(FACTS.shape)
 

@@ -1,4 +1,4 @@
-"""Every figure can be traced: its formula, with the terms put in, gives the figure."""
+"""Every figure can be traced: it is a check that is explained, and its formula, with the terms put in, gives it."""
 
 from __future__ import annotations
 
@@ -8,30 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.formulas import value_of
-from tests.checks.strategies import FACTS, works
-from whygpu.checks.calculation import Calculation
+from tests.checks.strategies import CARDS, FACTS, works
+from whygpu.checks.calculation import CHECKS, Calculation
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.memory.estimate import PART_NAMES
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
+from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
 
 Work = tuple[ModelShape, Setup, ParallelLayout]
-CARDS = Device.of(
-    [3.2e11, 1.008e12, 3.35e12],
-    [65e12, 165e12, 989e12],
-    link_bytes_s=[0, 0, 4.5e11],
-    link_cards=[0, 0, 8],
-    pcie_bytes_s=[1.6e10, 3.2e10, 6.4e10],
-    kinds=[
-        CardKind("turing", "data-centre"),
-        CardKind("ada", "consumer"),
-        CardKind("hopper", "data-centre", memory="hbm3"),
-    ],
-)
 
 
-def assert_holds(calculation: Calculation) -> None:
+def assert_holds(calculation: Calculation, setup: Setup) -> None:
+    """The formula gives the figure, which is one of those that `kb/formulas.yaml` must explain."""
+    assert calculation.check in CHECKS["training" if setup.trains else "inference"]
     assert math.isclose(value_of(calculation), calculation.value, rel_tol=1e-9, abs_tol=1e-9), calculation
 
 
@@ -40,7 +30,7 @@ def test_memory(work: Work) -> None:
     done = memory.estimate(*work, FACTS.coefficients)
     found = {calculation.name: calculation for calculation in done.calculations()}
     for calculation in found.values():
-        assert_holds(calculation)
+        assert_holds(calculation, work[1])
     for name in PART_NAMES:
         shown = found[name].value if name in found else 0.0
         assert math.isclose(shown, getattr(done, name), rel_tol=1e-12, abs_tol=1e-9), name
@@ -53,7 +43,7 @@ def test_speed(work: Work, index: int) -> None:
     done = speed.estimate(shape, setup, layout, CARDS, FACTS.coefficients)
     found = {calculation.name: calculation for calculation in done.calculations(index)}
     for calculation in found.values():
-        assert_holds(calculation)
+        assert_holds(calculation, setup)
     for name in speed.FIGURES:
         band = getattr(done, name)
         if band is not None and name in found:

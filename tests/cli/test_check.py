@@ -168,6 +168,22 @@ def test_a_case_that_fails_fails_the_check(mykb: Path, check: Callable[..., tupl
     assert "  help: runpod-23: Low concurrency" in out
 
 
+def test_a_check_on_another_day(mykb: Path, check: Callable[..., tuple[int, str, str]]) -> None:
+    """Prices age, also for a case that names no day."""
+    about = mykb / "about.yaml"
+    about.write_text(re.sub("  cases_on: .*", "", about.read_text(encoding="utf-8")), encoding="utf-8")
+    cases = mykb / "cases" / "x.yaml"
+    cases.parent.mkdir()
+    cases.write_text(
+        "cases:\n- id: one\n  title: One\n  answers: {phase: inference, model: llama-3.1-8b}\n"
+        "  expect: {no_techniques: [check-the-price]}\n  source: [runpod-23]\n",
+        encoding="utf-8",
+    )
+    for day, old in (("2026-06-01", False), ("2031-06-01", True)):
+        status, out, _ = check(cases, "--date", day)
+        assert (status == 1) == ("case-failed" in out) == old
+
+
 def test_watch_checks_again_and_ends_with_0(mykb: Path) -> None:
     path = mykb / "rules" / "x.yaml"
     path.write_text(RULE.replace("inference", "inferense"), encoding="utf-8")

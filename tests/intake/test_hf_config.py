@@ -69,7 +69,7 @@ def test_an_unknown_architecture_is_taken_as_a_decoder_and_said_so() -> None:
     (problem,) = problems
     assert problem.severity == "warning"
     assert problem.path == "model.config.model_type"
-    assert "did you mean llama?" in problem.help
+    assert "did you mean 'llama'" in problem.help
 
 
 def test_an_unknown_architecture_with_unusual_layers_is_not_counted() -> None:

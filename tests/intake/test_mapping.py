@@ -71,7 +71,7 @@ def test_bad_sizes_are_refused_where_they_stand(sizes: SizeTable, given: object,
 def test_every_problem_is_listed(sizes: SizeTable) -> None:
     _, problems = from_mapping({"parameters": True, "layers": -1, "knid": "decoder"}, sizes)
     assert {problem.path for problem in problems} == {"model.parameters", "model.layers", "model.knid"}
-    assert any("did you mean kind?" in problem.help for problem in problems)
+    assert any("did you mean 'kind'" in problem.help for problem in problems)
 
 
 def test_a_preset_may_source_each_field(sizes: SizeTable) -> None:
@@ -98,7 +98,7 @@ def test_the_one_door(coefficients: Coefficients) -> None:
     assert shape.id == "tiny"
     shape, problems = intake.read("tinny", presets, coefficients)
     assert shape is None
-    assert problems[0].help == "did you mean tiny?"
+    assert problems[0].help == "did you mean 'tiny'?"
     shape, problems = intake.read({"config": {"model_type": "gpt2"}, "layers": 4}, presets, coefficients)
     assert shape is None
     assert problems[0].path == "model.layers"

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 
 def unknown_of(spec: NameSpec) -> v.Value:
     """The unknown of the name's type."""
-    if spec.kind == "number":
-        return v.NO_NUMBER
-    return v.UNKNOWN if spec.kind == "flag" else v.NO_WORD
+    match spec.kind:
+        case "number":
+            return v.NO_NUMBER
+        case "flag":
+            return v.UNKNOWN
+        case "choice" | "text":
+            return v.NO_WORD
 
 
 def known_value(value: float | bool | str) -> v.Value:
@@ -93,7 +97,7 @@ class PlanEnvironment:
         self._knowledge = knowledge
         self._session = session
         self._columns: dict[str, v.Value] = {}
-        self._suppliers: dict[str, Callable[[], v.Value]] = {}
+        self._suppliers: dict[str, Callable[[], v.Value | None]] = {}
         self.size = size
         self.evaluator = Evaluator(self)
 
@@ -102,15 +106,17 @@ class PlanEnvironment:
         self._columns[name] = value
         self.evaluator.renew(name)
 
-    def supply(self, name: str, column: Callable[[], v.Value]) -> None:
-        """Give a name a column that is made when it is first asked for."""
+    def supply(self, name: str, column: Callable[[], v.Value | None]) -> None:
+        """Give a name a column that is made when it is first asked for; None: the name stays unknown."""
         self._suppliers[name] = column
 
     def value(self, name: str) -> v.Value:
         """The name's column; unknown where nothing has set it."""
         found = self._columns.get(name)
         if found is None and name in self._suppliers:
-            found = self._columns[name] = self._suppliers[name]()
+            found = self._suppliers.pop(name)()
+            if found is not None:
+                self._columns[name] = found
         if found is None:
             spec = self._knowledge.vocabulary[name]
             if spec.scope == "session":

@@ -197,15 +197,6 @@ class ModelShape:
         dense = self.active_parameters - self.lookup_parameters
         return float(min(dense + self.lookup_parameters * samples, self.parameters))
 
-    def experts_touched(self, tokens: float) -> float:
-        """Share of the routed experts that a step over so many tokens reads, if the router spreads them evenly.
-
-        1 - (1 - k/E)^tokens, the chance that an expert is chosen by at least one token.
-        """
-        if not self.is_moe:
-            return 1.0
-        return float(1.0 - (1.0 - self.experts_per_token / self.experts) ** tokens)
-
     def kv_elements_per_token(self) -> int:
         """Numbers the cache grows by with each token of a context inside every window, over all layers."""
         return sum(group.layers * group.elements for group in self.kv_groups if not group.fixed_tokens)

@@ -7,9 +7,11 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
+from whygpu.commands.inputs import add_date
+
 if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
-    from whygpu.listing import Listing, Section
+    from whygpu.listing import Listing, Whole
 
 OK = 0
 SECTIONS = ("accelerators", "offerings", "models")
@@ -40,6 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=_whole, metavar="N", help="at most this many rows")
     parser.add_argument("--format", choices=("text", "json", "csv"), default="text")
     parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one of whygpu)")
+    add_date(parser)
     prices = parser.add_argument_group("offerings only")
     prices.add_argument("--accelerator", metavar="CARD", help="of this card: an id, name, alias or family")
     prices.add_argument("--provider", metavar="ID", help="of this provider")
@@ -61,9 +64,9 @@ def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
 
     knowledge = whygpu.load(options.kb).knowledge
     _refuse_idle_filters(options)
-    found = lists.find(knowledge, lists.listing(knowledge, options.section), options.words)
+    found = lists.find(knowledge, lists.listing(knowledge, options.section, options.date), options.words)
     if len(found.rows) == 1 and _wants_whole(options):
-        _print_whole(knowledge, options.section, found.rows[0].id, options.format)
+        _print_whole(lists.whole(knowledge, options.section, found.rows[0].id, options.date), options.format)
         return OK
     if options.section == "offerings":
         found = lists.keep_offerings(knowledge, found, **{name: getattr(options, name) for name in PRICE_FILTERS})
@@ -128,12 +131,10 @@ def _print_listing(knowledge: Knowledge, found: Listing, columns: tuple[str, ...
             sys.stdout.write(render.listing_text(found, columns, width, Style.of(sys.stdout)))
 
 
-def _print_whole(knowledge: Knowledge, section: Section, identifier: str, form: str) -> None:
-    from whygpu.listing import whole  # noqa: PLC0415
+def _print_whole(entry: Whole, form: str) -> None:
     from whygpu.render import catalogue as render  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415
 
-    entry = whole(knowledge, section, identifier)
     if form == "json":
         sys.stdout.write(render.json_text(render.whole_data(entry)))
         return

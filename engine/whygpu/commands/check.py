@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from whygpu.commands.inputs import add_date
+
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
@@ -39,6 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--robust", action="store_true", help="run the cases at model size +-20%% and prices +-15%% instead"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
+    add_date(parser, "prices are judged by, and cases without a day of their own are asked on")
 
 
 def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
@@ -51,10 +54,10 @@ def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
         print(f"whygpu check: {error}", file=sys.stderr)
         return NO_SUCH_FILE
     if options.watch:
-        return _watch(target, options.format)
+        return _watch(target, options)
     if options.coverage or options.robust:
         return _deep(target, options)
-    return _once(target, options.format)
+    return _once(target, options)
 
 
 def _deep(target: Target, options: argparse.Namespace) -> int:
@@ -62,9 +65,9 @@ def _deep(target: Target, options: argparse.Namespace) -> int:
     from whygpu.errors import KnowledgeBaseError  # noqa: PLC0415
 
     try:
-        knowledge = target.load()
+        knowledge = target.load(options.date)
     except KnowledgeBaseError:
-        return _once(target, options.format)
+        return _once(target, options)
     return (_coverage if options.coverage else _robust)(knowledge, target, options.format)
 
 
@@ -102,11 +105,11 @@ def _robust(knowledge: KnowledgeBase, target: Target, form: str) -> int:
     return PROBLEMS if failed else OK
 
 
-def _once(target: Target, form: str) -> int:
+def _once(target: Target, options: argparse.Namespace) -> int:
     from whygpu.lint.review import review  # noqa: PLC0415
 
-    found = review(target)
-    if form == "json":
+    found = review(target, options.date)
+    if options.format == "json":
         _print_json(found, target)
     else:
         _print_text(found, target)
@@ -114,7 +117,7 @@ def _once(target: Target, form: str) -> int:
     return OK if found.clean else PROBLEMS
 
 
-def _watch(target: Target, form: str) -> int:
+def _watch(target: Target, options: argparse.Namespace) -> int:
     """Poll the files' times of change; Ctrl-C is how one stops, and no failure."""
     from whygpu.errors import InputError  # noqa: PLC0415
 
@@ -125,10 +128,10 @@ def _watch(target: Target, form: str) -> int:
             if now != seen:
                 seen = now
                 try:
-                    _once(target, form)
+                    _once(target, options)
                 except InputError as error:  # the folder is gone for a moment: say so and go on
                     print(error, file=sys.stderr)
-                if form == "text":
+                if options.format == "text":
                     print("watching; Ctrl-C ends", flush=True)
             time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:

@@ -43,11 +43,9 @@ def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("te
     add_date(parser)
 
 
-def add_date(parser: argparse.ArgumentParser) -> None:
+def add_date(parser: argparse.ArgumentParser, what: str = "prices are judged by") -> None:
     """The day that is taken for today: an old price counts for less."""
-    parser.add_argument(
-        "--date", type=_day, metavar="YYYY-MM-DD", help="the day that prices are judged by (default today)"
-    )
+    parser.add_argument("--date", type=_day, metavar="YYYY-MM-DD", help=f"the day that {what} (default today)")
 
 
 def _day(text: str) -> date:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.questions import Question, Unasked
     from whygpu.knowledge.rules import Rule, Template
-    from whygpu.plans.columns import Costs
+    from whygpu.plans.costs import Costs
     from whygpu.plans.plan_set import Options, PlanSet
     from whygpu.plans.rank import Ranking
     from whygpu.plans.tally import VerdictTally

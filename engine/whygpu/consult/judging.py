@@ -10,7 +10,8 @@ from whygpu.chain.environment import unknown_of
 from whygpu.chain.strata import used_names
 from whygpu.knowledge.rules import Conclude
 from whygpu.language import values as v
-from whygpu.plans.columns import comparable
+from whygpu.plans.columns import OBJECTIVE
+from whygpu.plans.costs import comparable
 
 if TYPE_CHECKING:
     from whygpu.chain.engines import Chain, Mask
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from whygpu.knowledge.questions import DerivedValue
     from whygpu.knowledge.rules import Rule
     from whygpu.knowledge.strata import Stratum
-    from whygpu.plans.columns import Costs
+    from whygpu.language.names import Kind
+    from whygpu.plans.costs import Costs
     from whygpu.plans.plan_set import PlanSet
 
 
@@ -46,7 +48,7 @@ class Judging:
     def compare(self, costs: Costs, plan_set: PlanSet) -> Costs:
         """Settle what the plans that are left compare by."""
         compared = comparable(costs, plan_set, self.alive)
-        self._environment.set("plan.objective", v.column(compared.objective))
+        self._environment.set(OBJECTIVE, v.column(compared.objective))
         return compared
 
     def aggregate(self) -> None:
@@ -140,16 +142,18 @@ class Judging:
                 self._environment.set(value.name, v.number(extreme))
 
 
-def _column_of(kind: str, said: dict[float | bool | str, Mask], size: int) -> v.Value:
+def _column_of(kind: Kind, said: dict[float | bool | str, Mask], size: int) -> v.Value:
     none = np.zeros(size, dtype=np.bool_)
-    if kind == "flag":
-        return v.Truth(said.get(True, none), said.get(False, none))
-    if kind == "number":
-        numbers = np.full(size, np.nan)
-        for value, mask in said.items():
-            numbers[mask] = value
-        return v.column(numbers)
-    words = np.full(size, "", dtype=f"<U{max((len(str(value)) for value in said), default=1)}")
-    for value, mask in said.items():
-        words[mask] = str(value)
-    return v.Word(words)
+    match kind:
+        case "flag":
+            return v.Truth(said.get(True, none), said.get(False, none))
+        case "number":
+            numbers = np.full(size, np.nan)
+            for value, mask in said.items():
+                numbers[mask] = value
+            return v.column(numbers)
+        case "choice" | "text":
+            words = np.full(size, "", dtype=f"<U{max((len(str(value)) for value in said), default=1)}")
+            for value, mask in said.items():
+                words[mask] = str(value)
+            return v.Word(words)

@@ -13,7 +13,8 @@ from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.consult.answering import assumption_of
 from whygpu.consult.names import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import AnswerError, Location, Problem
-from whygpu.plans.columns import costs_of, fill
+from whygpu.plans.columns import PricedPlans, fill
+from whygpu.plans.costs import costs_of
 from whygpu.plans.fixed import FixedLayout
 from whygpu.plans.plan_set import Options, Targets, cards_of
 from whygpu.plans.price import price_list, spot_list
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from whygpu.answers import Answers
     from whygpu.chain.engines import Mask
     from whygpu.consult.consultation import AppliedAnswers, SessionResult
-    from whygpu.plans.columns import Costs
+    from whygpu.plans.costs import Costs
     from whygpu.plans.enumerate import Planner
     from whygpu.plans.plan_set import PlanSet
     from whygpu.plans.work import Work
@@ -57,8 +58,9 @@ class Planning:
         costs = self._costs(plan_set, today)
         environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set))
         if len(plan_set):  # where there are none, none of their names is known
-            named = self._answers.accelerators is not None
-            fill(environment, self._knowledge, plan_set, costs, np.datetime64(today), named)
+            runtime, named = self._session.answered("runtime"), self._answers.accelerators is not None
+            stack = runtime if isinstance(runtime, str) else None
+            fill(environment, PricedPlans(plan_set, costs, self._knowledge, np.datetime64(today), stack, named))
         return Planned(self._work, options, plan_set, costs, environment)
 
     def _allowed(self) -> Mask:

@@ -8,7 +8,7 @@ import numpy as np
 
 from whygpu.knowledge.rules import Verdict
 from whygpu.language import values as v
-from whygpu.plans.columns import money_of, watts_of
+from whygpu.plans.costs import money_of, watts_of
 from whygpu.plans.counting import count
 from whygpu.plans.purchase import UNATTENDED
 from whygpu.plans.rank import rank
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whygpu.consult.planning import Planned
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.rules import Grade
-    from whygpu.plans.columns import Costs
+    from whygpu.plans.costs import Costs
     from whygpu.plans.rank import Ranking
     from whygpu.plans.tally import VerdictTally
 

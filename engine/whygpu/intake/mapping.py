@@ -5,13 +5,15 @@ of its size.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 from whygpu.checks.model_shape import GENERATIVE, KINDS, TOKEN_KINDS, Component, ModelShape
-from whygpu.intake.limits import Reader, shown
+from whygpu.errors import did_you_mean
+from whygpu.intake.limits import LIMITS, Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
 from whygpu.intake.sizes import SizeTable
+from whygpu.yamldoc.forms import ANYTHING, FLAG, TEXT, TEXTS, Form, between, one_of
 
 # Key of the mapping, which is also the field of ModelShape, and the limit of its values.
 WHOLE_NUMBERS: Mapping[str, str] = {
@@ -50,22 +52,32 @@ NUMBERS: Mapping[str, str] = {
     "activation_bytes_per_sample": "bytes",
     "peak_bytes_per_sample": "bytes",
 }
-OTHERS = (
-    "name",
-    "kind",
-    "task",
-    "gated_ffn",
-    "tied_embeddings",
-    "activation_16bit_share",
-    "components",
-    "published_format",
-    "id",
-    "aliases",
-    "source",
-    "note",
-    "others",
-    "reference",
+OTHERS: Form = MappingProxyType(
+    {
+        "id": TEXT,
+        "name": TEXT,
+        "aliases": TEXTS,
+        "task": TEXT,
+        "kind": one_of(KINDS),
+        "source": TEXTS,
+        "note": TEXT,
+        "reference": TEXT,
+        "gated_ffn": FLAG,
+        "tied_embeddings": FLAG,
+        "activation_16bit_share": between(0, 1, whole=False),
+        "components": ANYTHING,
+        "published_format": TEXT,
+        "others": ANYTHING,
+    }
 )
+MODEL: Form = MappingProxyType(
+    {
+        **OTHERS,
+        **{key: between(*LIMITS[limit], whole=True) for key, limit in WHOLE_NUMBERS.items()},
+        **{key: between(*LIMITS[limit], whole=False) for key, limit in NUMBERS.items()},
+    }
+)
+"""All that describes a model, in answers, in presets and in the knowledge base's tables."""
 SHAPED = ("layers", "hidden_size", "heads", "head_dim")
 
 
@@ -77,17 +89,12 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
         return None, [IntakeProblem(at, f"is {shown(data)}, not a mapping of sizes")]
     reader = Reader(data, at)
     for key in data:
-        if not isinstance(key, str) or (key not in WHOLE_NUMBERS and key not in NUMBERS and key not in OTHERS):
-            near = get_close_matches(str(key)[:80], [*WHOLE_NUMBERS, *NUMBERS, *OTHERS], n=1)
-            reader.complain(
-                shown(key).strip("'"), "is not a size of a model", f"did you mean {near[0]}?" if near else ""
-            )
+        if not isinstance(key, str) or key not in MODEL:
+            reader.complain(shown(key).strip("'"), "is not a size of a model", did_you_mean(str(key), MODEL) or "")
     kind = reader.text("kind") or _kind_of(reader)
     if kind not in KINDS:
-        near = get_close_matches(kind, KINDS, n=1)
-        reader.complain(
-            "kind", f"is {shown(kind)}, not one of {', '.join(KINDS)}", f"did you mean {near[0]}?" if near else ""
-        )
+        message = f"is {shown(kind)}, not one of {', '.join(KINDS)}"
+        reader.complain("kind", message, did_you_mean(kind, KINDS) or "")
     values: dict[str, Any] = {key: reader.count(limit, key) for key, limit in WHOLE_NUMBERS.items()}
     values |= {key: reader.number(limit, key) or 0.0 for key, limit in NUMBERS.items()}
     values["activation_16bit_share"] = _share(reader)

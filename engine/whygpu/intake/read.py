@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from whygpu.checks.coefficients import Coefficients
+from whygpu.errors import did_you_mean
 from whygpu.files import read_bounded, reason
 from whygpu.intake.by_task import completed
 from whygpu.intake.limits import Reader, shown
@@ -57,9 +57,8 @@ def _read(
     if isinstance(model, str):
         entry = presets.get(model)
         if entry is None:
-            near = get_close_matches(model[:80], presets, n=1)
             return None, [
-                IntakeProblem("model", f"there is no preset {shown(model)}", f"did you mean {near[0]}?" if near else "")
+                IntakeProblem("model", f"there is no preset {shown(model)}", did_you_mean(model, presets) or "")
             ]
         return from_preset({"id": model, **entry}, sizes)
     if isinstance(model, Mapping) and "config" in model:

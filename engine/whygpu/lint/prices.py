@@ -68,17 +68,16 @@ def _has_cheaper(offering: Offering, members: Iterable[Offering]) -> bool:
     )
 
 
-def stale_prices(knowledge: Knowledge, today: date | None = None) -> Iterator[Finding]:
+def stale_prices(knowledge: Knowledge, today: date) -> Iterator[Finding]:
     """Cards whose price, as plans take it, is older than passes for today's or of no known day: once for each file."""
     catalogue = knowledge.catalogue
     if "price-fresh-days" not in catalogue.coefficients:
         return
-    now = today or date.today()
-    prices = usual_prices(catalogue, now)
+    prices = usual_prices(catalogue, today)
     files: dict[str, list[Offering]] = {}
     for card in catalogue.accelerators:
         price = prices.price(card, 1, 1)
-        if price is not None and _is_stale(catalogue, price.offering, now):
+        if price is not None and _is_stale(catalogue, price.offering, today):
             files.setdefault(price.offering.location.file, []).append(price.offering)
     for offerings in files.values():
         first = min(offerings, key=lambda offering: offering.location.line)

@@ -6,6 +6,7 @@ Most are warnings; what would make answers wrong is an error.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
@@ -27,8 +28,10 @@ class Check:
 
     code: str
     meaning: str
-    find: Callable[[Knowledge], Iterable[Finding]]
+    find: Callable[..., Iterable[Finding]]
+    """Takes the knowledge base, and the day where that matters."""
     severity: Severity = "warning"
+    of_day: bool = False
 
 
 CHECKS = (
@@ -59,13 +62,14 @@ CHECKS = (
     Check("odd-memory", "usable memory that does not go with the marketed", accelerators.odd_memory, "error"),
     Check("shared-alias", "a name that cards of two families claim", accelerators.shared_aliases, "error"),
     Check("far-price", "a price far from what others ask for the same card", prices.far_prices),
-    Check("stale-price", "prices that are old or undated", prices.stale_prices),
+    Check("stale-price", "prices that are old or undated", prices.stale_prices, of_day=True),
     Check("no-price", "accelerators whose price nobody says", prices.unpriced),
 )
 
 
-def lint(knowledge: Knowledge) -> Iterator[Problem]:
-    """Every finding about a knowledge base that loads."""
+def lint(knowledge: Knowledge, today: date | None = None) -> Iterator[Problem]:
+    """Every finding about a knowledge base that loads, as of a day."""
     for item in CHECKS:
-        for location, message, help_text in item.find(knowledge):
+        subject = (knowledge, today or date.today()) if item.of_day else (knowledge,)
+        for location, message, help_text in item.find(*subject):
             yield Problem(item.code, message, location, help_text, severity=item.severity)

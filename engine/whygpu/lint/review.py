@@ -16,6 +16,7 @@ from whygpu.loader.files import SUFFIXES, default_root, read_text, read_texts, y
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import date
 
     from whygpu.chain.names import EngineName
     from whygpu.knowledge.base import Knowledge
@@ -68,9 +69,13 @@ class Target:
             raise KnowledgeBaseError([own])
         return {**read_texts(self.root), name: own}
 
-    def load(self) -> KnowledgeBase:
-        """The knowledge base with its cases; raises KnowledgeBaseError."""
-        return KnowledgeBase(load_texts(self.texts(), str(self.root), REGISTRY))
+    def load(self, today: date | None = None) -> KnowledgeBase:
+        """The knowledge base with its cases, those without a day asked ``today``; raises KnowledgeBaseError."""
+        knowledge = load_texts(self.texts(), str(self.root), REGISTRY)
+        if today is None:
+            return KnowledgeBase(knowledge)
+        cases = (case if case.on is not None else replace(case, on=today.isoformat()) for case in knowledge.cases)
+        return KnowledgeBase(replace(knowledge, cases=tuple(cases)))
 
     def shown(self, problem: Problem) -> Problem:
         """The problem with its file as a path that can be opened from here."""
@@ -119,19 +124,19 @@ class Review:
         return not self.errors and bool(self.summary)
 
 
-def review(target: Target) -> Review:
-    """Look at everything; raises NotThereError where the folder is not a knowledge base."""
+def review(target: Target, today: date | None = None) -> Review:
+    """Look at everything as of a day; raises NotThereError where the folder is not a knowledge base."""
     summary = ""
     problems: list[Problem] = []
     try:
-        knowledge = load_texts(target.texts(), str(target.root), REGISTRY)
+        kb = target.load(today)
     except KnowledgeBaseError as error:
         if any(problem.code in ("no-folder", "not-a-knowledge-base") for problem in error.problems):
             raise
         problems += error.problems
     else:
-        problems += _findings(knowledge, target)
-        summary = _summary(knowledge, target)
+        problems += _findings(kb, target, today)
+        summary = _summary(kb.knowledge, target)
     problems.sort(key=lambda item: (item.location.file, item.location.line, item.location.column))
     name = target.file[1] if target.file is not None else None
     own = [problem for problem in problems if name is None or problem.location.file == name]
@@ -139,15 +144,16 @@ def review(target: Target) -> Review:
     return Review(tuple(map(target.shown, own)), tuple(map(target.shown, others)), summary)
 
 
-def _findings(knowledge: Knowledge, target: Target) -> Iterator[Problem]:
+def _findings(kb: KnowledgeBase, target: Target, today: date | None) -> Iterator[Problem]:
     """Tests, cases and lint; of a single file, only its own tests and cases."""
+    knowledge = kb.knowledge
     name = target.file[1] if target.file is not None else None
     rules = [rule for rule in knowledge.rules if name is None or rule.location.file == name]
     cases = tuple(case for case in knowledge.cases if name is None or case.location.file == name)
     yield from (_with_snippet(item, target) for item in check_tests(knowledge, rules))
-    kb = KnowledgeBase(knowledge)
     yield from (_with_snippet(item, target) for item in check_cases(kb, _engine(kb), cases))
-    yield from (_with_snippet(item, target) for item in lint(knowledge) if name is None or item.location.file == name)
+    found = (item for item in lint(knowledge, today) if name is None or item.location.file == name)
+    yield from (_with_snippet(item, target) for item in found)
 
 
 def _engine(kb: KnowledgeBase) -> EngineName:

@@ -56,20 +56,20 @@ class Listing:
         return replace(self, rows=rows)
 
 
-def listing(knowledge: Knowledge, section: Section) -> Listing:
-    """Everything of one catalogue, in its files' order."""
+def listing(knowledge: Knowledge, section: Section, today: date | None = None) -> Listing:
+    """Everything of one catalogue, in its files' order; ``today``: the day that prices are judged by."""
     match section:
         case "accelerators":
-            return _accelerators(knowledge)
+            return _accelerators(knowledge, today or date.today())
         case "offerings":
             return _offerings(knowledge)
         case _:
             return _models(knowledge)
 
 
-def _accelerators(knowledge: Knowledge) -> Listing:
+def _accelerators(knowledge: Knowledge, today: date) -> Listing:
     specs = {name.removeprefix("gpu."): spec for name, spec in knowledge.vocabulary.items() if spec.entity == "gpu"}
-    prices = usual_prices(knowledge.catalogue, date.today())
+    prices = usual_prices(knowledge.catalogue, today)
     rows: list[Row] = []
     for card in knowledge.catalogue.accelerators.values():
         price = prices.price(card.id, 1, 1)

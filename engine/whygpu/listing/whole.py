@@ -61,12 +61,12 @@ class Whole:
     """For each offering that is a document's word (by id): what its provider lists for the same."""
 
 
-def whole(knowledge: Knowledge, section: Section, identifier: str) -> Whole:
-    """The entry with this id; raises KeyError where there is none."""
+def whole(knowledge: Knowledge, section: Section, identifier: str, today: date | None = None) -> Whole:
+    """The entry with this id, its price judged by a day; raises KeyError where there is none."""
     catalogue = knowledge.catalogue
     match section:
         case "accelerators":
-            return _accelerator(knowledge, catalogue.accelerators[identifier])
+            return _accelerator(knowledge, catalogue.accelerators[identifier], today or date.today())
         case "models":
             return _model(knowledge, catalogue.models[identifier])
         case _:
@@ -87,7 +87,7 @@ def _source(knowledge: Knowledge, identifier: str) -> Source:
     return Source(identifier, document.title, claim.says if claim is not None else None, document.date)
 
 
-def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
+def _accelerator(knowledge: Knowledge, card: Accelerator, today: date) -> Whole:
     catalogue = knowledge.catalogue
     said = {"family": card.family, "vendor": card.vendor, "note": card.note}
     facts = [_plain_fact(name, text, (), card.location) for name, text in said.items() if text is not None]
@@ -98,7 +98,7 @@ def _accelerator(knowledge: Knowledge, card: Accelerator) -> Whole:
         key=lambda item: (item.never_used is not None, item.price_kind, item.usd_per_hour / item.count, item.id),
     )
     purchases = tuple(item for item in catalogue.purchases if item.accelerator == card.id)
-    prices = usual_prices(catalogue, date.today())
+    prices = usual_prices(catalogue, today)
     price = prices.price(card.id, 1, 1)
     cited = [source for fact in facts for source in _cited(fact.figure)]
     priced: list[Offering | Purchase] = [*offerings, *purchases]

@@ -6,14 +6,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from whygpu.checks.model_shape import KINDS
 from whygpu.errors import did_you_mean
-from whygpu.intake.limits import LIMITS
-from whygpu.intake.mapping import NUMBERS, WHOLE_NUMBERS
+from whygpu.intake import mapping
 from whygpu.intake.preset import DESCRIPTIVE
 from whygpu.quantity import parse_number
 from whygpu.yamldoc.document import Mapping, Node, Scalar, Sequence
-from whygpu.yamldoc.fields import hint_key, kind_of, problem
+from whygpu.yamldoc.fields import kind_of, problem, unknown_key
 from whygpu.yamldoc.forms import (
     ANYTHING,
     FLAG,
@@ -96,27 +94,7 @@ def _is_free(kind: Kind) -> bool:
     return kind.form is not None or not kind.schema
 
 
-MODEL: Form = figured(
-    {
-        "id": TEXT,
-        "name": TEXT,
-        "aliases": TEXTS,
-        "task": TEXT,
-        "kind": one_of(KINDS),
-        "source": TEXTS,
-        "note": TEXT,
-        "reference": TEXT,
-        "gated_ffn": FLAG,
-        "tied_embeddings": FLAG,
-        "activation_16bit_share": between(0, 1, whole=False),
-        "components": ANYTHING,
-        "published_format": TEXT,
-        "others": ANYTHING,
-        **{key: between(*LIMITS[limit], whole=True) for key, limit in WHOLE_NUMBERS.items()},
-        **{key: between(*LIMITS[limit], whole=False) for key, limit in NUMBERS.items()},
-        **dict.fromkeys(sorted(DESCRIPTIVE), ANYTHING),
-    }
-)
+MODEL: Form = figured({**mapping.MODEL, **dict.fromkeys(sorted(DESCRIPTIVE), ANYTHING)})
 ROW: Form = MappingProxyType(
     {
         **MODEL,
@@ -183,8 +161,7 @@ def check_fields(node: Mapping, form: Form, what: str, problems: list[Problem]) 
     """A problem for each field that the form does not have, or whose value is of another kind."""
     for key, inner in node.items.items():
         if key not in form:
-            message = f"{what} has no field '{key}'"
-            problem(problems, node.keys[key], "unknown-key", message, hint_key(node, key, form))
+            unknown_key(problems, node, key, what, form)
             continue
         kind = form[key]
         if _is_free(kind) or (isinstance(inner, Scalar) and inner.value is None):
@@ -210,8 +187,7 @@ def _values(node: Node, kind: Kind, what: str, problems: list[Problem]) -> Itera
     if isinstance(node, Mapping) and "is" in node.items:
         for key in node.items:
             if key not in FIGURE:
-                message = f"{what} has no field '{key}'"
-                problem(problems, node.keys[key], "unknown-key", message, hint_key(node, key, FIGURE))
+                unknown_key(problems, node, key, what, FIGURE)
         node = node.items["is"]
     if kind.many and isinstance(node, Sequence):
         yield from node.items

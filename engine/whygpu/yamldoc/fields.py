@@ -34,8 +34,13 @@ def kind_of(node: Node) -> str:
     return f"the text '{node.text[:40]}'"
 
 
-def hint_key(node: Mapping, key: str, known: Iterable[str]) -> str:
-    """How to fix a key that nothing knows."""
+def unknown_key(problems: list[Problem], node: Mapping, key: str, what: str, known: Iterable[str]) -> None:
+    """Add a problem at a key of ``what`` that nothing knows."""
+    problem(problems, node.keys[key], "unknown-key", f"{what} has no field '{key}'", _hint_key(node, key, known))
+
+
+def _hint_key(node: Mapping, key: str, known: Iterable[str]) -> str:
+    """How to fix it."""
     value = node.items[key]
     if " " in key and isinstance(value, Scalar) and not value.text:  # {because: this, and that}
         return "inside { } a text with a comma in it needs quotes"
@@ -224,12 +229,6 @@ class Fields:
 
     def done(self) -> None:
         """Report every key that nobody asked for."""
-        for key, node in self.node.keys.items():
+        for key in self.node.keys:
             if key not in self._asked:
-                problem(
-                    self.problems,
-                    node,
-                    "unknown-key",
-                    f"{self.what} has no field '{key}'",
-                    hint_key(self.node, key, self._asked),
-                )
+                unknown_key(self.problems, self.node, key, self.what, self._asked)

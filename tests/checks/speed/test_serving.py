@@ -10,22 +10,15 @@ from hypothesis import strategies as st
 
 from tests.checks.conftest import Facts
 from tests.checks.speed.closed_loop import never_longer_s
-from tests.checks.strategies import FACTS, works
+from tests.checks.strategies import CARDS, FACTS, works
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.inference import InferenceWork
+from whygpu.checks.speed.serving import touched
 
 Work = tuple[ModelShape, Setup, ParallelLayout]
-CARDS = Device.of(
-    [3.2e11, 1.008e12, 3.35e12],
-    [65e12, 165e12, 989e12],
-    link_bytes_s=[0, 0, 4.5e11],
-    link_cards=[0, 0, 8],
-    pcie_bytes_s=[1.6e10, 3.2e10, float("nan")],
-    kinds=[CardKind("turing", "data-centre"), CardKind("ada", "consumer"), CardKind("hopper", "data-centre")],
-)
 SLOWER_WHEN_MORE, FASTER_WHEN_MORE = ("ttft_ms", "token_ms"), ("tokens_per_s", "requests_per_s")
 H100 = Device.of(3.35e12, 989e12, power_w=700, kinds=CardKind("hopper", "data-centre", memory="hbm3"))
 
@@ -221,3 +214,9 @@ def test_deepseek_on_one_card_and_two_xeons(facts: Facts) -> None:
     done = speed.estimate(shape, setup, ParallelLayout(), card, facts.coefficients)
     assert done.token_ms is not None
     assert done.token_ms.low[0] < 1000 / 8.73 < done.token_ms.high[0]
+
+
+def test_a_mixture_reads_few_experts_for_one_token_and_nearly_all_for_many(facts: Facts) -> None:
+    shape = facts.shape("mixtral-8x7b")
+    assert float(touched(shape, 1)) == pytest.approx(2 / 8)
+    assert 0.99 < float(touched(shape, 64)) <= 1

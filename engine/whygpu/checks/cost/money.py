@@ -117,11 +117,6 @@ def price_ratio(expensive: Amount, cheap: Amount) -> Column:
     return _ratio(expensive, cheap)
 
 
-def speed_up(slow_hours: Amount, fast_hours: Amount) -> Column:
-    """How many times faster the same work is done."""
-    return _ratio(slow_hours, fast_hours)
-
-
 def faster_is_cheaper(price: Amount, speed: Amount) -> NDArray[np.bool_]:
     """Whether the more expensive hour is cheaper in total: speed-up above price ratio (runpod-64, runpod-10)."""
     return _column(speed) > _column(price)

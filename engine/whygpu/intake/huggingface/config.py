@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 
 from whygpu.checks.model_shape import KvGroup, ModelShape
+from whygpu.errors import did_you_mean
 from whygpu.intake.count import AttentionKind, transformer
 from whygpu.intake.diffusers.components import class_of, from_component
 from whygpu.intake.files.quantization import configured_format, quantization_of
@@ -120,7 +120,6 @@ def _language_model(outer: Reader) -> Reader:
 
 def _unknown(reader: Reader, model_type: str, counted: bool) -> Family:
     """What an unknown architecture is taken for: a plain decoder, unless its keys say that it is something else."""
-    near = get_close_matches(model_type, FAMILIES, n=1) if model_type else []
     said = f"architecture {shown(model_type)} is not known" if model_type else "names no model_type"
     apart = [key for key in UNCOUNTED if reader.has(key)]
     if apart and not counted:
@@ -129,7 +128,7 @@ def _unknown(reader: Reader, model_type: str, counted: bool) -> Family:
             "model_type", f"{said}, and {', '.join(apart)} say that its layers are not the usual ones", hint
         )
         return Family()
-    hint = f"did you mean {near[0]}?" if near else "check the number of parameters it comes to"
+    hint = did_you_mean(model_type, FAMILIES) or "check the number of parameters it comes to"
     taken = "it is taken as a decoder with a gated feed-forward and no biases"
     reader.complain("model_type", f"{said}: {taken}", hint, "warning")
     return Family()

@@ -1,0 +1,167 @@
+"""What plans cost, rented or bought, and compare by: USD an hour, a job, a unit of work; watts where none is priced."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whygpu.checks.cost import money
+from whygpu.plans.counting import Money
+from whygpu.plans.purchase import purchase_terms_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from whygpu.chain.engines import Mask
+    from whygpu.checks.setup import Setup
+    from whygpu.knowledge.preferences import Handling
+    from whygpu.plans.plan_set import PlanSet, RunConfiguration
+    from whygpu.plans.price import Price, PriceList
+    from whygpu.plans.purchase import PurchaseTerms, Terms
+    from whygpu.plans.work import Work
+
+_UNITS_OF_WORK = {
+    "train_tokens_per_s": "USD/million tokens",
+    "tokens_per_s": "USD/million tokens",
+    "samples_per_s": "USD/million samples",
+    "frames_per_s": "USD/million samples",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Prices of the plans and what they compare by: USD an hour, USD a job or a unit of work, or watts.
+
+    ``usd_per_hour`` is what a plan is rented for, or draws where it is owned already. ``basis`` says what the plan
+    compares by: "renting" it, "owned" (its power), or "buying" (the purchase over the service, and its power).
+    Where hardware is bought, a plan without a price to buy has no rent either.
+    """
+
+    prices: tuple[Price | None, ...]
+    usd_per_hour: NDArray[np.float64]
+    usd_total: NDArray[np.float64]
+    objective: NDArray[np.float64]
+    unit: str
+    purchase_terms: PurchaseTerms | None
+    basis: NDArray[np.str_]
+    hourly: NDArray[np.float64]
+    """What an hour costs by that basis."""
+    spot: PriceList | None
+    """Spot prices, where the plan is not priced by them already."""
+    listed: PriceList
+    """The prices that the answers allow."""
+
+    def spot_price(self, plan_set: PlanSet, index: int) -> Price | None:
+        """What one plan costs on spot capacity; None where nobody allowed offers it, or it is priced so already."""
+        if self.spot is None or self.prices[index] is None:
+            return None
+        card, configuration = int(plan_set.card[index]), plan_set.configurations[int(plan_set.configuration[index])]
+        shard, replicas = _group(configuration)
+        return self.spot.price(
+            plan_set.cards.accelerators[card].id, shard, replicas, int(plan_set.cards.per_node[card])
+        )
+
+    def estimated(self, plan_set: PlanSet) -> NDArray[np.bool_]:
+        """The plans that compare by an estimated price: bought ones that nobody says the price of."""
+        if self.purchase_terms is None:
+            return np.zeros(len(plan_set), dtype=np.bool_)
+        found: NDArray[np.bool_] = (self.basis == "buying") & self.purchase_terms.terms.estimated[plan_set.card]
+        return found
+
+
+def _group(configuration: RunConfiguration) -> tuple[int, int]:
+    """Accelerators that must share a machine where they can, and how many such groups there are."""
+    layout = configuration.layout
+    return (layout.cards, 1) if configuration.setup.trains else (layout.tensor * layout.pipeline, layout.data)
+
+
+def costs_of(
+    plan_set: PlanSet, prices: PriceList, work: Work, terms: Terms | None, *, bought: bool, spot: PriceList | None
+) -> Costs:
+    """Prices and objectives: a job's cost for training and batch work where it is sized, a unit's where it is not.
+
+    ``terms``: what owning costs. Where hardware is ``bought``, a plan compares by owning it: what others rent it out
+    for is no price there, and a plan whose purchase price is unknown has none.
+    """
+    setup = work.setup
+    groups = [_group(configuration) for configuration in plan_set.configurations]
+    names = [card.id for card in plan_set.cards.accelerators]
+    together = plan_set.cards.per_node.tolist()
+    found = tuple(
+        None if owned else prices.price(names[card], groups[configuration][0], groups[configuration][1], together[card])
+        for card, configuration, owned in zip(
+            plan_set.card.tolist(), plan_set.configuration.tolist(), plan_set.owned.tolist(), strict=True
+        )
+    )
+    purchase_terms = (
+        None if terms is None else purchase_terms_of(terms, plan_set, watts_of(plan_set), counts_of(plan_set))
+    )
+    new = np.full(len(plan_set), math.nan) if purchase_terms is None else purchase_terms.usd_per_hour
+    if bought:
+        found = tuple(price if known else None for price, known in zip(found, np.isfinite(new).tolist(), strict=True))
+    rent = np.array([math.nan if price is None else price.usd_per_hour for price in found])
+    if purchase_terms is not None:
+        rent = np.where(plan_set.owned, purchase_terms.usd_power_per_hour, rent)
+    hourly = np.where(plan_set.owned, rent, new) if bought else rent
+    basis = np.where(plan_set.owned, "owned", "buying" if bought else "renting")
+    total, objective, unit = _objective(plan_set, setup, hourly)
+    return Costs(found, rent, total, objective, unit, purchase_terms, basis, hourly, spot, prices)
+
+
+def _objective(
+    plan_set: PlanSet, setup: Setup, hourly: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+    """What the job costs (NaN where it is not sized), what plans compare by, and its unit."""
+    figures = plan_set.speeds.figures
+    total = np.full(len(plan_set), np.nan)
+    if not (setup.trains or setup.phase == "batch-inference"):
+        return total, hourly, "USD/hour"
+    hours = figures.get("train_hours", total)
+    if np.isfinite(hours).any():
+        total = money.run_usd(hourly, hours)
+        return total, total, "USD"
+    for name, unit in _UNITS_OF_WORK.items():
+        if name in figures:
+            return total, money.per_million_usd(hourly, figures[name]), unit
+    return total, hourly, "USD/hour"
+
+
+def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, own: bool) -> Money:
+    """What the plans count from: their objective, with what handling the machines and the job costs added; ``own``: the
+    machines stand under a desk or in the field.
+    """
+    each = handling.own_usd_per_hour if own else handling.usd_per_hour
+    rented = np.array([0.0 if price is None else float(price.machines) for price in costs.prices])
+    bought = np.array(costs.basis != "renting")
+    machines = np.where(bought, plan_set.nodes, np.maximum(rented, plan_set.nodes)).astype(np.float64) * each
+    if costs.unit == "W":
+        return Money(costs.objective, costs.unit, np.full(len(plan_set), np.nan), machines)
+    hourly = costs.hourly + machines
+    _, values, unit = _objective(plan_set, setup, hourly)
+    if unit == "USD":
+        values = values + hourly * handling.hours_per_job
+    with np.errstate(all="ignore"):
+        return Money(values, unit, values / hourly, machines)
+
+
+def comparable(costs: Costs, plan_set: PlanSet, alive: Mask) -> Costs:
+    """The same costs, compared by power where no plan that is left has a price."""
+    if np.isfinite(costs.objective[alive]).any():
+        return costs
+    watts = watts_of(plan_set)
+    return replace(costs, objective=watts, unit="W") if np.isfinite(watts[alive]).any() else costs
+
+
+def watts_of(plan_set: PlanSet) -> NDArray[np.float64]:
+    """Power that each plan's accelerators may draw; NaN where it is not known."""
+    drawn: NDArray[np.float64] = plan_set.cards.power_w[plan_set.card] * counts_of(plan_set)
+    return drawn
+
+
+def counts_of(plan_set: PlanSet) -> NDArray[np.float64]:
+    """Accelerators of each plan."""
+    counts = np.array([configuration.layout.cards for configuration in plan_set.configurations], dtype=np.float64)
+    return counts[plan_set.configuration]
