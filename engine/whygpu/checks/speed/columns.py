@@ -179,6 +179,12 @@ class Columns:
         error: FloatArray = rows / rows[LIKELY]
         return error
 
+    def measured(self, index: int) -> bool:
+        """Whether a measurement covers such work on such a card: a case of the formulas' error says so."""
+        context = self.contexts[int(self.device.kind[index])]
+        name = "formula-error"
+        return self.coefficients.pick(name, context) is not self.coefficients.pick(name, {})
+
     def power_share(self) -> FloatArray:
         """Rows: share of the peak rate that the card's power limit lets it sustain, 1 where that is no limit.
 
