@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-
 from benchmarks.accuracy.rows import Held, LeftOut, Outcome, Row
 
 from whygpu import intake

@@ -246,7 +246,8 @@ def _explain_layers(
         Term("layers", in_flight_layers(shape, setup, layout), "layers", shape.source, note),
     )
     whole = whole_bytes(shape, setup, layout).likely
-    added = (Term("whole", whole, "bytes", ("korthikanti-2022",), "undivided while a layer is worked on"),) * bool(whole)
+    undivided = Term("whole", whole, "bytes", ("korthikanti-2022",), "undivided while a layer is worked on")
+    added = (undivided,) if whole else ()
     beside = " + whole" if whole else ""
     if setup.gradient_checkpointing != "full":
         formula = f"tokens * layers * layer_activations{beside}"

@@ -229,7 +229,9 @@ def _compute(done: InferenceWork, i: int) -> Calculation:
         tile = columns.less_is_better("decode-rows")
         experts = (
             Term("routed", routed_parameters(shape), "parameters", shape.source, "of them in experts"),
-            Term("expert", shape.expert_parameters / shape.experts, "parameters", shape.source, "of one, in all layers"),
+            Term(
+                "expert", shape.expert_parameters / shape.experts, "parameters", shape.source, "of one, in all layers"
+            ),
             Term("expert_rows", _likely(expert_rows(shape, done.requests, tile), i), "rows", (), "of all, padded"),
         )
         products = "((active - routed) * max(requests, rows) + expert * expert_rows)"

@@ -298,7 +298,8 @@ def _gradient_exchange(columns: Columns, trained: float, bytes_s: FloatArray, co
     )
     seconds = (ranks - 1) / ranks * volume / bytes_s
     hidden = columns.more_is_better("exchange-overlap") * compute_s
-    return np.maximum(seconds - hidden, 0.0)
+    exposed: FloatArray = np.maximum(seconds - hidden, 0.0)
+    return exposed
 
 
 def bands(done: TrainingWork) -> dict[str, Band]:
