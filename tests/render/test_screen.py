@@ -83,3 +83,11 @@ def test_what_every_such_work_is_told_comes_last(views: dict[str, View]) -> None
     items: tuple[ItemRow, ...] = views["chat"].items
     assert any(item.general for item in items)
     assert [item.general for item in items] == sorted(item.general for item in items)
+
+
+@pytest.mark.parametrize(("card", "seen"), [("a100-sxm-80gb", True), ("mi300x", False)])
+def test_what_was_never_measured_is_a_rough_estimate(kb: whygpu.KnowledgeBase, card: str, seen: bool) -> None:
+    advice = kb.advise({"model": "llama-3.1-8b", "phase": "inference", "accelerators": [card], "runtime": "vllm"})
+    headline = view_of(advice).headline
+    assert ("no measurement covers" in headline.why) != seen
+    assert seen or headline.confidence == "rough estimate"
