@@ -118,7 +118,7 @@ class Setup:
     samples per accelerator in training and per step in vision, `pixels` the side of a square image of the same area
     (0: the model's own). `average_context_tokens` is the average of what `context_tokens` limits (0: all are that
     long), `prefix_hit_rate` the share of prompt tokens found in the cache, `speculative` how tokens are guessed ahead,
-    `adapters` how many low-rank adapters are served at once (0: none).
+    `adapters` how many low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
     """
 
     format: Format
@@ -148,6 +148,7 @@ class Setup:
     prefix_hit_rate: float = 0.0
     speculative: str = "none"
     adapters: int = 0
+    streams: int = 0
 
     @property
     def trains(self) -> bool:
@@ -275,7 +276,7 @@ class Device:
     format uses (16-bit for weight-only formats) and `half_flops_s` that of 16 bits, which attention is computed in;
     `power_w` what the card may draw; `link_bytes_s` one direction of the direct link per card (0 where
     there is none) and `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card
-    between nodes. `kinds[kind[i]]` are the words of plan i.
+    between nodes; `video_frames_s` frames of 1080p that its decoders give. `kinds[kind[i]]` are the words of plan i.
     """
 
     bandwidth_bytes_s: FloatArray
@@ -286,6 +287,7 @@ class Device:
     link_cards: FloatArray
     pcie_bytes_s: FloatArray
     network_bytes_s: FloatArray
+    video_frames_s: FloatArray
     kinds: tuple[CardKind, ...]
     kind: IntArray
     size: int = field(default=1)
@@ -302,6 +304,7 @@ class Device:
         link_cards: float | Sequence[float] | FloatArray = 0.0,
         pcie_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
         network_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
+        video_frames_s: float | Sequence[float] | FloatArray = float("nan"),
         kinds: CardKind | Sequence[CardKind] = CardKind(),
     ) -> Device:
         """Columns from figures (repeated) or sequences; 16 bits run at the format's rate where no other is given.
@@ -317,6 +320,7 @@ class Device:
             link_cards,
             pcie_bytes_s,
             network_bytes_s,
+            video_frames_s,
         ]
         columns = [np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in given]
         words = [kinds] if isinstance(kinds, CardKind) else list(kinds)
@@ -324,13 +328,13 @@ class Device:
         size = max(lengths)
         if any(length not in (1, size) for length in lengths):
             raise ValueError(f"columns of a device differ in length: {lengths}")
-        bandwidth, flops, half, power, link, cards, pcie, network = (
+        bandwidth, flops, half, power, link, cards, pcie, network, video = (
             np.broadcast_to(column, (size,)) for column in columns
         )
         index: dict[CardKind, int] = {}
         kind = np.array([index.setdefault(word, len(index)) for word in words], dtype=np.int64)
         kind = np.broadcast_to(kind, (size,))
-        return cls(bandwidth, flops, half, power, link, cards, pcie, network, tuple(index), kind, size)
+        return cls(bandwidth, flops, half, power, link, cards, pcie, network, video, tuple(index), kind, size)
 
     def one(self, index: int) -> Device:
         """The card of one plan alone."""
@@ -347,6 +351,7 @@ _RATES = (
     "link_cards",
     "pcie_bytes_s",
     "network_bytes_s",
+    "video_frames_s",
 )
 
 

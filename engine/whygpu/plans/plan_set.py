@@ -211,6 +211,7 @@ class Cards:
     link_bytes_s: NDArray[np.float64]
     link_cards: NDArray[np.float64]
     pcie_bytes_s: NDArray[np.float64]
+    video_frames_s: NDArray[np.float64]
     rates: Mapping[str, NDArray[np.float64]]
     """Operations per second by rate; NaN where not known, zero where the hardware lacks it."""
     kinds: tuple[CardKind, ...]
@@ -258,6 +259,7 @@ def cards_of(knowledge: Knowledge) -> Cards:
         link,
         np.where(np.isnan(joined), np.where(link > 0, per_node, 0.0), joined),
         np.array(pcie),
+        np.fmin(column("video_h264_fps"), column("video_h265_fps")),
         rates,
         kinds,
         np.array([kinds.index(word) for word in words], dtype=np.int64),
@@ -320,6 +322,7 @@ def _speeds(
             cards.link_cards[rows],
             cards.pcie_bytes_s[rows],
             network[rows],
+            cards.video_frames_s[rows],
             cards.kinds,
             cards.kind[rows],
             len(rows),

@@ -56,6 +56,7 @@ _NUMBERS = (
     "lora_rank",
     "average_context_tokens",
     "adapters",
+    "streams",
 )
 _FLOATS = ("dataset_tokens", "dataset_samples", "epochs", "prefix_hit_rate")
 _WORDS = (
