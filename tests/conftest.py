@@ -6,22 +6,68 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
 import whygpu
+from tests.loader.small import real_texts, small_texts
 from whygpu.cli import main
+from whygpu.errors import Problem
+from whygpu.lint.review import Target
+from whygpu.loader import assemble
+from whygpu.loader.files import default_root
+from whygpu.yamldoc import document
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def read_once() -> Iterator[None]:
+    """What is only read need not be read again: the shipped knowledge base, and its files where a test changes others.
+
+    Most of the time of most tests went into this.
+    """
+    parse, load = document.parse, whygpu.load
+
+    @cache
+    def remembered(text: str, name: str) -> tuple[document.Node | None, tuple[Problem, ...]]:
+        problems: list[Problem] = []
+        return parse(text, name, problems), tuple(problems)
+
+    @cache
+    def shipped() -> whygpu.KnowledgeBase:
+        return load()
+
+    def parsed(text: str, name: str, problems: list[Problem]) -> document.Node | None:
+        if text not in (small_texts().get(name), real_texts().get(name)):
+            return parse(text, name, problems)
+        node, found = remembered(text, name)
+        problems += found
+        return node
+
+    def loaded(path: str | Path | None = None) -> whygpu.KnowledgeBase:
+        return shipped() if path is None else load(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assemble, "parse", parsed)
+        patch.setattr(whygpu, "load", loaded)
+        yield
+
+
 @pytest.fixture(scope="session")
-def kb() -> whygpu.KnowledgeBase:
+def kb(read_once: None) -> whygpu.KnowledgeBase:
     """The knowledge base that comes with whygpu."""
     return whygpu.load()
+
+
+@pytest.fixture(scope="session")
+def whole_kb() -> whygpu.KnowledgeBase:
+    """The same with its worked cases, which take most of the time to load."""
+    return Target(default_root()).load()
 
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -47,9 +93,8 @@ def process() -> Command:
 
 
 @pytest.fixture(scope="session")
-def run(kb: whygpu.KnowledgeBase) -> Command:
-    """The same in this process, over the knowledge base that is loaded once; an exit of argparse is its status."""
-    load = whygpu.load
+def run() -> Command:
+    """The same in this process; an exit of argparse is its status."""
 
     def command(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         streams = [_stream(text) for text in (stdin, "", "")]
@@ -57,7 +102,6 @@ def run(kb: whygpu.KnowledgeBase) -> Command:
             patch.chdir(ROOT)
             for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
                 patch.setattr(sys, name, stream)
-            patch.setattr(whygpu, "load", lambda path=None: kb if path is None else load(path))
             try:
                 status = main(list(arguments))
             except SystemExit as ended:

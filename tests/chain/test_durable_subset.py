@@ -22,7 +22,7 @@ from whygpu.chain.engines import EvaluatorChain
 from whygpu.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tests.chain.programs import Cell
     from whygpu.knowledge.base import Knowledge
@@ -208,30 +208,37 @@ def _ands(name: str) -> list[str]:
     return [" and ".join(f"{name} != {100 * row + column}" for column in range(8)) for row in range(25)]
 
 
-LIMITS = {
-    "300 tests of one session name, all true": (knowledge([([f"workload.n > {i}"], ADVISE) for i in range(300)]), 300),
-    "300 tests of one plan name, all true": (knowledge([([f"gpu.n0 > {i}"], PREFER) for i in range(300)]), 300),
-    "900 rules on one condition": (knowledge([(["workload.n > 1"], ADVISE)] * 900), 900),
-    "900 plan rules on one condition": (knowledge([(["gpu.n0 > 1"], PREFER)] * 900), 900),
-    "200 conditions on one plan name in one rule": (knowledge([(_ands("gpu.n0"), PREFER)]), 1),
-    "200 conditions on one session name in one rule": (knowledge([(_ands("workload.n"), ADVISE)]), 1),
-    "700 session names beside plan tests": (_wide(700, 700), 700),
-    "150 lists of 20 options": (
-        knowledge([([f"workload.n in {[float(i + j) for j in range(20)]}"], ADVISE) for i in range(9_990, 10_140)]),
-        11,
+def _lists(first: int, last: int, above: int, options: int) -> Knowledge:
+    """A rule for each number: whether it, or one of those that follow it, is the answer."""
+    found = ([float(above + i + j) for j in range(options)] for i in range(first, last))
+    return knowledge([([f"workload.n in {numbers}"], ADVISE) for numbers in found])
+
+
+LIMITS: Mapping[str, tuple[Callable[[], Knowledge], int]] = {
+    "300 tests of one session name, all true": (
+        lambda: knowledge([([f"workload.n > {i}"], ADVISE) for i in range(300)]),
+        300,
     ),
-    "1,500 rules on lists of 8 options, 12,000 alternatives": (
-        knowledge([([f"workload.n in {[float(10_000 + i + j) for j in range(8)]}"], ADVISE) for i in range(-3, 1_497)]),
-        4,
+    "300 tests of one plan name, all true": (
+        lambda: knowledge([([f"gpu.n0 > {i}"], PREFER) for i in range(300)]),
+        300,
     ),
-    "a text of 5,000 characters": (knowledge([(["workload.t != 'a'"], ADVISE)], answered(t=TEXT)), 1),
-    "400 strata": (_deep(400), 400),
+    "900 rules on one condition": (lambda: knowledge([(["workload.n > 1"], ADVISE)] * 900), 900),
+    "900 plan rules on one condition": (lambda: knowledge([(["gpu.n0 > 1"], PREFER)] * 900), 900),
+    "200 conditions on one plan name in one rule": (lambda: knowledge([(_ands("gpu.n0"), PREFER)]), 1),
+    "200 conditions on one session name in one rule": (lambda: knowledge([(_ands("workload.n"), ADVISE)]), 1),
+    "700 session names beside plan tests": (lambda: _wide(700, 700), 700),
+    "150 lists of 20 options": (lambda: _lists(9_990, 10_140, 0, 20), 11),
+    "1,500 rules on lists of 8 options, 12,000 alternatives": (lambda: _lists(-3, 1_497, 10_000, 8), 4),
+    "a text of 5,000 characters": (lambda: knowledge([(["workload.t != 'a'"], ADVISE)], answered(t=TEXT)), 1),
+    "400 strata": (lambda: _deep(400), 400),
 }
 
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_at_the_limit_both_engines_agree(limit: str) -> None:
-    base, fire = LIMITS[limit]
+    make, fire = LIMITS[limit]
+    base = make()
     session: dict[str, Cell] = {name: 10_000.0 for name, spec in base.vocabulary.items() if spec.answer is not None}
     if "workload.t" in session:
         session["workload.t"] = "x" * 5_000
@@ -246,13 +253,14 @@ def test_at_the_limit_both_engines_agree(limit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "message"),
+    ("make", "message"),
     [
-        (knowledge([([f"workload.n > {i}"], ADVISE) for i in range(4_100)]), "4101 compiled rules"),
-        (_deep(510), "510 groups"),
+        (lambda: knowledge([([f"workload.n > {i}"], ADVISE) for i in range(4_100)]), "4101 compiled rules"),
+        (lambda: _deep(510), "510 groups"),
     ],
 )
-def test_beyond_the_limit_it_is_refused_with_the_limit(base: Knowledge, message: str) -> None:
+def test_beyond_the_limit_it_is_refused_with_the_limit(make: Callable[[], Knowledge], message: str) -> None:
+    base = make()
     with pytest.raises(EngineError, match=f"{message}.*durable-rules takes"):
         DurableEngine(base)
 

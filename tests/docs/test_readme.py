@@ -28,9 +28,8 @@ def test_it_is_read_in_one_go() -> None:
     assert len(TEXT.splitlines()) <= MOST_LINES
 
 
-def test_the_picture_shows_what_the_command_prints(kb: whygpu.KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_picture_shows_what_the_command_prints() -> None:
     """Where this fails, look at the new answer and run ``python -m docs.tools.terminal``."""
-    monkeypatch.setattr(whygpu, "load", lambda _=None: kb)
     held = terminal.shown(terminal.PICTURE.read_text(encoding="utf-8"))
     assert held[0] == f"$ {terminal.COMMAND}"
     assert _steady(held) == _steady(terminal.shown(terminal.answer()))

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.lint.test_cases import KB
 from tests.lint.test_open_catalogue import choosing
+from tests.loader.small import case_ids
 from whygpu.chain.durable import DurableEngine
 from whygpu.consult.driver import consult
 from whygpu.explain.advice import Advice
 from whygpu.lint.cases import asked_on, check_case, contradictions
 
 if TYPE_CHECKING:
+    from whygpu.api import KnowledgeBase
     from whygpu.chain.names import EngineName
+    from whygpu.knowledge.cases import Case
 
 pytestmark = pytest.mark.slow
 
-GATES = {case.id: case for case in KB.knowledge.cases if case.topic == "gates"}
 DECIDING = {
     "gate-quantize": {"consider-quantized-serving"},
     "gate-vision": {"t4-or-4090-for-video", "inference-cards-for-light-serving"},
@@ -31,25 +32,31 @@ DECIDING = {
 """Each group of gates, and the rules without which it must not pass."""
 
 
+@pytest.fixture(scope="module")
+def gates(whole_kb: KnowledgeBase) -> dict[str, Case]:
+    """The cases that are gates, by their ids."""
+    return {case.id: case for case in whole_kb.knowledge.cases if case.topic == "gates"}
+
+
 @pytest.mark.parametrize("engine", ["durable", "evaluator"])
-@pytest.mark.parametrize("name", GATES)
-def test_gate(name: str, engine: EngineName) -> None:
-    assert [str(problem) for problem in check_case(KB, GATES[name], engine)] == []
+@pytest.mark.parametrize("name", case_ids()["gates"])
+def test_gate(whole_kb: KnowledgeBase, gates: dict[str, Case], name: str, engine: EngineName) -> None:
+    assert [str(problem) for problem in check_case(whole_kb, gates[name], engine)] == []
 
 
-def test_gates_choose_from_the_whole_catalogue() -> None:
-    assert all(choosing(tuple(GATES.values())).values())
+def test_gates_choose_from_the_whole_catalogue(gates: dict[str, Case]) -> None:
+    assert all(choosing(tuple(gates.values())).values())
     for group in DECIDING:
-        assert sum(name.startswith(group) for name in GATES) >= 9, group
+        assert sum(name.startswith(group) for name in gates) >= 9, group
 
 
 @pytest.mark.parametrize("group", DECIDING)
-def test_gates_can_fail(group: str) -> None:
+def test_gates_can_fail(whole_kb: KnowledgeBase, gates: dict[str, Case], group: str) -> None:
     """Without the rules that decide them, some gate of the group does not hold."""
-    chain = DurableEngine(KB.knowledge, without=frozenset(DECIDING[group])).chain()
-    for name, case in GATES.items():
+    chain = DurableEngine(whole_kb.knowledge, without=frozenset(DECIDING[group])).chain()
+    for name, case in gates.items():
         if name.startswith(group):
-            advice = Advice(consult(KB.knowledge, KB.check(case.answers), chain, asked_on(case)))
+            advice = Advice(consult(whole_kb.knowledge, whole_kb.check(case.answers), chain, asked_on(case)))
             if any(contradictions(case, advice)):
                 return
     pytest.fail(f"every gate of {group} passes without {sorted(DECIDING[group])}")

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.loader.small import small_texts
+from tests.loader.small import case_ids, small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.chain.names import EngineName
 from whygpu.lint.cases import check_case, check_cases
 from whygpu.loader.assemble import load_texts
-from whygpu.loader.files import default_root, read_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = default_root()
-KB = KnowledgeBase(load_texts(read_texts(ROOT), str(ROOT), REGISTRY))
-CASES = [case.id for case in KB.knowledge.cases if case.topic != "gates"]  # tests/end_to_end/test_gates.py
+CASES = [
+    name for topic, ids in case_ids().items() if topic != "gates" for name in ids
+]  # tests/end_to_end/test_gates.py
 
 
 def _asked() -> Iterator[Any]:
@@ -31,15 +30,21 @@ def _asked() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "engine"), _asked())
-def test_case_of_the_knowledge_base(name: str, engine: EngineName) -> None:
-    case = next(case for case in KB.knowledge.cases if case.id == name)
-    assert [str(problem) for problem in check_case(KB, case, engine)] == []
+def test_case_of_the_knowledge_base(whole_kb: KnowledgeBase, name: str, engine: EngineName) -> None:
+    case = next(case for case in whole_kb.knowledge.cases if case.id == name)
+    assert [str(problem) for problem in check_case(whole_kb, case, engine)] == []
 
 
-def test_every_case_cites_what_it_expects() -> None:
-    assert len(KB.knowledge.cases) >= 200
-    known = {*KB.knowledge.claims, *KB.knowledge.catalogue.references}
-    for case in KB.knowledge.cases:
+def test_every_case_is_named_here(whole_kb: KnowledgeBase) -> None:
+    assert {(case.topic, case.id) for case in whole_kb.knowledge.cases} == {
+        (topic, name) for topic, ids in case_ids().items() for name in ids
+    }
+
+
+def test_every_case_cites_what_it_expects(whole_kb: KnowledgeBase) -> None:
+    assert len(whole_kb.knowledge.cases) >= 200
+    known = {*whole_kb.knowledge.claims, *whole_kb.knowledge.catalogue.references}
+    for case in whole_kb.knowledge.cases:
         assert case.sources, case.id
         assert set(case.sources) <= known, case.id
 
@@ -139,7 +144,7 @@ def test_a_model_that_cannot_be_read_is_a_problem() -> None:
 
 
 @pytest.mark.slow
-def test_cases_outlive_the_day_they_ask_on() -> None:
+def test_cases_outlive_the_day_they_ask_on(whole_kb: KnowledgeBase) -> None:
     """Expectations do not hang on today's date: the same cases in five years."""
-    for case in KB.knowledge.cases:
-        assert [str(problem) for problem in check_case(KB, replace(case, on="2031-01-01"), "evaluator")] == []
+    for case in whole_kb.knowledge.cases:
+        assert [str(problem) for problem in check_case(whole_kb, replace(case, on="2031-01-01"), "evaluator")] == []

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.lint.test_cases import KB
 from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.knowledge.cases import Ahead, AmongFirst, Recommends
@@ -15,6 +14,7 @@ from whygpu.loader.assemble import load_texts
 from whygpu.yamldoc.document import Mapping
 
 if TYPE_CHECKING:
+    from whygpu.api import KnowledgeBase
     from whygpu.knowledge.cases import Case, Outcome
     from whygpu.yamldoc.document import Node
 
@@ -88,7 +88,7 @@ def test_what_chooses_and_what_is_open() -> None:
     }
 
 
-def test_a_third_of_the_cases_that_choose_ask_the_whole_catalogue() -> None:
-    found = choosing(KB.knowledge.cases)
+def test_a_third_of_the_cases_that_choose_ask_the_whole_catalogue(whole_kb: KnowledgeBase) -> None:
+    found = choosing(whole_kb.knowledge.cases)
     closed = [name for name, is_open in found.items() if not is_open]
     assert len(found) - len(closed) >= LEAST_SHARE * len(found), closed

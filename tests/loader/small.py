@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whygpu.loader.files import default_root, read_texts
@@ -21,6 +22,12 @@ _NAMED = re.compile(r"\{?\s*id: ([^\s,}]+)")
 def real_texts() -> dict[str, str]:
     """Every file of the real knowledge base."""
     return read_texts(default_root())
+
+
+def case_ids() -> dict[str, list[str]]:
+    """The ids of the worked cases by their topics, read from their text: to name tests takes no knowledge base."""
+    files = {name: text for name, text in real_texts().items() if name.startswith("cases/")}
+    return {Path(name).stem: re.findall(r"(?m)^- id: (\S+)$", text) for name, text in files.items()}
 
 
 @lru_cache(maxsize=1)
@@ -41,6 +48,11 @@ def _shortened(name: str, text: str) -> str:
 def small_texts() -> dict[str, str]:
     """The small knowledge base's files, to change as a test likes."""
     return dict(_small())
+
+
+def lean_texts() -> dict[str, str]:
+    """The same without rules and tables, which take most of the time to load: names lack what concludes them."""
+    return {name: text for name, text in _small().items() if not name.startswith(("rules/", "tables/"))}
 
 
 def _id(item: str) -> str:

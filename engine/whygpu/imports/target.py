@@ -40,7 +40,7 @@ class Target:
         folder = default_root() if root is None else Path(root)
         texts = read_texts(folder)
         if out is None:
-            return cls(folder, None, texts, printed_as, load_texts(texts, str(folder), REGISTRY))
+            return cls(folder, None, texts, printed_as, load_texts(texts, str(folder), REGISTRY, cases=False))
         path = Path(out)
         if path.suffix not in SUFFIXES:
             raise _refused(path, "is not a YAML file", "name it with .yaml at the end")
@@ -52,7 +52,7 @@ class Target:
             if isinstance(text, Problem):
                 raise AnswerError([text])
             texts = {**texts, name: text}
-        return cls(folder, path, texts, name, load_texts(texts, str(folder), REGISTRY))
+        return cls(folder, path, texts, name, load_texts(texts, str(folder), REGISTRY, cases=False))
 
     def refuse_unknown(
         self,
@@ -95,7 +95,7 @@ class Target:
         """The text of the file once it holds the entries; raises InputError where that would not load."""
         held = self.texts.get(self.name)
         text = entries.text() if held is None else added(held, self.name, entries)
-        load_texts({**self.texts, self.name: text}, str(self.root), REGISTRY)
+        load_texts({**self.texts, self.name: text}, str(self.root), REGISTRY, cases=False)
         return text
 
     def write(self, text: str) -> None:
