@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     import whygpu
 
 
-@pytest.fixture(scope="module")
-def views(advised: dict[str, whygpu.Advice]) -> dict[str, View]:
-    """The view of every case."""
-    return {name: view_of(advice) for name, advice in advised.items()}
-
-
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
 def test_a_screen_keeps_to_its_width_and_its_lines(views: dict[str, View], name: str, width: int) -> None:

@@ -187,8 +187,9 @@ def _cache_groups(reader: Reader) -> tuple[KvGroup, ...]:
             continue
         inner = Reader(item, at, reader.problems)
         for unknown in set(item) - set(GROUP):
-            hint = did_you_mean(str(unknown)[:80], GROUP) or ""
-            inner.complain(shown(unknown).strip("'"), "is not a size of a group", hint)
+            inner.complain(
+                shown(unknown).strip("'"), "is not a size of a group", did_you_mean(str(unknown), GROUP) or ""
+            )
         sizes = {name: inner.count(limit, name) for name, limit in GROUP.items()}
         groups.append(KvGroup(**{**sizes, "heads": sizes["heads"] or 1}))
     return tuple(groups)

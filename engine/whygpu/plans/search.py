@@ -14,7 +14,7 @@ import numpy as np
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.plans.fixed import given
-from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, plan_set_of
+from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, Speeds, plan_set_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -211,3 +211,21 @@ class Search:
             np.zeros(len(card), dtype=np.bool_),
             self._options.networks,
         )
+
+    def taken(
+        self, plan_set: PlanSet, rows: NDArray[np.int64], timed: PlanSet, places: NDArray[np.int64] | list[int]
+    ) -> PlanSet:
+        """The same, where the ways and figures of ``rows`` are those of ``timed`` at these places. What is not timed
+        anew keeps its figures, but no plan says where they come from: to compare with; ``timed`` makes plans to keep.
+        """
+        if not len(rows):
+            return plan_set
+        configuration = np.array(plan_set.configuration)
+        configuration[rows] = timed.configuration[places]
+        figures = {}
+        for name, column in timed.speeds.figures.items():
+            known = plan_set.speeds.figures.get(name)
+            figures[name] = np.full(len(plan_set), np.nan) if known is None else np.array(known)
+            figures[name][rows] = column[places]
+        speeds = Speeds({**plan_set.speeds.figures, **figures}, ())
+        return replace(plan_set, configurations=timed.configurations, configuration=configuration, speeds=speeds)

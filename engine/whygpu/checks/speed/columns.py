@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import overload
 
 import numpy as np
 
@@ -74,6 +75,30 @@ def _words(kind: CardKind) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Contexts(Sequence[Mapping[str, str]]):
+    """The words of each kind of card beside those of the work, put together for the kinds that are looked at: mostly
+    one of dozens.
+    """
+
+    base: Mapping[str, str]
+    kinds: Sequence[CardKind]
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, str]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, str]]: ...
+
+    def __getitem__(self, index: int | slice) -> Mapping[str, str] | Sequence[Mapping[str, str]]:
+        if isinstance(index, slice):
+            return _Contexts(self.base, self.kinds[index])
+        return {**self.base, **_words(self.kinds[index])}
+
+
+@dataclass(frozen=True, slots=True)
 class Columns:
     """The work and the plans it is computed for. Split columns have length n."""
 
@@ -95,9 +120,9 @@ class Columns:
     """Of each uncertain coefficient the row where it is at its worst; the next one has it at its best."""
 
     @property
-    def contexts(self) -> tuple[Mapping[str, str], ...]:
+    def contexts(self) -> Sequence[Mapping[str, str]]:
         """The words that coefficients may depend on, for each kind of card."""
-        return tuple({**self.base, **_words(kind)} for kind in self.device.kinds)
+        return _Contexts(self.base, self.device.kinds)
 
     @classmethod
     def of(

@@ -11,7 +11,7 @@ from whygpu.knowledge.preferences import POWER, SPEED
 from whygpu.quantity import show
 from whygpu.render.view.meters import label_of
 from whygpu.render.view.model import Confidence, Headline, Sentence
-from whygpu.render.words import method_text, price_text, short_text, spread_text
+from whygpu.render.words import method_text, money_text, price_text, short_text, spread_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,10 +50,13 @@ def price(plan: Plan) -> str:
     if cost is None:
         return "no price known"
     part = cost.compared
-    text = price_text(plan)
     if part.usd_total is not None:
-        return f"{text}, {show(part.usd_total, 'USD')} for the job"
-    return f"{text}, {show(part.usd_per_month, 'USD')} a month"
+        return f"{price_text(plan)}, {show(part.usd_total, 'USD')} for the job"
+    month = f"{show(part.usd_per_month, 'USD')} a month"
+    if cost.basis == "buying" and cost.buying is not None:
+        estimated = " (estimated)" if cost.estimated else ""
+        return f"{show(cost.buying.usd_purchase, 'USD')} to buy{estimated}, {month} with its power"
+    return f"{price_text(plan)}, {month}"
 
 
 def _confidence(advice: Advice, plan: Plan) -> tuple[Confidence, str]:
@@ -115,9 +118,9 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
     found = sorted(_contributions(plan, other), key=lambda item: -item[1])
     criterion, share = found[0] if found else ("money", 0.0)
     mine, theirs = (show(one.value, one.unit) for one in (plan.counted, other.counted))
-    counts = f"all reasons together it counts as {mine}, the next best as {theirs}"
+    counts = f"with all reasons weighed it counts as {mine}, that as {theirs}"
     if criterion == "money" or share <= 0:
-        one, two = _money(plan), _money(other)
+        one, two = money_text(plan), money_text(other)
         return (Sentence(f"It costs {one} against {two} for {short_text(other)}, the next best{_alike(found)}."),)
     if criterion == SPEED:
         return (Sentence(f"It is faster than {short_text(other)}, the next best: {_speed(plan, other)}; {counts}."),)
@@ -130,7 +133,7 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
         return (Sentence(f"It is better by {criterion} than {short_text(other)}, the next best; {counts}."),)
     said = words.text(weight)
     who = "" if weight.favourable else f"Against {short_text(other)}, the next best: "
-    after = f" It counts as {mine}, {'that' if who else short_text(other)} as {theirs}."
+    after = f" With all reasons weighed {short_text(plan)} counts as {mine}, {short_text(other)} as {theirs}."
     return (Sentence(f"{who}{said}{after}", words.evidence(weight)),)
 
 
@@ -153,15 +156,6 @@ def _contributions(plan: Plan, other: Plan) -> Iterator[tuple[str, float]]:
         total -= share
         yield criterion, share
     yield "money", total
-
-
-def _money(plan: Plan) -> str:
-    cost = plan.cost
-    if cost is None:
-        return "an unknown price"
-    if cost.compared.usd_total is not None:
-        return f"{show(cost.compared.usd_total, 'USD')} for the job"
-    return price_text(plan)
 
 
 def _speed(plan: Plan, other: Plan) -> str:
