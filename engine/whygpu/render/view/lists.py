@@ -22,7 +22,7 @@ from whygpu.render.view.rivals import clause
 from whygpu.render.words import price_text, short_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice

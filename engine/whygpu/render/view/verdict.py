@@ -120,8 +120,9 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
     mine, theirs = (show(one.value, one.unit) for one in (plan.counted, other.counted))
     counts = f"with all reasons weighed it counts as {mine}, that as {theirs}"
     if criterion == "money" or share <= 0:
-        one, two = money_text(plan), money_text(other)
-        return (Sentence(f"It costs {one} against {two} for {short_text(other)}, the next best{_alike(found)}."),)
+        one, two, with_handling = _moneys(plan, other)
+        it = "With the handling of each machine it costs" if with_handling else "It costs"
+        return (Sentence(f"{it} {one} against {two} for {short_text(other)}, the next best{_alike(found)}."),)
     if criterion == SPEED:
         return (Sentence(f"It is faster than {short_text(other)}, the next best: {_speed(plan, other)}; {counts}."),)
     if criterion == POWER:
@@ -135,6 +136,27 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
     who = "" if weight.favourable else f"Against {short_text(other)}, the next best: "
     after = f" With all reasons weighed {short_text(plan)} counts as {mine}, {short_text(other)} as {theirs}."
     return (Sentence(f"{who}{said}{after}", words.evidence(weight)),)
+
+
+def _moneys(plan: Plan, other: Plan) -> tuple[str, str, bool]:
+    """What both cost, by the price, or with the handling where that turns the order around; whether it does."""
+    prices = [None if one.cost is None else one.cost.compared for one in (plan, other)]
+    figures = [
+        None if price is None else price.usd_per_hour if price.usd_total is None else price.usd_total
+        for price in prices
+    ]
+    if figures[0] is None or figures[1] is None or figures[0] <= figures[1]:
+        return money_text(plan), money_text(other), False
+    one, two = (_handled(item) for item in (plan, other))
+    return one, two, True
+
+
+def _handled(plan: Plan) -> str:
+    """What a plan costs with its handling: what it counts as without what rules are worth."""
+    if plan.counted is None:
+        return money_text(plan)
+    factors = math.prod(item.worth for item in plan.counted.factors)
+    return show(plan.counted.value / factors, plan.counted.unit)
 
 
 def _alike(found: Sequence[tuple[str, float]]) -> str:
