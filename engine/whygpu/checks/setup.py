@@ -19,6 +19,8 @@ BESIDE = "beside"
 """The part of a pipeline that quantizing leaves as it is: text encoders and the autoencoder."""
 GATHERING = frozenset({"zero3", "fsdp", "fsdp1"})
 """Shardings that also divide the weights, and gather each layer when it is used."""
+SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
+"""Shardings that divide the gradients, and so add them up over the ranks after each micro-batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +249,23 @@ class CardKind:
 
 HALF = ("bf16_tflops", "fp16_tflops", "fp32_tflops")
 """The rates of 16-bit arithmetic, the one to take first."""
+
+
+def first_rate(names: Sequence[str], rates: Mapping[str, FloatArray]) -> FloatArray:
+    """Operations per second of each card: the first of these rates that it has, NaN where none is known.
+
+    Where 16-bit arithmetic is slower than FP32, kernels widen the numbers instead, or multiply quantized weights as
+    integers where the format has a rate for that: the fastest of these rates counts (cuBLAS, cublasGemmEx: compute
+    type; llama.cpp, GGML_CUDA_FORCE_MMQ).
+    """
+    size = next(iter(rates.values())).shape
+    found, fastest = np.full(size, np.nan), np.full(size, np.nan)
+    for name in reversed(names):
+        known = np.where(rates[name] > 0, rates[name], np.nan)
+        found = np.where(np.isnan(known), found, known)
+        fastest = np.fmax(fastest, known)
+    slow = found < rates["fp32_tflops"] if names[0] in HALF else np.zeros(size, dtype=bool)
+    return np.where(slow, fastest, found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from whygpu.checks.model_shape import GENERATIVE, KINDS, TOKEN_KINDS, Component, KvGroup, ModelShape
 from whygpu.errors import did_you_mean
+from whygpu.intake.identify import identified
 from whygpu.intake.limits import LIMITS, Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
 from whygpu.intake.sizes import SizeTable
@@ -107,8 +108,9 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
     values: dict[str, Any] = {key: reader.count(limit, key) for key, limit in WHOLE_NUMBERS.items()}
     values |= {key: reader.number(limit, key) or 0.0 for key, limit in NUMBERS.items()}
     values["activation_16bit_share"] = _share(reader)
-    values["gated_ffn"] = reader.flag(kind in ("decoder", "state-space"), "gated_ffn")
-    values["tied_embeddings"] = reader.flag(False, "tied_embeddings")
+    gated, tied = (identified(values) if kind == "decoder" else None) or (kind in ("decoder", "state-space"), False)
+    values["gated_ffn"] = reader.flag(gated, "gated_ffn")
+    values["tied_embeddings"] = reader.flag(tied, "tied_embeddings")
     values["components"] = _components(reader)
     values["kv_groups"] = _cache_groups(reader)
     if not values["parameters"]:

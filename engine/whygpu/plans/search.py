@@ -239,7 +239,13 @@ class Search:
     def timed(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
         """The plans with their speeds."""
         return plan_set_of(
-            self._work, tuple(self.configurations), card, configuration, fits, np.zeros(len(card), dtype=np.bool_)
+            self._work,
+            tuple(self.configurations),
+            card,
+            configuration,
+            fits,
+            np.zeros(len(card), dtype=np.bool_),
+            self._options.networks,
         )
 
     def taken(

@@ -16,6 +16,7 @@ from whygpu.render.words import method_text, money_text, price_text, short_text,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice
     from whygpu.explain.deciding import Weight
     from whygpu.explain.plan import Plan
@@ -60,16 +61,24 @@ def price(plan: Plan) -> str:
 
 def _confidence(advice: Advice, plan: Plan) -> tuple[Confidence, str]:
     consultation = advice.consultation
-    rough = list(_rough(plan, needs(consultation, plan)))
+    rough = list(_rough(plan, needs(consultation, plan), measured(consultation, plan)))
     close = list(_close(advice, plan))
     if rough:
         return "rough estimate", "; ".join([*rough, *close])
     return ("close call", "; ".join(close)) if close else ("sure", "")
 
 
-def _rough(plan: Plan, found: Sequence[Need]) -> Iterator[str]:
+def measured(consultation: Consultation, plan: Plan) -> bool:
+    """Whether a measurement covers the plan's kind of work, stack and card; its speeds' ranges are wider where not."""
+    estimate, place = consultation.plans.plan_set.speeds.estimate(plan.index)
+    return estimate.work.columns.measured(place)
+
+
+def _rough(plan: Plan, found: Sequence[Need], seen: bool) -> Iterator[str]:
     if plan.unverified:
         yield "a limit could not be checked, for want of a figure"
+    if not seen:
+        yield "no measurement covers such a model on this kind of card under such a stack"
     for need in found:
         if need.status == "at risk":
             ends = f"{show(need.got.low)} to {show(need.got.high, need.unit)}"
