@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from whygpu.plans.search import Search
 
 
+OF_STAGES = ("none", "zero1")
+"""Shardings beside stages: gradients and weights that are spread would cross the network at every micro-batch."""
 _EQUAL = 0.95
 """A batch is large enough where none that its cards hold makes the plan faster by more than a twentieth."""
 
@@ -72,6 +74,8 @@ def _roomier(
     configuration: RunConfiguration, checkpointing: tuple[str, ...], shardings: tuple[str, ...]
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
     """The ways to make room on as many cards, the one that recomputes and exchanges least first."""
+    if configuration.layout.pipeline > 1:
+        shardings = OF_STAGES
     for kind in checkpointing:
         for sharding in shardings if configuration.layout.data > 1 and shardings else (configuration.layout.sharding,):
             yield (
