@@ -97,6 +97,16 @@ class Search:
             found = self._sized[key] = self._work.memory(setup, layout)
         return found
 
+    def _left(self, number: int) -> MemoryEstimate:
+        """What one of the replicas must hold: its share of the requests, and where a replica is to spare those that a
+        failed one leaves to the others.
+        """
+        configuration = self.configurations[number]
+        layout, spare = configuration.layout, self._few - 1
+        if layout.data <= 1 or not spare:
+            return configuration.memory
+        return self._memory(configuration.setup, replace(layout, data=max(layout.data - spare, 1)))
+
     def run(self, setup: Setup, members: Mask) -> None:
         """Find the smallest spread for each member, and where no machine holds a training job the smallest one over
         tensor shards and pipeline stages too: which of the two is done sooner depends on the network.
@@ -153,7 +163,7 @@ class Search:
                 sharded = layout if sharding == "none" else replace(layout, sharding=sharding)
                 for configuration in configurations:
                     number = self.configure(accumulating(configuration, sharded), sharded)
-                    memory = self.configurations[number].memory
+                    memory = self._left(number)
                     roomy = group & (memory.high <= usable)
                     fits = roomy if beyond else group & (memory.total <= usable)
                     take = ~tight & (roomy | (group & ~held & (fits | (memory.total < least))))

@@ -33,7 +33,7 @@ def spread_text(plan: Plan) -> str:
     if parallel.pipeline > 1:
         parts.append(f"{parallel.pipeline} stages")
     if parallel.sharding != "none":
-        parts.append(parallel.sharding.upper())
+        parts.append(parallel.sharding.upper().replace("ZERO", "ZeRO-"))
     if plan.nodes > 1:
         parts.append(f"{plan.nodes} machines")
     if plan.batch_size is not None:
