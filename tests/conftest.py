@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from hypothesis import settings
 
 import whygpu
 from tests.loader.small import real_texts, small_texts
@@ -22,6 +23,8 @@ from whygpu.loader import assemble
 from whygpu.loader.files import default_root
 from whygpu.yamldoc import document
 
+settings.register_profile("ours", deadline=None, max_examples=50)  # a deadline is a wall clock's
+settings.load_profile("ours")
 ROOT = Path(__file__).resolve().parents[1]
 
 

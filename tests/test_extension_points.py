@@ -77,12 +77,12 @@ def test_what_runs_reports_itself(kb: whygpu.KnowledgeBase, engine: EngineName) 
     assert consultation.engine == engine == kb.chain(engine).engine
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["durable", pytest.param("evaluator", marks=pytest.mark.slow)])
 def test_what_if_and_flips_say_the_engine_that_they_ran_on(
     kb: whygpu.KnowledgeBase, engine: EngineName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They run again on the evaluator, whatever the consultation ran on, and say so."""
-    consultation = kb.consult(ANSWERS, engine=engine)
+    consultation = kb.consult({**ANSWERS, "accelerators": ["l4", "a100"]}, engine=engine)
     ran = set()
 
     enter = EvaluatorChain.__enter__

@@ -33,6 +33,7 @@ def _loaded(block: Block) -> Knowledge:
     return load_texts({**small_texts(), block.file: block.text}, "kb", REGISTRY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", EXAMPLES, ids=lambda block: block.file)
 def test_example(block: Block) -> None:
     """It loads, its tests and cases hold, and nothing about it is suspect."""

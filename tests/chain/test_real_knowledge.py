@@ -54,12 +54,14 @@ def _decided(found: Consultation) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (60, 120, 180))])
-def test_both_engines_decide_the_same(kb: whygpu.KnowledgeBase, first: int) -> None:
-    draw = random.Random(first)
+@pytest.mark.parametrize(
+    ("seed", "answered"), [(0, 12), *(pytest.param(seed, 60, marks=pytest.mark.slow) for seed in (0, 60, 120, 180))]
+)
+def test_both_engines_decide_the_same(kb: whygpu.KnowledgeBase, seed: int, answered: int) -> None:
+    draw = random.Random(seed)
     fired: set[str] = set()
     consultations = 0
-    for _ in range(60):
+    for _ in range(answered):
         answers = random_answers(kb.knowledge, draw)
         try:
             durable = kb.consult(answers, engine="durable", today=TODAY)
@@ -70,5 +72,5 @@ def test_both_engines_decide_the_same(kb: whygpu.KnowledgeBase, first: int) -> N
         assert _decided(durable) == _decided(kb.consult(answers, engine="evaluator", today=TODAY)), answers
         fired |= {rule.id for rule in durable.session.fired} | set(durable.plans.fired)
         consultations += 1
-    assert consultations > 30
-    assert len(fired) > len(kb.knowledge.rules) / 5
+    assert consultations > answered / 2
+    assert len(fired) > min(answered / 60, 0.5) * len(kb.knowledge.rules) / 5

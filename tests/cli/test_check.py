@@ -169,6 +169,7 @@ def test_a_case_that_fails_fails_the_check(mykb: Path, check: Callable[..., tupl
     assert "  help: runpod-23: Low concurrency" in out
 
 
+@pytest.mark.slow
 def test_a_check_on_another_day(mykb: Path, check: Callable[..., tuple[int, str, str]]) -> None:
     """Prices age, also for a case that names no day."""
     about = mykb / "about.yaml"

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import whygpu
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -173,22 +175,22 @@ def test_text_shows_the_conclusion_that_a_rule_rests_on(run: Callable[..., subpr
     assert "because workload.latency_goal is yes" in run("explain", "examples/serve-llama-70b.yaml", "--all").stdout
 
 
-def test_colour_only_on_a_terminal(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+@pytest.mark.parametrize(("no_color", "painted"), [("", True), pytest.param("1", False, marks=pytest.mark.slow)])
+def test_colour_only_on_a_terminal(no_color: str, painted: bool) -> None:
     script = shutil.which("script")
     if script is None:
         pytest.skip("'script' is not installed, so there is no terminal to try")
-    command = "python -m whygpu.cli explain --set model=resnet-50"
-    for no_color, painted in (("", True), ("1", False)):
-        done = subprocess.run(
-            [script, "-qec", command, "/dev/null"],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=60,
-            check=False,
-            env={"PATH": _path(), "NO_COLOR": no_color, "TERM": "xterm", "PYTHONPATH": "engine"},
-        )
-        assert ("\x1b[" in done.stdout) == painted, done.stdout[:300]
+    command = "python -m whygpu.cli catalogue accelerators l4"
+    done = subprocess.run(
+        [script, "-qec", command, "/dev/null"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+        env={"PATH": _path(), "NO_COLOR": no_color, "TERM": "xterm", "PYTHONPATH": "engine"},
+    )
+    assert ("\x1b[" in done.stdout) == painted, done.stdout[:300]
 
 
 def _path() -> str:
@@ -310,6 +312,7 @@ def test_a_bare_kb_explain_prints_help_with_an_example() -> None:
     assert "example: kb-explain --set" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error() -> None:
     done = subprocess.run(
         "python -m whygpu.cli explain --set model=resnet-50 --format json | head -c 10",
@@ -333,16 +336,14 @@ def test_problems_as_json(run: Callable[..., subprocess.CompletedProcess[str]]) 
     assert problems[0]["help"] == "did you mean 'model'?"
 
 
-def test_without_a_compiler_the_evaluator_answers_and_durable_says_what_to_do() -> None:
+def test_without_a_compiler_the_evaluator_answers_and_durable_says_what_to_do(
+    run: Callable[..., subprocess.CompletedProcess[str]], kb: whygpu.KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As on a machine where durable-rules could not be built: its module cannot be imported."""
-    program = (
-        "import sys; sys.modules['durable_rules_engine'] = None; from whygpu.cli import explain_main; "
-        "sys.exit(explain_main(['--set', 'model=llama-3.1-8b', '--engine', sys.argv[1]]))"
-    )
+    monkeypatch.setitem(sys.modules, "durable_rules_engine", None)
+    monkeypatch.setattr(whygpu, "load", lambda _=None: whygpu.KnowledgeBase(kb.knowledge))  # its engine is not made yet
     for engine, status in (("evaluator", 0), ("durable", 2)):
-        done = subprocess.run(
-            [sys.executable, "-c", program, engine], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
-        )
+        done = run("explain", "--set", "model=llama-3.1-8b", "--engine", engine)
         assert done.returncode == status, done.stderr
         assert "Traceback" not in done.stderr
         assert ("--engine evaluator" in done.stderr) == (engine == "durable")

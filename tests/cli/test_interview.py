@@ -80,18 +80,16 @@ def _command(*options: str) -> list[str]:
     return [sys.executable, "-c", "from whygpu.entry import kb_explain; raise SystemExit(kb_explain())", *options]
 
 
-def test_an_interview_ends_in_the_answer(tmp_path: Path) -> None:
+def test_an_interview_ends_in_the_answer(run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
     path = tmp_path / "answers.yaml"
-    command = _command("--ask", "--save", str(path), "--engine", "evaluator")
-    done = subprocess.run(
-        command, input="inference\n7B\ndone\n", capture_output=True, text=True, timeout=60, check=False
-    )
+    command = ("explain", "--ask", "--save", str(path), "--engine", "evaluator")
+    done = run(*command, stdin="inference\n7B\ndone\n")
     assert done.returncode == 0, done.stderr
     assert "\nTAKE " in done.stdout
-    again = subprocess.run(command, input="done\n", capture_output=True, text=True, timeout=60, check=False)
+    again = run(*command, stdin="done\n")
     assert again.returncode == 0, again.stderr
     assert "What is the hardware for?" not in again.stdout
-    left = subprocess.run(command, input="", capture_output=True, text=True, timeout=60, check=False)
+    left = run(*command)
     assert left.returncode == 130
     assert "Stopped." in left.stderr
     assert "Traceback" not in left.stderr

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.conftest import ROOT
 from whygpu.cli import main
@@ -21,13 +22,20 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 PLAN = "whygpu.cli estimate --model llama-3.1-8b --set accelerators=l4"
 
 
+def slow(*values: str) -> list[ParameterSet]:
+    """Further values of a parameter that take a process each."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
 def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, **environment}
     return subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=ROOT, check=False, env=env)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
-@pytest.mark.parametrize("words", [PLAN, f"{PLAN} --format json", "whygpu.cli --help", "whygpu.cli catalogue models"])
+@pytest.mark.parametrize(
+    "words", [PLAN, "whygpu.cli --help", *slow(f"{PLAN} --format json", "whygpu.cli catalogue models")]
+)
 def test_a_full_disk_is_said(words: str) -> None:
     done = shell(f"{sys.executable} -m {words} >/dev/full")
     assert "Traceback" not in done.stderr
@@ -37,7 +45,7 @@ def test_a_full_disk_is_said(words: str) -> None:
         assert "No space left" in done.stderr
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", *slow(">&-", "2>&-")])
 def test_closed_streams_are_no_error(closed: str) -> None:
     done = shell(f"{sys.executable} -m {PLAN} {closed}")
     assert done.returncode == 0
@@ -54,12 +62,16 @@ def test_characters_that_a_stream_lacks() -> None:
     done = shell(f"{sys.executable} -m {PLAN}", PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert done.stdout.isascii()
+
+
+@pytest.mark.slow
+def test_characters_that_a_stream_lacks_are_escaped_in_json() -> None:
     data = shell(f"{sys.executable} -m {PLAN} --format json", PYTHONIOENCODING="latin-1")
     plain = shell(f"{sys.executable} -m {PLAN} --format json")
     assert json.loads(data.stdout) == json.loads(plain.stdout)
 
 
-@pytest.mark.parametrize("place", ["whygpu.cli", "numpy", "whygpu.api", "whygpu.explain.advice"])
+@pytest.mark.parametrize("place", ["whygpu.cli", "whygpu.api", *slow("numpy", "whygpu.explain.advice")])
 def test_an_interrupt_while_modules_are_imported(place: str) -> None:
     program = (
         "import sys, signal, os\n"

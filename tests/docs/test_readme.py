@@ -73,6 +73,7 @@ def test_the_rule_is_in_the_knowledge_base() -> None:
     assert all(test in rule["tests"] for test in shown["tests"])
 
 
+@pytest.mark.slow
 def test_the_lists_of_the_site_are_complete(kb: whygpu.KnowledgeBase) -> None:
     knowledge = kb.knowledge
     rules, lints, problems, options = (LISTS[name]() for name in ("rules", "lints", "problems", "options"))

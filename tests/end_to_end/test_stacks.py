@@ -39,12 +39,14 @@ def _work(name: str, folder: Path) -> dict[str, Any]:
     return {"phase": "inference", "model": {"gguf": str(path)}}
 
 
-@pytest.mark.parametrize("engine", ["durable", "evaluator"])
+@pytest.mark.parametrize("engine", ["evaluator", pytest.param("durable", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [*WORKS, "a GGUF file"])
 def test_auto_is_no_answer(kb: whygpu.KnowledgeBase, tmp_path: Path, name: str, engine: EngineName) -> None:
     """It once meant eager PyTorch, 4.5 times slower than the vLLM that is assumed."""
     answers = _work(name, tmp_path)
-    silent, auto = (kb.advise(given, engine=engine).to_dict() for given in (answers, answers | {"runtime": "auto"}))
+    silent, auto = (
+        kb.advise(given, engine=engine).to_dict(trace=False) for given in (answers, answers | {"runtime": "auto"})
+    )
     assert auto.pop("answers").keys() - silent.pop("answers").keys() == {"runtime"}
     assert auto == silent
     assert ("workload.runtime" in silent["assumed"]) == (answers["phase"] == "inference")

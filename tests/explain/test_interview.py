@@ -84,7 +84,7 @@ def _values(interview: Interview, kb: KnowledgeBase, question: Question, draw: r
     return [max(round(item), 1) if spec.integer else item for item in found]
 
 
-@pytest.mark.parametrize("answers", [SERVING, TUNING])
+@pytest.mark.parametrize("answers", [SERVING, pytest.param(TUNING, marks=pytest.mark.slow)])
 def test_what_is_reported_irrelevant_never_changes_the_recommendation(
     answers: dict[str, Any], kb: KnowledgeBase
 ) -> None:

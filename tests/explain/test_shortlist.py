@@ -47,6 +47,7 @@ def test_no_plan_is_listed_twice_and_no_more_than_six(kb: whygpu.KnowledgeBase, 
     assert [ROLES.index(pick.role) for pick in found] == sorted(ROLES.index(pick.role) for pick in found)
 
 
+@pytest.mark.slow
 def test_each_role_has_somebody_somewhere(kb: whygpu.KnowledgeBase) -> None:
     """Else the tests of what qualifies test nothing. What an earlier role shows is dropped, so each is asked alone."""
     for role in ROLES[1:]:

@@ -187,6 +187,7 @@ KEYS = b'{"__metadata__":{' + b",".join(b'"%x":""' % number for number in range(
 NUMBERS = b'{"t":{"dtype":[' + b"0," * (MOST_COMMAS - 10) + b"0]}}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raw", [LISTS, KEYS, NUMBERS], ids=["lists", "keys", "numbers"])
 def test_a_header_takes_bounded_time_and_memory(tmp_path: Path, coefficients: Coefficients, raw: bytes) -> None:
     """A header of lists in lists took 190 MB."""

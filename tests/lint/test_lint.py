@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.loader.small import small_texts
@@ -9,6 +11,9 @@ from whygpu.api import REGISTRY
 from whygpu.errors import Problem
 from whygpu.lint.registry import CHECKS, lint
 from whygpu.loader.assemble import load_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RULE = """rules:
 - id: try-it
@@ -22,14 +27,18 @@ RULE = """rules:
 """
 
 
+def _found_in(files: Mapping[str, str]) -> dict[str, list[str]]:
+    """``line:column code`` of each warning about each file, all of them in one knowledge base."""
+    found: dict[str, list[str]] = {name: [] for name in files}
+    for item in lint(load_texts({**small_texts(), **files}, "kb", REGISTRY)):
+        if item.location.file in found and item.severity == "warning":
+            found[item.location.file].append(f"{item.location.line}:{item.location.column} {item.code}")
+    return found
+
+
 def _found(text: str, name: str = "rules/x.yaml") -> list[str]:
-    """``line:column code`` of each warning about the file."""
-    knowledge = load_texts({**small_texts(), name: text}, "kb", REGISTRY)
-    return [
-        f"{item.location.line}:{item.location.column} {item.code}"
-        for item in lint(knowledge)
-        if item.location.file == name and item.severity == "warning"
-    ]
+    """The same about one file."""
+    return _found_in({name: text})[name]
 
 
 def _errors(text: str) -> list[Problem]:
@@ -60,41 +69,51 @@ def test_codes_are_distinct() -> None:
     assert len({check.code for check in CHECKS}) == len(CHECKS) >= 15
 
 
-@pytest.mark.parametrize(
-    ("when", "then", "expected"),
-    [
-        ("[workload.phase == 'inference']", "advise: x", []),
-        ("[workload.phase == 'inference', workload.phase == 'training']", "advise: x", ["2:3 unsatisfiable"]),
-        ("[workload.phase == 'inference', workload.phase != 'inference']", "advise: x", ["2:3 unsatisfiable"]),
-        ("[workload.concurrency > 4, workload.concurrency < 3]", "advise: x", ["2:3 unsatisfiable"]),
-        ("[workload.concurrency > 4, workload.concurrency < 5]", "advise: x", []),
-        ("[workload.trains, not workload.trains]", "advise: x", ["2:3 unsatisfiable"]),
-        ("[{any: [workload.phase == 'inference', workload.trains]}, not workload.trains]", "advise: x", []),
-        ("[workload.trains, workload.trains]", "advise: x", ["4:27 duplicate-condition"]),
-        ("[workload.concurrency > 4, workload.concurrency > 2]", "advise: x", ["4:36 implied-condition"]),
-        (
-            "[\"workload.phase in ['training', 'inference']\", workload.phase == 'inference']",
-            "advise: x",
-            ["4:10 implied-condition"],
-        ),
-        ("[known(workload.concurrency), workload.concurrency > 2]", "advise: x", []),
-        ("[plan.count > 1]", "prefer: cost", ["4:10 rewards-more-cards"]),
-        ("[plan.tensor >= 2]", "prefer: cost", ["4:10 rewards-more-cards"]),
-        ("[plan.count > 1]", "avoid: cost", []),
-        ("[plan.count > 1, field.smallest_count > 1]", "prefer: cost", []),
-        ("[plan.count == 1]", "prefer: cost", []),
-        ("[gpu.family == 'T4']", "prefer: cost", ["2:3 unbounded-count"]),
-        ("[\"gpu.family in ['T4', 'L4']\", plan.count == 1]", "prefer: cost", []),
-        ("[gpu.family == 'T4', plan.count <= 8]", "prefer: cost", []),
-        ("[gpu.family == 'T4', plan.count == field.smallest_count]", "prefer: cost", []),
-        ("[gpu.family == 'T4']", "avoid: cost", []),
-        ("[gpu.family == 'T44']", "avoid: cost", ["4:10 no-such-value"]),
-        ("[model.kind == 'decodr']", "advise: x", ["4:10 no-such-value"]),
-        ("[gpu.vendor != 'nobody']", "avoid: cost", ["4:10 no-such-value"]),
-    ],
+RULES: tuple[tuple[str, str, list[str]], ...] = (
+    ("[workload.phase == 'inference']", "advise: x", []),
+    ("[workload.phase == 'inference', workload.phase == 'training']", "advise: x", ["2:3 unsatisfiable"]),
+    ("[workload.phase == 'inference', workload.phase != 'inference']", "advise: x", ["2:3 unsatisfiable"]),
+    ("[workload.concurrency > 4, workload.concurrency < 3]", "advise: x", ["2:3 unsatisfiable"]),
+    ("[workload.concurrency > 4, workload.concurrency < 5]", "advise: x", []),
+    ("[workload.trains, not workload.trains]", "advise: x", ["2:3 unsatisfiable"]),
+    ("[{any: [workload.phase == 'inference', workload.trains]}, not workload.trains]", "advise: x", []),
+    ("[workload.trains, workload.trains]", "advise: x", ["4:27 duplicate-condition"]),
+    ("[workload.concurrency > 4, workload.concurrency > 2]", "advise: x", ["4:36 implied-condition"]),
+    (
+        "[\"workload.phase in ['training', 'inference']\", workload.phase == 'inference']",
+        "advise: x",
+        ["4:10 implied-condition"],
+    ),
+    ("[known(workload.concurrency), workload.concurrency > 2]", "advise: x", []),
+    ("[plan.count > 1]", "prefer: cost", ["4:10 rewards-more-cards"]),
+    ("[plan.tensor >= 2]", "prefer: cost", ["4:10 rewards-more-cards"]),
+    ("[plan.count > 1]", "avoid: cost", []),
+    ("[plan.count > 1, field.smallest_count > 1]", "prefer: cost", []),
+    ("[plan.count == 1]", "prefer: cost", []),
+    ("[gpu.family == 'T4']", "prefer: cost", ["2:3 unbounded-count"]),
+    ("[\"gpu.family in ['T4', 'L4']\", plan.count == 1]", "prefer: cost", []),
+    ("[gpu.family == 'T4', plan.count <= 8]", "prefer: cost", []),
+    ("[gpu.family == 'T4', plan.count == field.smallest_count]", "prefer: cost", []),
+    ("[gpu.family == 'T4']", "avoid: cost", []),
+    ("[gpu.family == 'T44']", "avoid: cost", ["4:10 no-such-value"]),
+    ("[model.kind == 'decodr']", "advise: x", ["4:10 no-such-value"]),
+    ("[gpu.vendor != 'nobody']", "avoid: cost", ["4:10 no-such-value"]),
 )
-def test_rules(when: str, then: str, expected: list[str]) -> None:
-    assert _found(_rule(when, then)) == expected
+
+
+@pytest.fixture(scope="module")
+def of_rules() -> dict[str, list[str]]:
+    """What is found about each of RULES, all of them in one knowledge base."""
+    files = {
+        f"rules/x{number}.yaml": _rule(when, then).replace("try-it", f"try-{number}").replace("Try it", f"Try {number}")
+        for number, (when, then, _) in enumerate(RULES)
+    }
+    return _found_in(files)
+
+
+@pytest.mark.parametrize("number", range(len(RULES)), ids=[when for when, _, _ in RULES])
+def test_rules(of_rules: dict[str, list[str]], number: int) -> None:
+    assert of_rules[f"rules/x{number}.yaml"] == RULES[number][2]
 
 
 def test_untested() -> None:
@@ -154,28 +173,104 @@ ROWS
 """
 
 
-def _table(hit: str, columns: str, *rows: str) -> list[str]:
-    written = "\n".join(
-        f"  - {{id: r{number}, if: [{row}], then: a, source: runpod-25}}" for number, row in enumerate(rows)
-    )
-    text = TABLE.replace("HIT", hit).replace("COLUMNS", columns).replace("ROWS", written)
-    return [item for item in _found(text, "tables/x.yaml") if "table" in item]
+SIZE, PHASE = "workload.size_class", "workload.phase"
+TABLES: tuple[tuple[str, str, tuple[str, ...], list[str]], ...] = (
+    (
+        "unique",
+        SIZE,
+        (
+            "small",
+            "medium",
+            "large",
+        ),
+        [],
+    ),
+    (
+        "unique",
+        SIZE,
+        (
+            "small",
+            "medium",
+        ),
+        ["2:3 table-gap"],
+    ),
+    (
+        "first",
+        SIZE,
+        (
+            "small",
+            "'-'",
+        ),
+        [],
+    ),
+    (
+        "first",
+        SIZE,
+        (
+            "'-'",
+            "small",
+        ),
+        ["10:5 table-shadowed"],
+    ),
+    (
+        "any",
+        SIZE,
+        (
+            "'-'",
+            "small",
+        ),
+        ["10:5 table-redundant"],
+    ),
+    ("collect", SIZE, ("small",), []),
+    ("unique", "workload.trains", ("true",), ["2:3 table-gap"]),
+    (
+        "unique",
+        "workload.concurrency",
+        (
+            "'< 4'",
+            "'>= 4'",
+        ),
+        [],
+    ),
+    (
+        "unique",
+        "workload.concurrency",
+        (
+            "'< 4'",
+            "'> 4'",
+        ),
+        ["2:3 table-gap"],
+    ),
+    (
+        "unique",
+        "workload.concurrency",
+        (
+            "'< 4'",
+            "'>= 8'",
+        ),
+        ["2:3 table-gap"],
+    ),
+    ("unique", "workload.concurrency", ("'>= 4'",), ["2:3 table-gap"]),
+    (
+        "unique",
+        f"{SIZE}, {PHASE}",
+        (
+            "small, '-'",
+            "'!= small', inference",
+        ),
+        ["2:3 table-gap"],
+    ),
+)
 
 
 def test_tables() -> None:
-    size, phase = "workload.size_class", "workload.phase"
-    assert _table("unique", size, "small", "medium", "large") == []
-    assert _table("unique", size, "small", "medium") == ["2:3 table-gap"]
-    assert _table("first", size, "small", "'-'") == []
-    assert _table("first", size, "'-'", "small") == ["10:5 table-shadowed"]
-    assert _table("any", size, "'-'", "small") == ["10:5 table-redundant"]
-    assert _table("collect", size, "small") == []
-    assert _table("unique", "workload.trains", "true") == ["2:3 table-gap"]
-    assert _table("unique", "workload.concurrency", "'< 4'", "'>= 4'") == []
-    assert _table("unique", "workload.concurrency", "'< 4'", "'> 4'") == ["2:3 table-gap"]
-    assert _table("unique", "workload.concurrency", "'< 4'", "'>= 8'") == ["2:3 table-gap"]
-    assert _table("unique", "workload.concurrency", "'>= 4'") == ["2:3 table-gap"]
-    assert _table("unique", f"{size}, {phase}", "small, '-'", "'!= small', inference") == ["2:3 table-gap"]
+    files = {}
+    for table, (hit, columns, rows, _) in enumerate(TABLES):
+        written = (f"  - {{id: r{row}, if: [{cells}], then: a, source: runpod-25}}" for row, cells in enumerate(rows))
+        text = TABLE.replace("HIT", hit).replace("COLUMNS", columns).replace("ROWS", "\n".join(written))
+        files[f"tables/x{table}.yaml"] = text.replace("try-table", f"try-{table}").replace("Try table", f"Try {table}")
+    found = _found_in(files).values()
+    assert [[item for item in items if "table" in item] for items in found] == [wanted for _, _, _, wanted in TABLES]
 
 
 def test_what_nobody_reads() -> None:

@@ -33,7 +33,13 @@ def problems_of(name: str, text: str, *, across_rules: bool = False) -> Knowledg
     return caught.value
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.slow if number % 2 else ())
+        for number, path in enumerate(FILES)
+    ],
+)
 def test_message(path: Path) -> None:
     """The text as printed; and columns cut out of the file itself: a shifted snippet cannot hide a wrong one."""
     name, text, expected = path.read_text(encoding="utf-8").split("~~~~\n")

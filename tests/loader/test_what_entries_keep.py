@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
+from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.listing import whole
 from whygpu.loader.assemble import load_texts
-from whygpu.loader.files import default_root, read_texts
 
 if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
@@ -30,8 +31,9 @@ accelerators:
 """
 
 
+@cache
 def _loaded() -> Knowledge:
-    return load_texts({**read_texts(default_root()), "facts/mine.yaml": MINE}, "kb", REGISTRY)
+    return load_texts({**small_texts(), "facts/mine.yaml": MINE}, "kb", REGISTRY)
 
 
 def test_a_field_of_a_model_keeps_its_own_source_and_the_disagreement() -> None:

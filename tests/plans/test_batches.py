@@ -47,9 +47,9 @@ def test_fewer_cards_than_at_one_sample(kb: whygpu.KnowledgeBase) -> None:
     assert 18 < many.count < one.count
 
 
-@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    model=st.sampled_from(["gpt2-large", "llama-3.2-1b", "llama-3.1-8b"]),
+    model=st.sampled_from(["gpt2-large", "llama-3.1-8b"]),
     phase=st.sampled_from(["training", "fine-tuning"]),
     tokens=st.sampled_from([1e8, 1e10, 1e12]),
     deadline=st.sampled_from([None, 24.0, 2000.0]),

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import whygpu
-from tests.loader.small import real_texts, small_texts
+from tests.loader.small import lean_texts, real_texts, small_texts
 from tests.schema.validators import MODELINE, ROOT, data_of, faults, kind_of, schema
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
@@ -106,11 +106,12 @@ REFUSED = {
 def test_what_the_loader_refuses_for_its_shape_the_schema_refuses(kb: whygpu.KnowledgeBase, what: str) -> None:
     kind, text = REFUSED[what]
     assert faults(schema(kind, kb.knowledge), data_of(text))
-    texts = {**small_texts(), "more.yaml": text}
+    texts = {**(small_texts() if kind == "cases" else lean_texts()), "more.yaml": text}
     if kind == "ranking":
         del texts["ranking.yaml"]
-    with pytest.raises(KnowledgeBaseError):
+    with pytest.raises(KnowledgeBaseError) as caught:
         load_texts(texts, "kb", REGISTRY)
+    assert "more.yaml" in {problem.location.file for problem in caught.value.problems}
 
 
 def test_the_rule_that_is_spoilt_above_is_good(kb: whygpu.KnowledgeBase) -> None:

@@ -98,6 +98,7 @@ def test_what_cannot_be_used_is_refused_and_the_page_stays(text: str, said: str,
     assert app.query_params["page"] == "concurrency"
 
 
+@pytest.mark.slow
 def test_only_what_matters_is_asked_until_nothing_does(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
     app = opened(**SERVING, page="better")
     first = kb.next_question({**SERVING})
