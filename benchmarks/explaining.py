@@ -33,8 +33,9 @@ def median_ms(work: Callable[[], object], times: int = 5) -> float:
 def main() -> None:
     """Print one row for each example."""
     kb = whygpu.load()
-    print("| work | how | why not a card that lost | why not one never tried | what if | flips | one screen |")
-    print("|---|---|---|---|---|---|---|")
+    asked = ("work", "how", "why not a card that lost", "why not one never tried", "would win at", "what if", "flips")
+    print(f"| {' | '.join(asked)} | one screen |")
+    print("|---|---|---|---|---|---|---|---|")
     for name in WORKS:
         answers = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8"))
         advice = kb.advise(answers, engine="evaluator")
@@ -45,9 +46,10 @@ def main() -> None:
             median_ms(lambda: prove(advice, "plan.total_gib")),  # noqa: B023  called here
             median_ms(lambda: advice.why_not(lost)),  # noqa: B023
             median_ms(lambda: advice.why_not("3x L4 int8")),  # noqa: B023
+            median_ms(lambda: advice.would_win(lost), 1),  # noqa: B023
             median_ms(lambda: rerun.rerun(consultation, {"criticality": "mission-critical"})),  # noqa: B023
             median_ms(lambda: search(consultation), 1),  # noqa: B023
-            median_ms(lambda: view_of(kb.advise(answers, engine="evaluator"))),  # noqa: B023
+            median_ms(lambda: view_of(kb.advise(answers, engine="evaluator"), flips="loads")),  # noqa: B023
         )
         print(f"| {name} | " + " | ".join(f"{value:,.1f}" for value in figures) + " |")
 

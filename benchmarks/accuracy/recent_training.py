@@ -211,7 +211,7 @@ def _bridge(row: Row, subjects: Subjects) -> Outcome:
         pipeline,
         data,
         "fsdp" if "FSDP" in row["sharding"] else "zero1",
-        max(cards // joined, 1),
+        -(-cards // joined),
         interleave=found.get("VP", 1),
     )
     done = _run(shape, setup, layout, device(card, setup.format), subjects)
@@ -303,7 +303,8 @@ def _swift(row: Row, subjects: Subjects) -> Outcome:
         training_precision="mixed-bf16" if row.get("sharding") else "bf16",  # weights are loaded in BF16
         batch_size=row["microbatch"],
         sequence_tokens=row["seq_len_max"],
-        gradient_checkpointing=row["recompute"].split()[0],
+        gradient_checkpointing=_recomputed(row["recompute"].split()[0], megatron),
+        cross_entropy="chunked" if "liger" in row["source"] else "plain",
         gradient_accumulation=max(row.get("global_batch", 1) // (row["microbatch"] * data), 1),
         offload="optimizer" if row.get("cpu_offload") else "none",
         lora_rank=row.get("lora_r", 8),
@@ -313,6 +314,11 @@ def _swift(row: Row, subjects: Subjects) -> Outcome:
     layout = ParallelLayout(tensor, pipeline, data, "zero1" if megatron else row.get("sharding") or "none")
     done = memory.estimate(subjects.shape(row["model"]), setup, layout, subjects.coefficients)
     return compared(row, TRAINING_MEMORY, _all(done), GIB, done)
+
+
+def _recomputed(word: str, megatron: bool) -> str:
+    """Megatron's selective recomputation drops attention's scores alone, which fused attention does not keep."""
+    return "off" if megatron and word == "selective" else word
 
 
 SPEED: dict[str, Callable[[Row, Subjects], Outcome]] = {

@@ -42,14 +42,20 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a plan needs on each card, and what the card has; bytes."""
+    """What a plan needs on each card, at most too, and what the card has; bytes."""
 
     needed: float
     usable: float
+    most: float
 
     @property
     def fits(self) -> bool:
         return self.needed <= self.usable
+
+    @property
+    def tight(self) -> bool:
+        """Whether it fits by the likely need alone."""
+        return self.needed <= self.usable < self.most
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,11 @@ class FitScore:
 def fit_score(seen: Iterable[FitSeen]) -> FitScore:
     """Over the rows that could be judged."""
     judged = [row for row in seen if row.held is not None]
-    wrong = tuple(row.id for row in judged if row.held is not None and row.held.fits != row.ran)
+    wrong = tuple(
+        f"{row.id} (said to be tight)" if row.held.tight else row.id
+        for row in judged
+        if row.held is not None and row.held.fits != row.ran
+    )
     return FitScore(len(judged), len(judged) - len(wrong), wrong)
 
 

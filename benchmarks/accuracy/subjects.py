@@ -9,13 +9,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from benchmarks.accuracy.rows import Held, LeftOut, Outcome, Row
 
 from whygpu import intake
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory.estimate import MemoryEstimate
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import HALF, CardKind, Device, Format, ParallelLayout, pcie_bytes_s
+from whygpu.checks.setup import HALF, CardKind, Device, Format, ParallelLayout, first_rate, pcie_bytes_s
 from whygpu.knowledge.catalogue import Accelerator, Catalogue, fold
 
 MODELS = {  # as the tables write it, folded: the preset
@@ -249,7 +250,7 @@ class Subjects:
     def held(self, estimate: MemoryEstimate, gpu: str | None) -> Held | None:
         """What is needed and what a named card has. Raises UnknownSubjectError where the card is not known."""
         usable = self.catalogue.usable_bytes(self.card(gpu)) if gpu else math.nan
-        return None if math.isnan(usable) else Held(estimate.total, usable)
+        return None if math.isnan(usable) else Held(estimate.total, usable, estimate.high)
 
 
 def _shorter(name: str) -> tuple[str, ...]:
@@ -276,15 +277,14 @@ def untied(shape: ModelShape) -> ModelShape:
 def device(card: Accelerator, form: Format, network_bytes_s: float = math.nan) -> Device:
     """The card's rates for this format, as the plans have them; the network per card where a source states it."""
 
-    def rate(names: tuple[str, ...]) -> float:
-        return 1e12 * next((value for name in names if (value := card.number(name)) is not None), math.nan)
-
+    names = dict.fromkeys((*form.rate, *HALF))
+    rates = {name: np.array([1e12 * (card.number(name) or 0.0)]) for name in names}
     link = card.text("link") or "none"
     generation, lanes = card.number("pcie_generation"), card.number("pcie_lanes")
     return Device.of(
         (card.number("bandwidth_gb_s") or math.nan) * 1e9,
-        rate(form.rate),
-        half_flops_s=rate(HALF),
+        first_rate(form.rate, rates),
+        half_flops_s=first_rate(HALF, rates),
         power_w=card.number("tdp_w") or math.nan,
         link_bytes_s=(card.number("link_gb_s") or 0.0) * 1e9 / 2 if link != "none" else 0.0,
         link_cards=card.number("link_cards") or 0.0,

@@ -472,7 +472,8 @@ class _Reader:
                     node, "ambiguous-model", f"'{node.value[:80]}' names several models", f"one of {', '.join(ids)}"
                 )
                 return None
-            known = [name for model in self._knowledge.catalogue.models.values() for name in (model.id, model.name)]
+            models = self._knowledge.catalogue.models.values()
+            known = [name for model in models for name in (model.id, *model.aliases) if "/" not in name]
             self._add(
                 node,
                 "unknown-model",

@@ -10,6 +10,7 @@ WhygpuError
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
@@ -54,11 +55,17 @@ class Problem:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """Return a help text naming the nearest of ``known``, or None where nothing is near."""
-    near = get_close_matches(word.lower()[:200], {name.lower(): name for name in known}, n=2, cutoff=0.6)
+    """Return a help text naming the nearest of ``known``, or None where nothing is near.
+
+    Names that begin with the same part ("sdxl" of "sdxl-base") come before those that only look alike.
+    """
+    names = {name.lower(): name for name in known}
+    text = word.lower()[:200]
+    head = re.split(r"[^a-z0-9]", text, maxsplit=1)[0]
+    alike = [name for name in names if name.startswith(head)] if len(head) > 2 else []
+    near = get_close_matches(text, alike, n=2, cutoff=0.4) or get_close_matches(text, names, n=2, cutoff=0.6)
     if not near:
         return None
-    names = {name.lower(): name for name in known}
     return "did you mean " + " or ".join(f"'{names[name]}'" for name in near) + "?"
 
 

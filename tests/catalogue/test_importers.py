@@ -307,12 +307,23 @@ def test_bad_models(tmp_path: Path, capsys: Capture, text: str, more: list[str],
     assert not out.exists()
 
 
+def test_layers_that_differ_in_their_heads_are_written_with_what_each_kind_keeps(
+    kb: whygpu.KnowledgeBase, tmp_path: Path
+) -> None:
+    uneven = next(item["config"] for item in CONFIGS if item["config"].get("model_type") == "gemma4")
+    entries = _imported(uneven, tmp_path, kb.knowledge.catalogue)
+    assert entries is not None
+    near = {"layers": 25, "elements": 4096, "heads": 8, "window": 1024}
+    assert yaml.safe_load(entries.text())["models"][0]["kv_groups"] == [
+        {"layers": 5, "elements": 2048, "heads": 2},
+        near,
+    ]
+
+
 def test_a_model_that_an_entry_cannot_hold_is_refused(tmp_path: Path, capsys: Capture) -> None:
-    """Layers that differ in their heads: better no entry than a wrong one."""
-    uneven = next(
-        item["config"] for item in CONFIGS if item["config"].get("model_type") in ("qwen3_next", "nemotron-nas")
-    )
-    assert _model(_written(tmp_path / "config.json", json.dumps(uneven))) == 2
+    """Layers that are a state and nothing else: better no entry than a wrong one."""
+    states = next(item["config"] for item in CONFIGS if item["config"].get("model_type") == "mamba")
+    assert _model(_written(tmp_path / "config.json", json.dumps(states))) == 2
     err = capsys.readouterr().err
     assert "not-expressible" in err
     assert "model.config=" in err

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.signals import as_on_a_terminal
 from tests.conftest import ROOT
 from whygpu.api import KnowledgeBase
 from whygpu.cli import main
@@ -79,7 +80,7 @@ def test_whatever_ends_it_nothing_is_lost_or_done_twice(tmp_path: Path) -> None:
             text=True,
             cwd=ROOT,
             env=env,
-            preexec_fn=_own,  # noqa: PLW1509  there are no threads here
+            preexec_fn=as_on_a_terminal,  # noqa: PLW1509  there are no threads here
         ) as running:
             wait_for(lambda before=before: lines_of(part(tmp_path)) > before, "more lines")  # type: ignore[misc]
             started = children(running)
@@ -102,12 +103,6 @@ def test_whatever_ends_it_nothing_is_lost_or_done_twice(tmp_path: Path) -> None:
     assert [row["id"] for row in found] == [f"r{number}" for number in range(ROWS)]
     assert all("advice" in row for row in found)
     assert sorted(item.name for item in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
-
-
-def _own() -> None:
-    """Signals as a shell in front of a terminal sets them, whatever runs the tests."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def test_another_input_or_option_begins_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.cli.signals import as_on_a_terminal
 from tests.loader.small import small_texts
 from whygpu.cli import main
 
@@ -196,7 +197,7 @@ def test_watch_checks_again_and_ends_with_0(mykb: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
             env=dict(os.environ),
-            preexec_fn=_minds_interrupts,  # noqa: PLW1509  there are no threads here
+            preexec_fn=as_on_a_terminal,  # noqa: PLW1509  there are no threads here
         ) as running,
         _killed_at_last(running),
     ):
@@ -211,11 +212,6 @@ def test_watch_checks_again_and_ends_with_0(mykb: Path) -> None:
         assert running.wait(120) == 0
         assert running.stderr is not None
         assert "Traceback" not in running.stderr.read()
-
-
-def _minds_interrupts() -> None:
-    """As on a terminal: what runs the tests may ignore Ctrl-C, and what it starts inherits that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from tests.cli.signals import as_on_a_terminal
 from whygpu.commands.ask import Stop, ask
 
 if TYPE_CHECKING:
@@ -97,7 +98,14 @@ def test_an_interview_ends_in_the_answer(run: Callable[..., subprocess.Completed
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals here")
 def test_on_a_terminal_the_bare_command_asks_and_ctrl_c_is_clean() -> None:
     ours, theirs = pty.openpty()
-    with subprocess.Popen(_command(), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
+    with subprocess.Popen(
+        _command(),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=as_on_a_terminal,  # noqa: PLW1509  there are no threads here
+    ) as process:
         os.close(theirs)
         text = _until(ours, "What is the hardware for?")
         process.send_signal(2)

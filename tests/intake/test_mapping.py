@@ -68,6 +68,21 @@ def test_bad_sizes_are_refused_where_they_stand(sizes: SizeTable, given: object,
     assert any(said in problem.message for problem in problems)
 
 
+def test_layers_that_keep_different_caches(sizes: SizeTable) -> None:
+    groups = [{"layers": 5, "elements": 2048, "heads": 2}, {"layers": 25, "elements": 4096, "heads": 8, "window": 1024}]
+    shape, problems = from_mapping({"parameters": 26e9, "layers": 30, "kv_groups": groups}, sizes)
+    assert shape is not None, problems
+    assert shape.kv_elements_per_token() == 5 * 2048 + 25 * 4096
+    assert [group.tokens(8192) for group in shape.kv_groups] == [8192, 1024]
+
+
+@pytest.mark.parametrize("groups", ["all", [{"elements": 4}], [{"layers": 1, "element": 4}], [7]])
+def test_bad_groups_of_layers_are_refused_where_they_stand(sizes: SizeTable, groups: object) -> None:
+    shape, problems = from_mapping({"parameters": 26e9, "kv_groups": groups}, sizes)
+    assert shape is None
+    assert problems[0].path.startswith("model.kv_groups")
+
+
 def test_every_problem_is_listed(sizes: SizeTable) -> None:
     _, problems = from_mapping({"parameters": True, "layers": -1, "knid": "decoder"}, sizes)
     assert {problem.path for problem in problems} == {"model.parameters", "model.layers", "model.knid"}

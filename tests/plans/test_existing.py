@@ -103,7 +103,10 @@ def test_owned_against_rented_by_hand(kb: whygpu.KnowledgeBase) -> None:
     assert found.hours_saved == pytest.approx(saved)
     assert found.expensive_usd is not None
     assert found.cheap_usd is not None
-    assert found.usd_per_hour_saved == pytest.approx((found.expensive_usd - found.cheap_usd) / saved)
+    if saved > 0:
+        assert found.usd_per_hour_saved == pytest.approx((found.expensive_usd - found.cheap_usd) / saved)
+    else:  # the expensive hour is the slower one too
+        assert found.usd_per_hour_saved is None
     assert (found.cheaper == expensive.id) == (found.expensive_usd < found.cheap_usd)
 
 

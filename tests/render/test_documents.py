@@ -18,6 +18,7 @@ from whygpu.render.view.questions import why_not_sections
 
 if TYPE_CHECKING:
     import whygpu
+    from whygpu.render.view import View
 
 NAMES = ("chat", "train-7b", "budget-too-small")
 
@@ -48,8 +49,8 @@ class Reader(HTMLParser):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_markdown_has_every_part_and_parses(advised: dict[str, whygpu.Advice], name: str) -> None:
-    view = view_of(advised[name])
+def test_markdown_has_every_part_and_parses(views: dict[str, View], name: str) -> None:
+    view = views[name]
     text = document([view])
     tokens = MarkdownIt("commonmark", {"html": False}).enable("table").parse(text)
     assert [token.type for token in tokens].count("table_open") == text.count("\n| --- ")
@@ -61,9 +62,9 @@ def test_markdown_has_every_part_and_parses(advised: dict[str, whygpu.Advice], n
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_page_needs_nothing_else(advised: dict[str, whygpu.Advice], name: str) -> None:
+def test_a_page_needs_nothing_else(views: dict[str, View], name: str) -> None:
     reader = Reader()
-    text = page([view_of(advised[name])])
+    text = page([views[name]])
     reader.feed(text)
     assert reader.open == []
     assert not {"script", "img", "iframe", "link", "a", "form"} & set(reader.seen)
@@ -85,20 +86,22 @@ def test_names_of_others_stay_text(kb: whygpu.KnowledgeBase) -> None:
     assert "<script>alert(1)</script> [x](http://e.example)" in "".join(reader.text)
 
 
-def test_a_why_not_is_drawn_by_every_renderer(advised: dict[str, whygpu.Advice]) -> None:
+def test_a_why_not_is_drawn_by_every_renderer(advised: dict[str, whygpu.Advice], views: dict[str, View]) -> None:
     advice = advised["chat"]
     sections = list(why_not_sections(advice, "T4", advice.why_not("T4")))
-    text = document([view_of(advice)], sections)
+    text = document([views["chat"]], sections)
     assert f"## {sections[0].title}"[:20] in text
-    assert sections[0].title.split(",")[0] in page([view_of(advice)], sections)
+    assert sections[0].title.split(",")[0] in page([views["chat"]], sections)
 
 
 @pytest.mark.parametrize("name", ["chat", "train-7b"])
-def test_graphs_run_from_what_is_known_to_the_recommendation(advised: dict[str, whygpu.Advice], name: str) -> None:
+def test_graphs_run_from_what_is_known_to_the_recommendation(
+    advised: dict[str, whygpu.Advice], views: dict[str, View], name: str
+) -> None:
     import networkx as nx  # noqa: PLC0415  as the renderer does
 
     advice = advised[name]
-    found = graph.proof_graph(advice, view_of(advice))
+    found = graph.proof_graph(advice, views[name])
     assert nx.is_directed_acyclic_graph(found)
     assert [node for node in found if found.out_degree(node) == 0] == ["plan"]
     assert {"answer", "plan"} <= {data["kind"] for _, data in found.nodes(data=True)}
@@ -108,8 +111,7 @@ def test_graphs_run_from_what_is_known_to_the_recommendation(advised: dict[str, 
     assert len(re.findall(r"^  n\d+ \[label=", dot, re.MULTILINE)) == len(found)
 
 
-def test_nothing_recommended_is_an_empty_graph(advised: dict[str, whygpu.Advice]) -> None:
-    advice = advised["budget-too-small"]
-    found = graph.proof_graph(advice, view_of(advice))
+def test_nothing_recommended_is_an_empty_graph(advised: dict[str, whygpu.Advice], views: dict[str, View]) -> None:
+    found = graph.proof_graph(advised["budget-too-small"], views["budget-too-small"])
     assert graph.dot(found).splitlines()[0] == "digraph why {"
     assert len(found) == 0

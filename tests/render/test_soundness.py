@@ -16,9 +16,9 @@ from tests.render.cases import CASES, CHAT, TODAY
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import consult
 from whygpu.explain.deciding import Deciding
-from whygpu.explain.fixes import repairs
-from whygpu.explain.flips import limit_flips, price_flips, search
+from whygpu.explain.flips import LOADS, doubled, limit_flips, price_flips, search
 from whygpu.explain.proof import arithmetic, prove
+from whygpu.explain.repairs import repairs
 from whygpu.explain.rerun import choice, rerun
 from whygpu.explain.rows import Rows
 from whygpu.knowledge.rules import Condition, Verdict
@@ -189,6 +189,66 @@ def test_a_proof_ends_in_answers_and_sources(advised: dict[str, whygpu.Advice]) 
         prove(advice, "plan.totl_gib")
 
 
+@pytest.mark.parametrize(("name", "card"), [("chat", "l40s"), ("watch-cameras", "l4")])
+def test_a_card_that_lost_wins_at_the_load_that_is_named(
+    advised: dict[str, whygpu.Advice], name: str, card: str
+) -> None:
+    advice = advised[name]
+    found = advice.would_win(card)
+    for item in found:
+        after, short = (advice.what_if(**{item.answer: value}).advice for value in (item.after, item.unchanged))
+        assert after.recommendation is not None
+        assert after.recommendation.accelerator.id == card
+        assert short.recommendation is None or short.recommendation.accelerator.id != card
+    assert found or name != "chat"
+    best = advice.recommendation
+    assert best is not None
+    assert advice.would_win(best.accelerator.id) == ()
+
+
+@pytest.mark.parametrize("name", ["chat", "serve-llama-70b"])
+def test_twice_the_load_changes_what_is_said_to_change(advised: dict[str, whygpu.Advice], name: str) -> None:
+    consultation = advised[name].consultation
+    found = {item.answer for item in doubled(consultation)}
+    assert found or name == "chat"
+    for key in LOADS:
+        value = consultation.session.number(key)
+        if value:
+            moved = choice(rerun(consultation, {key: 2 * value})) != choice(consultation)
+            assert moved == (key in found)
+
+
+CAMERAS: dict[str, Any] = {
+    "model": "yolo11m",
+    "streams": 200,
+    "frames_per_second": 25,
+    "accelerators": ["l4"],
+    "count": 1,
+}
+LARGE_IN_FP16: dict[str, Any] = {"model": "llama-3.3-70b", "accelerators": ["t4"], "count": 1, "format": "fp16"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "keys"),
+    [(CAMERAS, {"streams", "count"}), (LARGE_IN_FP16, {"accelerators", "count"})],
+    ids=["cameras", "large"],
+)
+def test_a_repair_says_what_to_do_with_its_number(
+    kb: whygpu.KnowledgeBase, answers: dict[str, Any], keys: set[str]
+) -> None:
+    consultation = kb.advise(answers, engine="evaluator", today=TODAY).consultation
+    found = repairs(consultation)
+    assert {key for item in found for key in item.changes} <= {*answers, "deployment", "runtime"}
+    assert keys & {key for item in found for key in item.changes}
+    for item in found:
+        assert None not in item.changes.values()
+        after = rerun(consultation, item.changes)
+        assert choice(after) is not None
+        if "streams" in item.changes:  # as many as can be, within the hair that the search leaves
+            more = rerun(consultation, {"streams": round(item.changes["streams"] * 1.1) + 1})
+            assert choice(more) is None
+
+
 @pytest.mark.parametrize("name", ["budget-too-small", "nothing-fast-enough"])
 def test_repairs_are_complete_and_ordered_by_what_they_cost(advised: dict[str, whygpu.Advice], name: str) -> None:
     advice = advised[name]
@@ -200,6 +260,23 @@ def test_repairs_are_complete_and_ordered_by_what_they_cost(advised: dict[str, w
         after = advice.what_if(**item.changes).advice
         assert after.recommendation is not None
         assert after.recommendation.id == item.plan.id
+
+
+@pytest.mark.parametrize("name", ["serve-llama-70b", "chat", "train-7b"])
+def test_a_disagreement_touches_a_plan_shown_and_names_both_sides(
+    kb: whygpu.KnowledgeBase, advised: dict[str, whygpu.Advice], name: str
+) -> None:
+    advice = advised[name]
+    fired, claims = advice.consultation.plans.fired, kb.knowledge.claims
+    rows = [pick.plan.index for pick in advice.shortlist]
+    found = view_of(advice).disagreements
+    assert found
+    for item in found:
+        assert "Decided: " in item.text
+        for evidence in item.evidence:
+            assert any(fired[str(evidence.rule)][row] for row in rows)
+        told = {claims[claim].document for evidence in item.evidence for claim in evidence.claims if claim in claims}
+        assert len(told) > 1 or len(item.evidence) > 1
 
 
 def test_an_unknown_card_says_which_names_are_near(advised: dict[str, whygpu.Advice]) -> None:

@@ -19,7 +19,7 @@ def main() -> None:
     """Write every case at every width."""
     kb = whygpu.load()
     for name, answers in CASES.items():
-        view = view_of(kb.advise(answers, engine="evaluator", today=TODAY))
+        view = view_of(kb.advise(answers, engine="evaluator", today=TODAY), flips="loads")
         for width in WIDTHS:
             (GOLDEN / f"{name}-{width}.txt").write_text(screen(view, width), encoding="utf-8")
 

@@ -31,6 +31,8 @@ PAGES = (
     f"{SERVING}&page=compare",
     f"{SERVING}&page=concurrency",
     "page=knowledge",
+    "page=knowledge&item=little-room-to-grow",
+    "page=knowledge&item=l4",
 )
 SETTLED = """() => document.querySelector('[data-testid=stApp]').dataset.testScriptState !== 'running'
   && !document.querySelector('[data-stale=true]')
@@ -130,6 +132,30 @@ def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) ->
         page.get_by_role("button", name="Price and speed")
     ).first.click()
     page.locator("[data-testid='stVegaLiteChart'] .marks").first.wait_for()
+
+
+def test_a_point_of_the_chart_is_compared(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    page.get_by_role("radio", name="Price and speed").click()
+    page.locator("[data-testid='stVegaLiteChart'] .mark-symbol path").nth(1).click()
+    page.get_by_role("heading", level=1, name="Two plans side by side").wait_for()
+
+
+def test_a_figure_of_the_board_opens_its_rules(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    page.get_by_role("radio", name="Board").click()
+    cell = page.locator(".board details").first
+    cell.locator("summary").focus()
+    page.keyboard.press("Enter")
+    cell.get_by_text("kb/rules/").first.wait_for()
+
+
+def test_a_button_of_a_part_leads_elsewhere(server: str, context: BrowserContext) -> None:
+    """What redraws a part of the page alone must not keep a click in it from leaving the page."""
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    page.get_by_role("radio", name="Assumed").click()
+    page.locator("[class*='st-key-answer-'] button").first.click()
+    page.get_by_role("heading", level=1, name=re.compile(r"\?$")).wait_for()
 
 
 def test_a_card_is_compared(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from whygpu_ui.charts import PALETTE, description, memory_chart, parts
+from whygpu_ui.charts import (
+    PALETTE,
+    description,
+    memory_chart,
+    parts,
+    price_speed,
+    price_speed_rows,
+    scatter,
+)
 
 if TYPE_CHECKING:
     from whygpu import KnowledgeBase
@@ -30,3 +38,19 @@ def test_bars_ticks_and_words_are_of_the_plans(kb: KnowledgeBase) -> None:
     assert ranges == ticks
     assert f"{plans[0].label} uses {plans[0].memory.total_gib:.1f} of" in description(plans)
     assert "http" not in str(spec["layer"])
+
+
+def test_points_and_target_lines_are_of_the_plans_and_the_answers(kb: KnowledgeBase) -> None:
+    advice = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "token_latency_ms": 70, "budget_per_hour": 5})
+    found = scatter(advice.plans, advice.consultation.answers.values)
+    assert found is not None
+    assert (found.most_time, found.most_usd) == (70.0, 5.0)
+    spec = price_speed(found, dark=False, height=300).to_dict()
+    dots, _, *lines = (spec["datasets"][layer["data"]["name"]] for layer in spec["layer"])
+    assert [row["id"] for row in dots] == [plan.id for plan, _, _ in found.points]
+    assert lines == [[{"price": 5.0}], [{"time": 70.0}]]
+    for (plan, price, time), row in zip(found.points, price_speed_rows(found), strict=True):
+        assert plan.cost is not None
+        assert price == plan.cost.compared.usd_per_hour
+        assert f"{time:.3g} ms a token" in row
+    assert scatter(advice.plans[:0], {}) is None

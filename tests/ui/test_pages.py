@@ -193,6 +193,23 @@ def test_the_knowledge_is_searched(opened: Opened) -> None:
     assert any("NVLink" in item.label for item in app.button)
 
 
+@pytest.mark.parametrize(
+    "item", ["stack-runs-hardware", "runpod-32", "ai-rng", "l4", "llama-3.1-8b", "mlperf-inference-limits"]
+)
+def test_each_kind_of_knowledge_is_drawn_with_its_links(item: str, opened: Opened) -> None:
+    app = opened(page="knowledge", item=item)
+    assert not app.exception
+    assert app.query_params["item"] == item
+    assert any(str(button.key).startswith("to-") for button in app.button)
+
+
+def test_a_card_is_drawn_with_each_figures_source(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
+    figure = kb.knowledge.catalogue.accelerators["l4"].figures["bandwidth_gb_s"]
+    text = _text(opened(page="knowledge", item="l4"), plain)
+    assert f"{figure.value:g} GB/s" in text
+    assert figure.sources[0] in text
+
+
 # what is typed or pasted
 
 

@@ -1,12 +1,13 @@
-"""Memory against VRAM as a chart: one stacked bar for each plan, a tick for what its accelerator has."""
+"""Two charts, each with its words: memory of a plan against its VRAM, and price against speed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import altair as alt
 
@@ -106,37 +107,52 @@ def description(plans: Sequence[Plan]) -> str:
 # price against speed
 
 _SPEEDS = (
-    ("token_ms", "ms a token"),
-    ("train_hours", "hours"),
-    ("ttft_ms", "ms to the first answer"),
+    ("token_ms", "ms a token", "token_latency_ms"),
+    ("train_hours", "hours", "deadline_hours"),
+    ("ttft_ms", "ms to the first answer", "latency_ms"),
 )
+"""A figure of speed, the lower the better; how it is called, and the answer that limits it."""
 _MOST_POINTS = 25
+PICK = "pick"
+"""The chart's selection: the id of the plan that is clicked."""
 
 
-def _points(plans: Sequence[Plan]) -> tuple[str, list[tuple[Plan, float, float]]]:
-    """The measure of speed that most plans have (the lower the better), and each plan's price and speed."""
-    for name, title in _SPEEDS:
-        found = [
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Plans each at its price and its time, and what limits either."""
+
+    title: str
+    points: tuple[tuple[Plan, float, float], ...]
+    most_time: float | None
+    most_usd: float | None
+
+
+def scatter(plans: Sequence[Plan], limits: Mapping[str, object]) -> Scatter | None:
+    """The plans by the measure of speed that they have; ``limits``: the answers. None where none has both figures."""
+    for name, title, limit in _SPEEDS:
+        found = tuple(
             (plan, plan.cost.compared.usd_per_hour, band.likely)
             for plan in plans[:_MOST_POINTS]
             if plan.cost is not None and (band := plan.speed.get(name)) is not None and band.likely > 0
-        ]
+        )
         if found:
-            return title, found
-    return "", []
+            return Scatter(title, found, _number(limits.get(limit)), _number(limits.get("budget_per_hour")))
+    return None
 
 
-def price_speed(plans: Sequence[Plan], *, dark: bool, height: int) -> alt.LayerChart | alt.FacetChart | None:
-    """A plan each at its price and its time, on logarithmic scales; None where none has both."""
+def _number(value: object) -> float | None:
+    return value if isinstance(value, float) else None
+
+
+def price_speed(found: Scatter, *, dark: bool, height: int) -> alt.LayerChart | alt.FacetChart:
+    """A plan each at its price and its time, on logarithmic scales; a click selects it (``PICK``)."""
     import altair as alt  # noqa: PLC0415  slow, so serve() loads it while the visitor reads the first page
 
-    title, found = _points(plans)
-    if not found:
-        return None
     ink = "#FAFAFA" if dark else "#111111"
-    blue = "#6FB1F0" if dark else "#0B5CAD"
+    blue, orange = ("#6FB1F0", "#FFB066") if dark else ("#0B5CAD", "#A34700")
     rows = [
         {
+            "id": plan.id,
             "plan": f"{plan.label} {plan.format.upper()}",
             "price": price,
             "time": time,
@@ -144,33 +160,51 @@ def price_speed(plans: Sequence[Plan], *, dark: bool, height: int) -> alt.LayerC
             "size": 260 if number == 0 else 90,
             "name": plan.label if number < 4 else "",
         }
-        for number, (plan, price, time) in enumerate(found)
+        for number, (plan, price, time) in enumerate(found.points)
     ]
     axis = alt.Axis(labelColor=ink, titleColor=ink, grid=False, tickCount=5)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X("price:Q", scale=alt.Scale(type="log", nice=False, padding=30), title="USD an hour", axis=axis),
-        y=alt.Y("time:Q", scale=alt.Scale(type="log", nice=False, padding=24), title=title, axis=axis),
-    )
-    dots = base.mark_point(stroke=blue, strokeWidth=2, opacity=1).encode(
-        fill=alt.Fill("fill:N", scale=None),
-        size=alt.Size("size:Q", scale=None),
-        tooltip=[
-            alt.Tooltip("plan:N", title="Plan"),
-            alt.Tooltip("price:Q", title="USD an hour", format=".2f"),
-            alt.Tooltip("time:Q", title=title, format=".3g"),
-        ],
+    x = alt.X("price:Q", scale=alt.Scale(type="log", nice=False, padding=30), title="USD an hour", axis=axis)
+    y = alt.Y("time:Q", scale=alt.Scale(type="log", nice=False, padding=24), title=found.title, axis=axis)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
+    dots = (
+        base.mark_point(stroke=blue, strokeWidth=2, opacity=1, cursor="pointer")
+        .encode(
+            fill=alt.Fill("fill:N", scale=None),
+            size=alt.Size("size:Q", scale=None),
+            tooltip=[
+                alt.Tooltip("plan:N", title="Plan"),
+                alt.Tooltip("price:Q", title="USD an hour", format=".2f"),
+                alt.Tooltip("time:Q", title=found.title, format=".3g"),
+            ],
+        )
+        .add_params(alt.selection_point(PICK, fields=["id"], on="click"))
     )
     names = base.mark_text(dy=-14, color=ink, fontSize=12).encode(text="name:N")
-    text = "Price against speed: " + "; ".join(
-        f"{row['plan']} ${row['price']:.2f} an hour, {row['time']:.3g} {title}" for row in rows[:6]
+    layers = [dots, names]
+    for value, field, channel in ((found.most_usd, "price", {"x": x}), (found.most_time, "time", {"y": y})):
+        if value is not None:
+            at = alt.Chart(alt.InlineData(values=[{field: value}]))
+            layers.append(at.mark_rule(color=orange, strokeDash=[6, 4], strokeWidth=2).encode(**channel))
+    return alt.layer(*layers).properties(height=height)
+
+
+def price_speed_text(found: Scatter) -> str:
+    """The chart in words."""
+    each = "; ".join(
+        f"{plan.label} {plan.format.upper()} ${price:.2f} an hour, {time:.3g} {found.title}"
+        for plan, price, time in found.points[:6]
     )
-    return alt.layer(dots, names).properties(height=height, description=text)
+    return f"Price against speed: {each}"
 
 
-def price_speed_rows(plans: Sequence[Plan]) -> list[tuple[str, str, str, str]]:
+def price_speed_rows(found: Scatter) -> list[tuple[str, str, str, str]]:
     """The same as a table."""
-    title, found = _points(plans)
     return [
-        (f"{plan.label} {plan.format.upper()}", f"${price:.2f} an hour", f"{time:.3g} {title}", plan.memory.verdict)
-        for plan, price, time in found
+        (
+            f"{plan.label} {plan.format.upper()}",
+            f"${price:.2f} an hour",
+            f"{time:.3g} {found.title}",
+            plan.memory.verdict,
+        )
+        for plan, price, time in found.points
     ]

@@ -13,15 +13,24 @@ from whygpu.lifecycle.answers import KEY
 from whygpu.quantity import show as show_number
 from whygpu.render.html import page as html_page
 from whygpu.render.markdown import document
+from whygpu.render.view import board
 from whygpu.render.words import price_text, short_text
 from whygpu_ui.browser import copy_link
 from whygpu_ui.chain import chain
-from whygpu_ui.charts import description, memory_chart, price_speed, price_speed_rows
+from whygpu_ui.charts import (
+    PICK,
+    description,
+    memory_chart,
+    price_speed,
+    price_speed_rows,
+    price_speed_text,
+    scatter,
+)
 from whygpu_ui.knowledge import find, view
 from whygpu_ui.markdown import code, literal, rendered
-from whygpu_ui.pieces import inline, show, table, who
+from whygpu_ui.pieces import board_table, inline, show, table, who
 from whygpu_ui.question_page import question_of
-from whygpu_ui.session import give, go, replace_all, state
+from whygpu_ui.session import COMPARE, give, go, part, replace_all, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +54,7 @@ _SLIDERS = (
 _STEPS = 9
 
 
-@st.fragment
+@part
 def details(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
     """One part at a time, so that the page stays short."""
     parts = {"Why": _why, "Assumed": _assumed, "Ruled out": _ruled_out, "Report": _report}
@@ -183,17 +192,26 @@ def _flips(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None: 
 
 
 def _chart(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
-    plans = advice.plans
-    found = price_speed(plans, dark=st.context.theme.type == "dark", height=_CHART_PX)
+    found = scatter(advice.plans, advice.consultation.answers.values)
     if found is None:
         st.markdown("No plan has both a price and a speed.")
         return
-    st.altair_chart(found, width="stretch", height=_CHART_PX)
+    chart = price_speed(found, dark=st.context.theme.type == "dark", height=_CHART_PX)
+    key = f"scatter-{state().visit}"
+    event: Any = st.altair_chart(
+        chart, width="stretch", height=_CHART_PX, key=key, on_select="rerun", alt=price_speed_text(found)
+    )
+    picked = next((row["id"] for row in event["selection"].get(PICK, ())), None)
+    if picked is not None and advice.recommendation is not None and picked != advice.recommendation.id:
+        go(COMPARE, picked)
+        st.rerun()
+    limits = " The dashed line is what was asked for." if found.most_time or found.most_usd else ""
     st.markdown(
         "Filled: it fits with room; hollow: it is tight, or a limit could not be checked. Low and left is best."
+        f"{limits} Click a plan to compare it."
     )
     with st.expander("The same in numbers"):
-        show(table(("plan", "price", "speed", "fit"), price_speed_rows(plans)))
+        show(table(("plan", "price", "speed", "fit"), price_speed_rows(found)))
 
 
 def _memory(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
@@ -205,20 +223,18 @@ def _memory(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
 
 
 def _board(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
-    """What each criterion is worth for the first few plans."""
-    plans = [plan for plan in advice.plans if plan.counted is not None][:_BOARD]
-    worth = [
-        {item.criterion: item.worth for item in plan.counted.factors} for plan in plans if plan.counted is not None
-    ]
-    rows = [("price", *(price_text(plan) for plan in plans))]
-    rows += [
-        (criterion, *(f"{item.get(criterion, 1.0):.2f}x" for item in worth))
-        for criterion in dict.fromkeys(name for item in worth for name in item)
-    ]
-    rows.append(("counts as", *(show_number(plan.counted.value, plan.counted.unit) for plan in plans if plan.counted)))
-    show(table(("criterion", *(short_text(plan) for plan in plans)), rows))
+    """What each criterion is worth for the first few plans and one that is picked; a figure opens what it rests on."""
+    plans = [plan for plan in advice.plans if plan.counted is not None]
+    first, others = plans[:_BOARD], plans[_BOARD:]
+    if others:
+        names = {plan.id: f"{short_text(plan)}, {price_text(plan)}" for plan in others}
+        key = f"board-{state().visit}"
+        picked = st.selectbox("Beside another plan", list(names), None, lambda name: names[name], key)
+        first += [plan for plan in others if plan.id == picked]
+    show(board_table(board(advice, first)))
     st.markdown(
-        "Each factor multiplies the money: below 1 speaks for a plan, above 1 against it. The lowest count wins."
+        "Each factor multiplies the money: below 1 speaks for a plan, above 1 against it. The lowest count wins. "
+        "A figure opens the rules behind it."
     )
 
 

@@ -106,7 +106,7 @@ def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> 
 @st.cache_resource(show_spinner=False, max_entries=MOST_KEPT, ttl=3600)
 def _view(knowledge_hash: str, answers: str, flips: bool, _knowledge_base: KnowledgeBase) -> View | None:  # noqa: ARG001  the hash is part of the key
     advice = find(_knowledge_base, json.loads(answers)).advice
-    return None if advice is None else view_of(advice, flips=flips)
+    return None if advice is None else view_of(advice, flips="all" if flips else "limits")
 
 
 @st.cache_resource(show_spinner=False, max_entries=4 * MOST_KEPT, ttl=3600)

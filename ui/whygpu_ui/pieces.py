@@ -10,9 +10,9 @@ import streamlit as st
 from markdown_it import MarkdownIt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from whygpu.render.view.model import Evidence, MeterRow
+    from whygpu.render.view.model import Board, BoardCell, Evidence, MeterRow
 
 STYLE = """
 <style>
@@ -43,6 +43,12 @@ STYLE = """
 .whygpu ul { margin: 0 0 0.5rem; padding-left: 1.1rem; }
 .whygpu li { margin: 0 0 0.3rem; }
 .whygpu .plus, .whygpu .minus { font-weight: 700; }
+.whygpu .board td { min-width: 7.5rem; padding-top: 0; padding-bottom: 0; }
+.whygpu .board th { padding-top: 0.6rem; }
+.whygpu .board summary { cursor: pointer; min-height: 44px; padding-top: 0.6rem; text-decoration: underline dotted; }
+.whygpu .board .plain { display: block; padding-top: 0.6rem; }
+.whygpu .board details { font-size: 0.92rem; }
+.whygpu .board details[open] { min-width: 15rem; padding-bottom: 0.4rem; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; }
   .whygpu .range, .whygpu .bar { display: none; }
@@ -107,3 +113,33 @@ def meters(rows: Iterable[MeterRow]) -> str:
         )
     head = "".join(map(_heading, ("", "needs", "gets", "margin")))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def board_table(found: Board) -> str:
+    """Plans side by side; a figure that rules stand behind opens them, with what their sources say."""
+    head = "".join(map(_heading, ("criterion", *found.plans)))
+    lines = [_row("price", map(escape, found.prices))]
+    lines += [_row(row.criterion, (_cell(cell, found.claims) for cell in row.cells)) for row in found.rows]
+    lines.append(_row("counts as", (f"<strong>{escape(text)}</strong>" for text in found.counts)))
+    body = "".join(lines)
+    return f'<div class="wide"><table class="board"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _row(heading: str, cells: Iterable[str]) -> str:
+    inner = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr><th scope="row">{escape(heading)}</th>{inner}</tr>'
+
+
+def _cell(cell: BoardCell, claims: Mapping[str, str]) -> str:
+    if not cell.said:
+        return f'<span class="plain">{escape(cell.worth)}</span>'
+    lines = []
+    for line in cell.said:
+        quotes = "".join(
+            f'<p class="who">{escape(name)}: {inline(claims[name])}</p>'
+            for name in line.evidence.claims
+            if name in claims
+        )
+        place = f"{line.evidence.rule}, kb/{line.evidence.location}"
+        lines.append(f'<p>{line.mark} {inline(line.text)}</p><p class="who">{escape(place)}</p>{quotes}')
+    return f"<details><summary>{escape(cell.worth)}</summary>{''.join(lines)}</details>"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, cast
 
 import streamlit as st
 
@@ -12,9 +13,11 @@ from whygpu_ui.answers_link import Given, check_answer, read_link, write_link
 from whygpu_ui.knowledge import find, served
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from whygpu import KnowledgeBase, Problem
+
+_P = ParamSpec("_P")
 
 START, ANSWER_PAGE, BETTER, KNOWLEDGE_PAGE, COMPARE = "start", "answer", "better", "knowledge", "compare"
 PAGES = (START, ANSWER_PAGE, BETTER, KNOWLEDGE_PAGE, COMPARE)
@@ -96,6 +99,18 @@ def mirror() -> None:
     now.mirrored = {key: [value] for key, value in query.items()}
     if {key: st.query_params.get_all(key) for key in st.query_params} != now.mirrored:
         st.query_params.from_dict(query)
+
+
+def part(draw: Callable[_P, None]) -> Callable[_P, None]:
+    """A fragment: what happens in it draws it alone anew, but for a click that goes elsewhere or answers something."""
+
+    @wraps(draw)
+    def drawn(*given: _P.args, **named: _P.kwargs) -> None:
+        if state().acted:
+            st.rerun()
+        draw(*given, **named)
+
+    return cast("Callable[_P, None]", st.fragment(drawn))
 
 
 def refuse(problems: tuple[Problem, ...]) -> None:

@@ -19,6 +19,8 @@ BESIDE = "beside"
 """The part of a pipeline that quantizing leaves as it is: text encoders and the autoencoder."""
 GATHERING = frozenset({"zero3", "fsdp", "fsdp1"})
 """Shardings that also divide the weights, and gather each layer when it is used."""
+SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
+"""Shardings that divide the gradients, and so add them up over the ranks after each micro-batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class Setup:
     samples per accelerator in training and per step in vision, `pixels` the side of a square image of the same area
     (0: the model's own). `average_context_tokens` is the average of what `context_tokens` limits (0: all are that
     long), `prefix_hit_rate` the share of prompt tokens found in the cache, `speculative` how tokens are guessed ahead,
-    `adapters` how many low-rank adapters are served at once (0: none).
+    `adapters` how many low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
     """
 
     format: Format
@@ -146,6 +148,7 @@ class Setup:
     prefix_hit_rate: float = 0.0
     speculative: str = "none"
     adapters: int = 0
+    streams: int = 0
 
     @property
     def trains(self) -> bool:
@@ -248,6 +251,23 @@ HALF = ("bf16_tflops", "fp16_tflops", "fp32_tflops")
 """The rates of 16-bit arithmetic, the one to take first."""
 
 
+def first_rate(names: Sequence[str], rates: Mapping[str, FloatArray]) -> FloatArray:
+    """Operations per second of each card: the first of these rates that it has, NaN where none is known.
+
+    Where 16-bit arithmetic is slower than FP32, kernels widen the numbers instead, or multiply quantized weights as
+    integers where the format has a rate for that: the fastest of these rates counts (cuBLAS, cublasGemmEx: compute
+    type; llama.cpp, GGML_CUDA_FORCE_MMQ).
+    """
+    size = next(iter(rates.values())).shape
+    found, fastest = np.full(size, np.nan), np.full(size, np.nan)
+    for name in reversed(names):
+        known = np.where(rates[name] > 0, rates[name], np.nan)
+        found = np.where(np.isnan(known), found, known)
+        fastest = np.fmax(fastest, known)
+    slow = found < rates["fp32_tflops"] if names[0] in HALF else np.zeros(size, dtype=bool)
+    return np.where(slow, fastest, found)
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """Rates of one card per plan, as columns of equal length n (float64; NaN where not known).
@@ -256,7 +276,7 @@ class Device:
     format uses (16-bit for weight-only formats) and `half_flops_s` that of 16 bits, which attention is computed in;
     `power_w` what the card may draw; `link_bytes_s` one direction of the direct link per card (0 where
     there is none) and `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card
-    between nodes. `kinds[kind[i]]` are the words of plan i.
+    between nodes; `video_frames_s` frames of 1080p that its decoders give. `kinds[kind[i]]` are the words of plan i.
     """
 
     bandwidth_bytes_s: FloatArray
@@ -267,6 +287,7 @@ class Device:
     link_cards: FloatArray
     pcie_bytes_s: FloatArray
     network_bytes_s: FloatArray
+    video_frames_s: FloatArray
     kinds: tuple[CardKind, ...]
     kind: IntArray
     size: int = field(default=1)
@@ -283,6 +304,7 @@ class Device:
         link_cards: float | Sequence[float] | FloatArray = 0.0,
         pcie_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
         network_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
+        video_frames_s: float | Sequence[float] | FloatArray = float("nan"),
         kinds: CardKind | Sequence[CardKind] = CardKind(),
     ) -> Device:
         """Columns from figures (repeated) or sequences; 16 bits run at the format's rate where no other is given.
@@ -298,6 +320,7 @@ class Device:
             link_cards,
             pcie_bytes_s,
             network_bytes_s,
+            video_frames_s,
         ]
         columns = [np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in given]
         words = [kinds] if isinstance(kinds, CardKind) else list(kinds)
@@ -305,13 +328,13 @@ class Device:
         size = max(lengths)
         if any(length not in (1, size) for length in lengths):
             raise ValueError(f"columns of a device differ in length: {lengths}")
-        bandwidth, flops, half, power, link, cards, pcie, network = (
+        bandwidth, flops, half, power, link, cards, pcie, network, video = (
             np.broadcast_to(column, (size,)) for column in columns
         )
         index: dict[CardKind, int] = {}
         kind = np.array([index.setdefault(word, len(index)) for word in words], dtype=np.int64)
         kind = np.broadcast_to(kind, (size,))
-        return cls(bandwidth, flops, half, power, link, cards, pcie, network, tuple(index), kind, size)
+        return cls(bandwidth, flops, half, power, link, cards, pcie, network, video, tuple(index), kind, size)
 
     def one(self, index: int) -> Device:
         """The card of one plan alone."""
@@ -328,6 +351,7 @@ _RATES = (
     "link_cards",
     "pcie_bytes_s",
     "network_bytes_s",
+    "video_frames_s",
 )
 
 

@@ -171,9 +171,9 @@ def _document(options: argparse.Namespace, advice: Advice | LifecycleAdvice, for
     from whygpu.render.view import view_of  # noqa: PLC0415
 
     if isinstance(advice, LifecycleAdvice):
-        views, sections = [view_of(phase) for phase in advice.phases], []
+        views, sections = [view_of(phase, flips="loads") for phase in advice.phases], []
     else:
-        views, sections = [view_of(advice)], list(sections_of(options, advice))
+        views, sections = [view_of(advice, flips="loads")], list(sections_of(options, advice))
     if form == "html":
         from whygpu.render.html import page  # noqa: PLC0415
 
@@ -215,7 +215,7 @@ def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: A
             sys.stdout.write(long.why(advice))
         sys.stdout.write(Screen(style).sections(sections_of(options, advice)) if _sectioned(options) else "")
     else:
-        sys.stdout.write(Screen(style).render(view_of(advice)))
+        sys.stdout.write(Screen(style).render(view_of(advice, flips="loads")))
     if options.about:
         sys.stdout.write(long.about(phase.profile for phase in phases if phase.profile is not None))
 

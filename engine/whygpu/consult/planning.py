@@ -16,7 +16,7 @@ from whygpu.errors import AnswerError, Location, Problem
 from whygpu.plans.columns import PricedPlans, fill
 from whygpu.plans.costs import costs_of
 from whygpu.plans.fixed import FixedLayout
-from whygpu.plans.plan_set import Options, Targets
+from whygpu.plans.plan_set import Options, Targets, cards_of
 from whygpu.plans.price import price_list, spot_list
 from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of
 
@@ -53,7 +53,7 @@ class Planning:
 
     def plan(self, planner: Planner, today: date) -> Planned:
         """The plans that ``planner`` finds, at a day's prices; raises AnswerError where none can be as asked."""
-        options = self._options()
+        options = self._options(today)
         plan_set = planner(self._work, self._allowed(), options, self._targets())
         costs = self._costs(plan_set, today)
         environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set))
@@ -73,7 +73,7 @@ class Planning:
             ]
         )
 
-    def _options(self) -> Options:
+    def _options(self, today: date) -> Options:
         """What the rules and the answers leave to try."""
         checkpointing = self._session.answered("gradient_checkpointing")
         return Options(
@@ -90,6 +90,17 @@ class Planning:
             at_once=self._at_once(),
             fixed=self._fixed_layout(),
             owned=self._owned(),
+            networks=self._networks(today),
+        )
+
+    def _networks(self, today: date) -> tuple[float, ...]:
+        """The network of each accelerator's machines, where plans may take several of them."""
+        if max(self._limit("max_nodes", 1), self._whole("count") or 1) == 1:
+            return ()
+        prices, cards = price_list(self._knowledge, self._answers, today), cards_of(self._knowledge)
+        return tuple(
+            prices.network_bytes_s(card.id, size)
+            for card, size in zip(cards.accelerators, cards.per_node.tolist(), strict=True)
         )
 
     def _targets(self) -> Targets:

@@ -7,7 +7,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
-from whygpu.explain import compare, flips, items, open_questions, rejections, shortlist, unfired, verdicts, why_not
+from whygpu.explain import (
+    compare,
+    flips,
+    items,
+    open_questions,
+    rejections,
+    shortlist,
+    unfired,
+    verdicts,
+    why_not,
+    would_win,
+)
 from whygpu.explain.json_form import SCHEMA, infeasible_dict, item_dict, json_value, plan_dict, profile_dict, trace_dict
 from whygpu.explain.plan import Plans
 from whygpu.explain.plan_maker import PlanMaker
@@ -168,6 +179,12 @@ class Advice:
     def why_not(self, plan: str) -> tuple[WhyNot, ...]:
         """Why a plan (by id) or an accelerator (id, name or family) is not the recommendation; raises AnswerError."""
         return why_not.why_not(self.consultation, plan)
+
+    def would_win(self, accelerator: str) -> tuple[Flip, ...]:
+        """The loads, contexts and sizes of a job from which an accelerator (an id) would be recommended; none where
+        none was found.
+        """
+        return would_win.would_win(self.consultation, accelerator)
 
     def what_if(self, **answers: Any) -> WhatIf:
         """The advice with these answers merged over the given ones (None takes one away); raises AnswerError."""

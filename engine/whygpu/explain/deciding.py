@@ -70,6 +70,16 @@ class Deciding:
         """Every verdict on one plan."""
         return tuple(self._of(row))
 
+    def strongest(self, row: int, criterion: str, *, favourable: bool) -> Rule | None:
+        """The rule whose verdict by a criterion is worth most on a plan; None where none speaks of it on that side."""
+        found = [
+            (self._worth(effect, row), rule)
+            for rule in (self._knowledge.rule_by_id[name] for name, mask in self._plans.fired.items() if mask[row])
+            for effect in rule.effects
+            if isinstance(effect, Verdict) and (effect.criterion, effect.favourable) == (criterion, favourable)
+        ]
+        return max(found, key=lambda item: item[0])[1] if found else None
+
     def _of(self, row: int) -> Iterator[Weight]:
         for rule_id, mask in self._plans.fired.items():
             if not mask[row]:

@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
-from whygpu.errors import AnswerError
 from whygpu.explain.conditions import conditions_of
-from whygpu.explain.plan_maker import PlanMaker
-from whygpu.explain.rejections import infeasible
-from whygpu.explain.rerun import ENGINE, rerun
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.consult.consultation import Consultation
-    from whygpu.explain.plan import Plan
     from whygpu.knowledge.rules import Rule
     from whygpu.language.names import NameSpec
 
-MOST_REPAIRS = 3
-_FIXED = ("phase", "task", "model", "owned")
+FIXED = ("phase", "task", "model", "owned")
 """What the work is: to change it is no repair."""
-_PER_RULE = 6
-_TRIED = 24
-"""Consultations that looking for repairs takes at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """A set of changed answers (None takes one away) with which a plan is recommended."""
-
-    changes: Mapping[str, Any]
-    plan: Plan
-    engine: str = ENGINE
 
 
 def fixes(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str, Any]]:
@@ -51,7 +31,7 @@ def fixes(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str
     names = used_names([rule.condition], consultation.knowledge.values)
     specs = [consultation.knowledge.vocabulary[name] for name in sorted(names)]
     for spec in specs:
-        if spec.answer is None or spec.answer in _FIXED or spec.kind not in ("choice", "flag"):
+        if spec.answer is None or spec.answer in FIXED or spec.kind not in ("choice", "flag"):
             continue
         now = plain(consultation.session.environment.value(spec.name))
         if spec.answer in consultation.answers.given:
@@ -106,54 +86,3 @@ def rounded(value: float, spec: NameSpec, *, up: bool) -> float:
     if spec.integer:
         found = math.ceil(found) if up else math.floor(found)
     return float(f"{found:.12g}")
-
-
-def repairs(consultation: Consultation, most: int = MOST_REPAIRS) -> tuple[Repair, ...]:
-    """Changes of the answers that bring a recommendation back, each complete, the cheapest plan first."""
-    found: dict[frozenset[str], Repair] = {}
-    for changes in islice(_candidates(consultation), _TRIED):
-        keys = frozenset(changes)
-        if any(known <= keys for known in found):
-            continue  # a smaller change does already
-        try:
-            plan = PlanMaker(rerun(consultation, changes)).best()
-        except AnswerError:
-            continue
-        if plan is not None:
-            found[keys] = Repair(changes, plan)
-    return tuple(sorted(found.values(), key=_price)[:most])
-
-
-def _price(repair: Repair) -> tuple[float, int]:
-    cost = repair.plan.cost
-    return math.inf if cost is None else cost.compared.usd_per_hour, len(repair.changes)
-
-
-def _candidates(consultation: Consultation) -> Iterator[dict[str, Any]]:
-    """Single changes first: what the nearest plans miss, then each restriction lifted; then the pairs."""
-    given = consultation.answers.given
-    sets = _nearest(consultation)
-    for rules, row in sets:
-        if len(rules) == 1:
-            yield from islice(fixes(consultation, rules[0], row), _PER_RULE)
-    specs = consultation.knowledge.name_by_answer
-    limits = [key for key in given if key not in _FIXED and (key in LISTS or specs[key].kind in ("choice", "number"))]
-    yield from ({key: None} for key in limits)
-    for rules, row in sets:
-        if len(rules) > 1:
-            options = [list(islice(fixes(consultation, rule, row), 3)) for rule in rules]
-            for chosen in product(*options):
-                yield {key: value for part in chosen for key, value in part.items()}
-
-
-def _nearest(consultation: Consultation) -> list[tuple[tuple[Rule, ...], int]]:
-    """The plans that miss least, each with the rules that reject it."""
-    maker = PlanMaker(consultation)
-    trouble = infeasible(maker)
-    rules = consultation.knowledge.rule_by_id
-    found = trouble.relaxations if trouble is not None else ()
-    return [
-        (tuple(rules[name] for name in item.constraint.split(" and ")), row)
-        for item in found
-        if (row := maker.rows.find(item.plan)) is not None
-    ]

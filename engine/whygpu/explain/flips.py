@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from whygpu.errors import AnswerError
+from whygpu.explain.bracket import Tried, nearest
 from whygpu.explain.meters import needs
 from whygpu.explain.plan_maker import PlanMaker
-from whygpu.explain.rerun import ENGINE, Among, changed, choice
+from whygpu.explain.rerun import ENGINE, Among, changed, choice, lead_of, rerun
 from whygpu.explain.rows import Rows
 
 if TYPE_CHECKING:
@@ -21,11 +24,16 @@ if TYPE_CHECKING:
     from whygpu.language.names import NameSpec
     from whygpu.plans.enumerate import Planner
 
-LADDER = (2.0, 8.0, 64.0)
-"""Numbers are tried this many times more and less; between the last that changes nothing and the first that does the
-search goes on by halving.
-"""
-_HALVINGS = 5
+LOADS = (
+    "concurrency",
+    "requests_per_second",
+    "streams",
+    "context_tokens",
+    "sequence_tokens",
+    "dataset_tokens",
+    "dataset_samples",
+)
+"""Answers that say how much there is to do at once, in one request, or in all."""
 _CONTENDERS = 8
 """Cards among which the search goes on: what it finds is made sure of among all of them."""
 _MOST_CHOICES = 12
@@ -135,7 +143,9 @@ def _limit_flip(consultation: Consultation, need: Need, before: Identity | None)
     if key is None or not isinstance(value, float) or spec.unit == "pixels":
         return None
     tighter = need.got.likely * (1 - _HAIR if need.at_most else 1 + _HAIR)
-    other = _bounded(float(f"{tighter:.4g}"), spec)
+    other = float(f"{tighter:.4g}")
+    if spec.integer:
+        other = float(round(other))
     after = changed(consultation, {key: other}, before)
     if after is None:
         return None
@@ -146,6 +156,22 @@ def _limit_flip(consultation: Consultation, need: Need, before: Identity | None)
         PlanMaker(after).best(),
         float(f"{need.got.likely * (1 + _HAIR if need.at_most else 1 - _HAIR):.4g}"),
     )
+
+
+def doubled(consultation: Consultation) -> tuple[Flip, ...]:
+    """Of the loads, contexts and sizes of a job that are known, those that change the recommendation when they double:
+    a consultation each. ``search`` finds from which number on.
+    """
+    found = []
+    for key in LOADS:
+        value = consultation.session.number(key)
+        if not value:
+            continue
+        twice = min(2 * value, consultation.knowledge.name_by_answer[key].maximum or math.inf)
+        after = changed(consultation, {key: twice}, choice(consultation))
+        if after is not None:
+            found.append(Flip(key, value, twice, PlanMaker(after).best()))
+    return tuple(found)
 
 
 def search(consultation: Consultation) -> Flips:
@@ -161,75 +187,58 @@ class _Search:
         self._c, self._before = consultation, choice(consultation)
         cards = {rows.identity(row)[0] for row in rows.heads[:_CONTENDERS]}
         self._few = Among(frozenset(cards)) if cards else None
+        self._limits = {item.answer: item for item in limit_flips(consultation)}
 
     def run(self) -> Flips:
+        """Choices first: most of them leave the plans as they are, and those are kept for a while."""
         assumed = {item.question.id: item.value for item in self._c.applied.assumed}
-        found: list[Flip] = []
-        idle: list[str] = []
-        for key, value in {**assumed, **self._c.answers.values}.items():
-            if key in _THE_WORK:
-                continue
-            spec = self._c.knowledge.name_by_answer[key]
-            known = len(found)
-            if spec.kind in ("choice", "flag"):
-                found += self._choices(key, value, spec)
-            elif isinstance(value, float) and value > 0 and spec.unit != "pixels":  # its sides are the answer
-                found += [item for up in (True, False) if (item := self._number(key, value, spec, up=up)) is not None]
-            else:
-                continue
-            if len(found) == known:
-                idle.append(key)
-        return Flips(tuple(sorted(found, key=lambda item: item.near)), tuple(idle))
-
-    def _tried(self, key: str, value: float | bool | str, planner: Planner | None) -> Consultation | None:
-        return changed(self._c, {key: value}, self._before, planner)
+        known = {key: value for key, value in {**assumed, **self._c.answers.values}.items() if key not in _THE_WORK}
+        specs = {key: self._c.knowledge.name_by_answer[key] for key in known}
+        found: dict[str, list[Flip]] = {}
+        for key, value in known.items():
+            if specs[key].kind in ("choice", "flag"):
+                found[key] = list(self._choices(key, value, specs[key]))
+        for key, value in known.items():
+            if isinstance(value, float) and value > 0 and specs[key].unit != "pixels":  # its sides are the answer
+                found[key] = list(self._numbers(key, value, specs[key]))
+        flips = sorted((item for items in found.values() for item in items), key=lambda item: item.near)
+        return Flips(tuple(flips), tuple(key for key in known if key in found and not found[key]))
 
     def _choices(self, key: str, value: float | bool | str, spec: NameSpec) -> Iterator[Flip]:
         others: tuple[bool | str, ...] = (not value,) if isinstance(value, bool) else tuple(spec.values)
         if len(others) > _MOST_CHOICES:  # of all formats, those that are considered
             others = tuple(other for other in others if other in self._c.plans.options.formats)
         for other in others:
-            after = self._tried(key, other, None) if other != value else None
+            after = changed(self._c, {key: other}, self._before) if other != value else None
             if after is not None:
                 yield Flip(key, value, other, PlanMaker(after).best())
 
-    def _number(self, key: str, value: float, spec: NameSpec, *, up: bool) -> Flip | None:
+    def _numbers(self, key: str, value: float, spec: NameSpec) -> Iterator[Flip]:
+        limit = self._limits.get(key)
+        if limit is not None:  # where it is missed is known without a search
+            yield limit
+        for up in (True, False):
+            if limit is None or not isinstance(limit.after, float) or up != (limit.after > value):
+                yield from self._number(key, value, spec, up=up)
+
+    def _number(self, key: str, value: float, spec: NameSpec, *, up: bool) -> Iterator[Flip]:
         """The nearest number on one side; found among few plans and true among all, or else searched among all."""
+        lead = lead_of(self._c, self._before)
         for planner in dict.fromkeys((self._few, None)):
-            ends = self._ends(key, value, spec, planner, up=up)
+            ends = nearest(value, lead, spec, partial(self._attempt, key, planner), up=up)
             if ends is None and planner is not None:
-                return None
+                return
             if ends is None:
                 continue
             same, other = ends
-            found = self._tried(key, other, None)
-            if found is not None and (same == value or self._tried(key, same, None) is None):
-                return Flip(key, value, other, PlanMaker(found).best(), same)
-        return None
+            found = changed(self._c, {key: other}, self._before)
+            if found is not None and (same == value or changed(self._c, {key: same}, self._before) is None):
+                yield Flip(key, value, other, PlanMaker(found).best(), same)
+                return
 
-    def _ends(
-        self, key: str, value: float, spec: NameSpec, planner: Planner | None, *, up: bool
-    ) -> tuple[float, float] | None:
-        """The last number that changes nothing, and the first that does."""
-        same = other = value
-        for factor in LADDER:
-            other = _bounded(value * factor if up else value / factor, spec)
-            if other != same and self._tried(key, other, planner) is not None:
-                break
-            same = other
-        else:
-            return None
-        for _ in range(_HALVINGS):  # towards the nearest value that still changes it
-            middle = _bounded(float(f"{math.sqrt(same * other):.3g}"), spec)
-            if not min(same, other) < middle < max(same, other):
-                break
-            if self._tried(key, middle, planner) is None:
-                same = middle
-            else:
-                other = middle
-        return same, other
-
-
-def _bounded(value: float, spec: NameSpec) -> float:
-    value = min(max(value, spec.minimum or 0.0), spec.maximum or math.inf)
-    return float(round(value)) if spec.integer else value
+    def _attempt(self, key: str, planner: Planner | None, number: float) -> Tried:
+        try:
+            after = rerun(self._c, {key: number}, planner)
+        except AnswerError:
+            return Tried(changes=False, lead=None)
+        return Tried(choice(after) != self._before, lead_of(after, self._before))

@@ -10,13 +10,14 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.strata import used_names
 from whygpu.checks.setup import Setup
 from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError
+from whygpu.explain.open_questions import settled
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rerun import choice, rerun
 from whygpu.explain.templates import fill_template
@@ -150,7 +151,7 @@ class Interview:
         open_ = [
             item
             for item in self.consultation.applied.applicable
-            if item.id not in given and item.id not in self._passed and not self._settled(item)
+            if item.id not in given and item.id not in self._passed and not settled(self.consultation, item)
         ]
         topics = {item.id: item.topic for item in self._knowledge.questions}
         said = [*given, *self._passed]
@@ -177,17 +178,6 @@ class Interview:
     def effects(self, question: Question) -> tuple[AnswerEffect, ...]:
         """What is recommended with each answer worth trying; those that cannot be used are left out."""
         return tuple(self._effects(question))
-
-    def _settled(self, question: Question) -> bool:
-        """Whether the model that was given answers it."""
-        item = self._assumed.get(question.id)
-        if item is None or self.consultation.answers.model is None:
-            return False
-        used = next((one for one in question.assumptions if self._holds(one.when)), None)
-        return used is not None and any(name.name.startswith("model.") for name in names(used.value))
-
-    def _holds(self, when: Any) -> bool:
-        return bool(self.consultation.session.environment.evaluator.truth(when).true)
 
     def _weight(self, question: Question) -> float:
         return waiting(self._knowledge, question.name)[0]

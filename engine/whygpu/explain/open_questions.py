@@ -8,11 +8,13 @@ from whygpu.chain.strata import used_names
 from whygpu.consult.names import LIFE_KEYS
 from whygpu.explain.parts import Assumed, OpenQuestion
 from whygpu.explain.templates import fill_template
+from whygpu.language.tree import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.consult.consultation import Consultation
+    from whygpu.knowledge.questions import Question
 
 
 def assumed(consultation: Consultation) -> tuple[Assumed, ...]:
@@ -22,6 +24,15 @@ def assumed(consultation: Consultation) -> tuple[Assumed, ...]:
         Assumed(item.question.name, item.question.id, item.value, fill_template(item.because, environment, knowledge))
         for item in consultation.applied.assumed
     )
+
+
+def settled(consultation: Consultation, question: Question) -> bool:
+    """Whether the model that was given answers it."""
+    if consultation.answers.model is None or question.id in consultation.answers.given:
+        return False
+    truth = consultation.session.environment.evaluator.truth
+    used = next((one for one in question.assumptions if truth(one.when).true), None)
+    return used is not None and any(name.name.startswith("model.") for name in names(used.value))
 
 
 def open_questions(consultation: Consultation) -> Iterator[OpenQuestion]:

@@ -129,7 +129,8 @@ class Recorder:
         environment = self._environment(index)
         judge = Judge(environment, self._knowledge.vocabulary, index)
         plan = self._plan_id(index)
-        names = sorted({name.name for name in t.names(rule.condition)})
+        said = (name for name in rule.because.names if name in self._knowledge.vocabulary)  # what its sentence tells
+        names = sorted({*(name.name for name in t.names(rule.condition)), *said})
         uses = tuple(self.fact(name, index) for name in names)
         gives: list[str] = []
         if by is None:

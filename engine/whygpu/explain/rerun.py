@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,23 @@ def choice(consultation: Consultation) -> Identity | None:
     """What is recommended, without its figures; None where nothing is."""
     rows = Rows(consultation)
     return rows.identity(rows.heads[0]) if rows.heads else None
+
+
+def lead_of(consultation: Consultation, choice_: Identity | None) -> float | None:
+    """By how much the best other choice counts more than this one, as a logarithm; negative where it counts less, None
+    where either is out or has no price, or only one of them could be checked.
+    """
+    plans = consultation.plans
+    if choice_ is None:
+        return None
+    mine = Rows(consultation).alike_rows(choice_)
+    order, values = plans.ranking.order, plans.ranking.counted.values
+    one = next((row for row in order if mine[row]), None)
+    other = next((row for row in order if not mine[row]), None)
+    if one is None or other is None or plans.unverified[one] != plans.unverified[other]:
+        return None
+    found = float(np.log(values[other] / values[one])) if values[one] > 0 < values[other] else math.nan
+    return found if math.isfinite(found) else None
 
 
 def changed(

@@ -108,9 +108,22 @@ class Rows:
         """The row of a plan by its id; None where there is none."""
         return self.ids.index(plan_id) if plan_id in self.ids else None
 
+    def alike_rows(self, identity: Identity) -> Mask:
+        """The plans that are this choice."""
+        card, count, form, method = identity
+        plan_set = self._plan_set
+        ways = [
+            (item.layout.cards, item.setup.format.id, item.setup.method if item.setup.trains else None)
+            == (count, form, method)
+            for item in plan_set.configurations
+        ]
+        cards = [item.id == card for item in plan_set.cards.accelerators]
+        alike: Mask = np.array(ways, dtype=np.bool_)[plan_set.configuration] & np.array(cards)[plan_set.card]
+        return alike
+
     def row_like(self, identity: Identity) -> int | None:
         """The first plan that is this choice; None where there is none."""
-        return next((row for row in range(len(self._plan_set)) if self.identity(row) == identity), None)
+        return next(iter(np.flatnonzero(self.alike_rows(identity)).tolist()), None) if len(self._plan_set) else None
 
     def identity(self, row: int) -> Identity:
         """What makes a plan the same choice."""

@@ -36,4 +36,5 @@ def fill_template(
             spec = knowledge.vocabulary[name]
             text = show_value(value, spec)
             found.append(_MARKUP.sub(r"\\\1", text) if spec.kind == "text" else text)
-    return "".join(found).strip()
+    text = "".join(found).strip()
+    return text[:1].upper() + text[1:] if text.startswith("a ") else text  # a model without a name begins with it

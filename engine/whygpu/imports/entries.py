@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whygpu.yamldoc.document import plain_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from typing import TypeAlias
 
 _PLAIN = re.compile(r"[A-Za-z][\w./ ()+-]*[\w./()+-]\Z|[A-Za-z]\Z", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 _WIDTH = 140
 
-Value = str | int | float | bool | tuple[str, ...]
+Value: TypeAlias = "str | int | float | bool | Sequence[Value] | Mapping[str, int]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,9 @@ def scalar(value: Value) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return f"{value:.12g}" if isinstance(value, float) else str(value)
-    if isinstance(value, tuple):
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {number}' for key, number in value.items())}}}"
+    if not isinstance(value, str):
         return f"[{', '.join(scalar(item) for item in value)}]"
     text = " ".join("".join(char if char.isprintable() else " " for char in value).split())
     safe = _DATE.match(text) or (_PLAIN.match(text) and plain_value(text) == text)

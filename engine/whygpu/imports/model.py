@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from whygpu import intake
@@ -71,9 +71,18 @@ def _entry(
     for flag in _FLAGS:
         if flag == "tied_embeddings" or getattr(shape, flag) != (shape.kind in ("decoder", "state-space")):
             entry[flag] = getattr(shape, flag)
+    derived = replace(shape, kv_groups=())
+    if _comparable(shape, "kv_groups") != _comparable(derived, "kv_groups"):
+        entry["kv_groups"] = tuple(_group(group) for group in shape.kv_groups)
     if shape.published_format:
         entry["published_format"] = shape.published_format
     return {**entry, "source": sources if len(sources) > 1 else sources[0]}
+
+
+def _group(group: KvGroup) -> dict[str, int]:
+    """A group of layers without what is usual: one head, no window."""
+    written = {field.name: int(getattr(group, field.name)) for field in fields(KvGroup)}
+    return {name: value for name, value in written.items() if value and (name, value) != ("heads", 1)}
 
 
 def _task(shape: ModelShape) -> str:

@@ -9,7 +9,9 @@ from whygpu.intake.huggingface.families import Family
 
 @dataclass(frozen=True, slots=True)
 class AttentionKind:
-    """Layers with the same attention. `window` 0: the whole context; `values_are_keys`: no matrix for the values."""
+    """Layers with the same attention. `window` 0: the whole context; `values_are_keys`: no matrix for the values;
+    `borrows`: they attend to the keys and values of an earlier layer, and keep none.
+    """
 
     layers: int
     heads: int
@@ -18,11 +20,14 @@ class AttentionKind:
     value_dim: int
     window: int = 0
     values_are_keys: bool = False
+    borrows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Latent:
-    """Latent attention (DeepSeek-V2, 2.1), and the indexer of its sparse form (DeepSeek-V3.2, 2.1)."""
+    """Latent attention (DeepSeek-V2, 2.1), and the indexer of its sparse form (DeepSeek-V3.2, 2.1), which
+    `indexing` layers have. `gated`: what attention gives is multiplied by a gate as wide (Kimi K3).
+    """
 
     heads: int
     rank: int
@@ -32,6 +37,8 @@ class Latent:
     query_rank: int
     index_heads: int = 0
     index_dim: int = 0
+    indexing: int = 0
+    gated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,9 @@ class ExpertSizes:
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """The sizes a count needs; 0 where there is none. `uneven_parameters`: feed-forwards that differ from layer to
-    layer; `projection`: the width that the output is projected to.
+    layer; `projection`: the width that the output is projected to; `attention_parameters`: of all attention, where it
+    is not built of the usual projections; `further_parameters`: beside all that the other sizes say, and
+    `looked_up_parameters` those of a table of which a token takes one row, apart from the token table.
     """
 
     layers: int
@@ -75,6 +84,9 @@ class Sizes:
     audio_bins: int = 0
     uneven_parameters: int = 0
     projection: int = 0
+    attention_parameters: int = 0
+    further_parameters: int = 0
+    looked_up_parameters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +111,10 @@ def attention(hidden: int, kind: AttentionKind, family: Family) -> int:
     """One attention block: its four projections, and what its family puts beside them."""
     query, keys, values = kind.heads * kind.key_dim, kind.kv_heads * kind.key_dim, kind.kv_heads * kind.value_dim
     gates = 2 if family.gated_attention else 1
-    count = linear(hidden, gates * query, family.qkv_bias) + linear(hidden, keys, family.qkv_bias and family.key_bias)
-    if not kind.values_are_keys:
-        count += linear(hidden, values, family.qkv_bias)
+    count = linear(hidden, gates * query, family.qkv_bias)
+    if not kind.borrows or family.idle_keys:
+        count += linear(hidden, keys, family.qkv_bias and family.key_bias)
+        count += 0 if kind.values_are_keys else linear(hidden, values, family.qkv_bias)
     count += linear(kind.heads * kind.value_dim, hidden, family.out_bias)
     if family.qk_norm == "head":
         count += 2 * kind.key_dim
@@ -111,7 +124,7 @@ def attention(hidden: int, kind: AttentionKind, family: Family) -> int:
 
 
 def latent_attention(hidden: int, latent: Latent) -> int:
-    """One block of latent attention, its inner norms and its indexer."""
+    """One block of latent attention with its inner norms and its gate."""
     width = latent.nope_dim + latent.rope_dim
     if latent.query_rank:
         count = hidden * latent.query_rank + latent.query_rank + latent.query_rank * latent.heads * width
@@ -121,10 +134,13 @@ def latent_attention(hidden: int, latent: Latent) -> int:
     count += (
         latent.rank * latent.heads * (latent.nope_dim + latent.value_dim) + latent.heads * latent.value_dim * hidden
     )
-    if latent.index_heads:
-        index = latent.index_heads * latent.index_dim
-        count += latent.query_rank * index + hidden * (latent.index_dim + latent.index_heads) + 2 * latent.index_dim
-    return count
+    return count + (hidden * latent.heads * latent.value_dim if latent.gated else 0)
+
+
+def latent_index(hidden: int, latent: Latent) -> int:
+    """The indexer of one such block, which chooses the tokens that the block attends to."""
+    index = latent.index_heads * latent.index_dim
+    return latent.query_rank * index + hidden * (latent.index_dim + latent.index_heads) + 2 * latent.index_dim
 
 
 def feed_forward(hidden: int, width: int, gated: bool, bias: bool) -> int:
@@ -150,22 +166,30 @@ def beside_routed(hidden: int, experts: ExpertSizes, family: Family) -> int:
 def transformer(sizes: Sizes, family: Family) -> Counted:
     """All parameters of a stack with its token table, positions and head."""
     hidden = sizes.hidden
-    total = sum(kind.layers * attention(hidden, kind, family) for kind in sizes.attentions if sizes.latent is None)
-    if sizes.latent is not None:
-        total += sum(kind.layers for kind in sizes.attentions) * latent_attention(hidden, sizes.latent)
+    total = sizes.further_parameters + sizes.looked_up_parameters + _attention(sizes, family)
     total += sizes.state_layers * sizes.state_parameters
     total += sizes.layers * family.norms * norm(hidden, family.norm_bias)
     dense = sizes.layers if family.dense_beside_experts else sizes.dense_layers
     total += dense * feed_forward(hidden, sizes.ffn, family.gated, family.ffn_bias) + sizes.uneven_parameters
-    idle = 0
+    idle = sizes.looked_up_parameters
     if sizes.experts is not None:
         each = routed(hidden, sizes.experts, family)
         total += sizes.expert_layers * (each + beside_routed(hidden, sizes.experts, family))
-        idle = sizes.expert_layers * each * (sizes.experts.count - sizes.experts.chosen) // sizes.experts.count
+        idle += sizes.expert_layers * each * (sizes.experts.count - sizes.experts.chosen) // sizes.experts.count
     total += _ends(sizes, family)
     if sizes.encoder_layers:
         total += _encoder_beside(sizes, family)
     return Counted(total, total - idle)
+
+
+def _attention(sizes: Sizes, family: Family) -> int:
+    """All blocks of attention."""
+    if sizes.attention_parameters:
+        return sizes.attention_parameters
+    if sizes.latent is None:
+        return sum(kind.layers * attention(sizes.hidden, kind, family) for kind in sizes.attentions)
+    blocks = sum(kind.layers for kind in sizes.attentions) * latent_attention(sizes.hidden, sizes.latent)
+    return blocks + sizes.latent.indexing * latent_index(sizes.hidden, sizes.latent)
 
 
 def _ends(sizes: Sizes, family: Family) -> int:

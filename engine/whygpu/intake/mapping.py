@@ -4,12 +4,13 @@ of its size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from whygpu.checks.model_shape import GENERATIVE, KINDS, TOKEN_KINDS, Component, ModelShape
+from whygpu.checks.model_shape import GENERATIVE, KINDS, TOKEN_KINDS, Component, KvGroup, ModelShape
 from whygpu.errors import did_you_mean
+from whygpu.intake.identify import identified
 from whygpu.intake.limits import LIMITS, Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
 from whygpu.intake.sizes import SizeTable
@@ -67,6 +68,7 @@ OTHERS: Form = MappingProxyType(
         "activation_16bit_share": between(0, 1, whole=False),
         "components": ANYTHING,
         "published_format": TEXT,
+        "kv_groups": ANYTHING,
         "others": ANYTHING,
     }
 )
@@ -78,6 +80,14 @@ MODEL: Form = MappingProxyType(
     }
 )
 """All that describes a model, in answers, in presets and in the knowledge base's tables."""
+GROUP: Mapping[str, str] = {
+    "layers": "layers",
+    "elements": "parameters",
+    "heads": "heads",
+    "window": "tokens",
+    "fixed_tokens": "tokens",
+}
+"""Keys of a group of layers that keep the same cache, as KvGroup has them, and the limit of their values."""
 SHAPED = ("layers", "hidden_size", "heads", "head_dim")
 
 
@@ -98,9 +108,11 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
     values: dict[str, Any] = {key: reader.count(limit, key) for key, limit in WHOLE_NUMBERS.items()}
     values |= {key: reader.number(limit, key) or 0.0 for key, limit in NUMBERS.items()}
     values["activation_16bit_share"] = _share(reader)
-    values["gated_ffn"] = reader.flag(kind in ("decoder", "state-space"), "gated_ffn")
-    values["tied_embeddings"] = reader.flag(False, "tied_embeddings")
+    gated, tied = (identified(values) if kind == "decoder" else None) or (kind in ("decoder", "state-space"), False)
+    values["gated_ffn"] = reader.flag(gated, "gated_ffn")
+    values["tied_embeddings"] = reader.flag(tied, "tied_embeddings")
     values["components"] = _components(reader)
+    values["kv_groups"] = _cache_groups(reader)
     if not values["parameters"]:
         values["parameters"] = sum(component.parameters for component in values["components"])
     if not values["parameters"] and not reader.problems:
@@ -157,6 +169,30 @@ def _components(reader: Reader) -> tuple[Component, ...]:
         if count:
             found.append(Component(str(name)[:80], count))
     return tuple(found)
+
+
+def _cache_groups(reader: Reader) -> tuple[KvGroup, ...]:
+    """What groups of layers keep of a token, where layers differ: a list of mappings."""
+    key, listed = reader.raw("kv_groups")
+    if listed is None:
+        return ()
+    if not isinstance(listed, Sequence) or isinstance(listed, (str, bytes)) or len(listed) > LIMITS["layers"][1]:
+        reader.complain(key, f"is {shown(listed)}, not a list of groups of layers")
+        return ()
+    groups = []
+    for number, item in enumerate(listed):
+        at = reader.path(f"{key}[{number}]")
+        if not isinstance(item, Mapping) or not item.get("layers"):
+            reader.problems.append(IntakeProblem(at, f"is {shown(item)}, not a mapping that says how many layers"))
+            continue
+        inner = Reader(item, at, reader.problems)
+        for unknown in set(item) - set(GROUP):
+            inner.complain(
+                shown(unknown).strip("'"), "is not a size of a group", did_you_mean(str(unknown), GROUP) or ""
+            )
+        sizes = {name: inner.count(limit, name) for name, limit in GROUP.items()}
+        groups.append(KvGroup(**{**sizes, "heads": sizes["heads"] or 1}))
+    return tuple(groups)
 
 
 def _complete(values: dict[str, Any], kind: str, reader: Reader, sizes: SizeTable) -> list[str]:

@@ -146,6 +146,8 @@ class Offering:
     location: Location
     vcpu: float | None = None
     ram_gib: float | None = None
+    network_gbit_s: float | None = None
+    """One direction of the network between such machines, of a whole machine."""
     statistic: str | None = None
     """Which of several prices it is, where the source condenses them."""
     claims: tuple[str, ...] = ()

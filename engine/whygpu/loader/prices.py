@@ -53,6 +53,7 @@ OFFERING: Form = MappingProxyType(
         "statistic": TEXT,
         "vcpu": NUMBER,
         "ram_gib": NUMBER,
+        "network_gbit_s": NUMBER,
     }
 )
 PURCHASE: Form = MappingProxyType(
@@ -130,6 +131,7 @@ def read_offerings(
         region, instance = fields.text("region"), fields.text("instance")
         as_of, suspect, note = fields.date("as_of"), fields.text("suspect"), fields.text("note")
         statistic, vcpu, ram_gib = fields.text("statistic"), fields.number("vcpu"), fields.number("ram_gib")
+        network = fields.number("network_gbit_s")
         fields.done()
         if usd is not None and usd <= 0:
             problem(
@@ -160,6 +162,7 @@ def read_offerings(
                 fields.node.location,
                 vcpu,
                 ram_gib,
+                network,
                 statistic,
                 () if any(name in reader.references for name in sources) else sources,
             )

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from whygpu.plans.search import Search
 
 
+OF_STAGES = ("none", "zero1")
+"""Shardings beside stages: gradients and weights that are spread would cross the network at every micro-batch."""
 _EQUAL = 0.95
 """A batch is large enough where none that its cards hold makes the plan faster by more than a twentieth."""
 
@@ -52,7 +54,8 @@ def filled(
     for number in np.unique(configuration[which]):
         rows = np.flatnonzero(which & (configuration == number))
         for setup, layout in _roomier(search.configurations[number], options.checkpointing, shardings):
-            setups = [replace(setup, batch_size=size) for size in _sizes((options.samples or 1) / layout.data)]
+            most = (options.samples or 1) / (layout.data * setup.gradient_accumulation)
+            setups = [replace(setup, batch_size=size) for size in _sizes(most)]
             numbers, needs = _needs(search, setups, layout, usable[rows].max())
             place = np.searchsorted(needs, usable[rows], side="right") - 1
             fullest = np.where(place >= 0, numbers[place], -1)
@@ -71,6 +74,8 @@ def _roomier(
     configuration: RunConfiguration, checkpointing: tuple[str, ...], shardings: tuple[str, ...]
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
     """The ways to make room on as many cards, the one that recomputes and exchanges least first."""
+    if configuration.layout.pipeline > 1:
+        shardings = OF_STAGES
     for kind in checkpointing:
         for sharding in shardings if configuration.layout.data > 1 and shardings else (configuration.layout.sharding,):
             yield (

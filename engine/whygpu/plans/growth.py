@@ -56,23 +56,32 @@ class Growth:
 
     def _grown(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The same plans on more accelerators."""
-        doubled = np.zeros(len(plan_set), dtype=np.bool_)
+        doubled, grown = np.zeros(len(plan_set), dtype=np.bool_), plan_set
         for _ in range(_ROUNDS):
-            late, short = self._lateness(plan_set), shortfall(plan_set, targets)
-            changed = self._sooner(plan_set, late)
-            doubled |= changed != plan_set.configuration
-            for index in np.flatnonzero(plan_set.fits & (late <= 1) & (short > 1)):
-                grown = self._more(plan_set, int(index), float(short[index]))
-                if grown is not None:
-                    changed[index] = self._search.configure(*grown)
-            if (changed == plan_set.configuration).all():
+            late, short = self._lateness(grown), shortfall(grown, targets)
+            sooner = self._sooner(grown, late)
+            doubled |= sooner.configuration != grown.configuration
+            changed = np.array(sooner.configuration)
+            for index in np.flatnonzero(grown.fits & (late <= 1) & (short > 1)):
+                more = self._more(grown, int(index), float(short[index]))
+                if more is not None:
+                    changed[index] = self._search.configure(*more)
+            rows = np.flatnonzero(changed != sooner.configuration)
+            if not rows.size and sooner is grown:
                 break
-            plan_set = self._search.timed(plan_set.card, changed, plan_set.fits)
-        return self._trimmed(plan_set, targets, doubled)
+            timed = self._search.timed(grown.card[rows], changed[rows], grown.fits[rows]) if rows.size else sooner
+            grown = self._search.taken(sooner, rows, timed, np.arange(rows.size))
+        return self._as_found(plan_set, self._trimmed(grown, targets, doubled))
 
-    def _trimmed(self, plan_set: PlanSet, targets: Targets, doubled: NDArray[np.bool_]) -> PlanSet:
-        """The same plans with as few of the replicas that doubling added as come in time: a little more load takes a
-        little more hardware.
+    def _as_found(self, before: PlanSet, configuration: NDArray[np.int64]) -> PlanSet:
+        """The plans in the ways that were found, or the very same where nothing moved."""
+        if (configuration == before.configuration).all():
+            return before
+        return self._search.timed(before.card, configuration, before.fits)
+
+    def _trimmed(self, plan_set: PlanSet, targets: Targets, doubled: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The ways with as few of the replicas that doubling added as come in time: a little more load takes a little
+        more hardware.
         """
         most, in_time = plan_set.replicas, self._in_time(plan_set, targets)
         least, best = most // 2, np.array(plan_set.configuration)  # half was too late
@@ -92,11 +101,7 @@ class Growth:
             enough, late = rows[done], rows[~done]
             most[enough], best[enough] = middle[enough], configurations[enough]
             least[late] = middle[late]
-        return (
-            plan_set
-            if (best == plan_set.configuration).all()
-            else self._search.timed(plan_set.card, best, plan_set.fits)
-        )
+        return best
 
     def _in_time(self, plan_set: PlanSet, targets: Targets) -> NDArray[np.bool_]:
         """Which plans meet the latency and the load that they are grown for."""
@@ -130,17 +135,18 @@ class Growth:
             better = holds & ((overdue < late) | ((overdue == late) & (replicas_now < least)))
             best, least = np.where(better, plan_set.configuration, best), np.where(better, replicas_now, least)
             late = np.where(better, overdue, late)
-        return (
-            plan_set
-            if (best == plan_set.configuration).all()
-            else self._search.timed(plan_set.card, best, plan_set.fits)
-        )
+        return self._as_found(plan_set, best)
 
     def _replicas(self, plan_set: PlanSet, index: int, short: float, fewest: int) -> int:
         """How many replicas a training job takes that is ``short`` times too slow: spread evenly, within the limits."""
         per_node = int(plan_set.cards.per_node[plan_set.card[index]])
-        wanted = math.ceil(plan_set.configurations[int(plan_set.configuration[index])].layout.data * short - 1e-9)
-        return max(min(_whole_machines(max(wanted, fewest), per_node), self._most(per_node)), fewest)
+        configuration = plan_set.configurations[int(plan_set.configuration[index])]
+        each = configuration.layout.cards // configuration.layout.data
+        wanted = max(math.ceil(configuration.layout.data * short - 1e-9), fewest)
+        most = self._most(per_node) // each
+        if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
+            most = min(most, self._options.samples // configuration.setup.gradient_accumulation)
+        return max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
 
     def _lateness(self, plan_set: PlanSet) -> NDArray[np.float64]:
         """How many times too late the answers of each plan come, by the goal it misses most; 0 where there is none."""
@@ -150,28 +156,27 @@ class Growth:
                 late = np.fmax(late, plan_set.speeds.figures[name] / limit)
         return late
 
-    def _sooner(self, plan_set: PlanSet, late: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The ways on twice the cards that bring late answers soonest: more replicas with fewer requests each, or more
-        shards. Where both are in time, replicas, which exchange nothing.
+    def _sooner(self, plan_set: PlanSet, late: NDArray[np.float64]) -> PlanSet:
+        """The plans with late answers on twice the cards, in the way that brings these soonest: more replicas with
+        fewer requests each, or more shards. Where both are in time, replicas, which exchange nothing.
         """
-        best, least = np.array(plan_set.configuration), np.array(late)
-        rows = np.flatnonzero(plan_set.fits & (late > 1))
-        for step in (self._spread, self._sharded):
-            configurations = np.array(plan_set.configuration)
-            for index in rows:
-                grown = step(plan_set, int(index))
+        rows, configurations = [], []
+        for step in (self._spread, self._sharded):  # both are timed at once, which takes half as long
+            for index in np.flatnonzero(plan_set.fits & (late > 1)).tolist():
+                grown = step(plan_set, index)
                 if grown is not None:
-                    configurations[index] = self._search.configure(*grown)
-            tried = rows[configurations[rows] != plan_set.configuration[rows]]
-            if not len(tried):
-                continue
-            times = self._lateness(
-                self._search.timed(plan_set.card[tried], configurations[tried], plan_set.fits[tried])
-            )
-            times = np.maximum(times, 1)  # in time is soon enough
-            sooner = times < least[tried]
-            best[tried[sooner]], least[tried[sooner]] = configurations[tried[sooner]], times[sooner]
-        return best
+                    rows.append(index)
+                    configurations.append(self._search.configure(*grown))
+        if not rows:
+            return plan_set
+        tried = np.array(rows, dtype=np.int64)
+        timed = self._search.timed(plan_set.card[tried], np.array(configurations), plan_set.fits[tried])
+        times = np.maximum(self._lateness(timed), 1)  # in time is soon enough
+        best: dict[int, int] = {}
+        for place, index in enumerate(rows):
+            if times[place] < (times[best[index]] if index in best else late[index]):
+                best[index] = place
+        return self._search.taken(plan_set, np.array(list(best), dtype=np.int64), timed, list(best.values()))
 
     def _spread(self, plan_set: PlanSet, index: int) -> tuple[Setup, ParallelLayout] | None:
         """The same requests over twice the replicas."""

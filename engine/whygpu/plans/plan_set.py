@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.checks.calculation import Range
-from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, pcie_bytes_s
+from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Band
 from whygpu.plans.fixed import FixedLayout
@@ -63,6 +63,8 @@ class Options:
     fixed: FixedLayout = field(default_factory=FixedLayout)
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
+    networks: tuple[float, ...] = ()
+    """Bytes a second and card between machines, by rows of the catalogue, 0 where not known; empty where none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +211,15 @@ class Cards:
     link_bytes_s: NDArray[np.float64]
     link_cards: NDArray[np.float64]
     pcie_bytes_s: NDArray[np.float64]
+    video_frames_s: NDArray[np.float64]
     rates: Mapping[str, NDArray[np.float64]]
     """Operations per second by rate; NaN where not known, zero where the hardware lacks it."""
     kinds: tuple[CardKind, ...]
     kind: NDArray[np.int64]
 
     def rate(self, names: tuple[str, ...]) -> NDArray[np.float64]:
-        """The first of the rates that each card has."""
-        found = np.full(len(self.accelerators), np.nan)
-        for name in reversed(names):
-            column = self.rates[name]
-            found = np.where(column > 0, column, found)
-        return found
+        """The rate that arithmetic in a format with these rates takes place at."""
+        return first_rate(names, self.rates)
 
 
 @lru_cache(maxsize=8)
@@ -260,6 +259,7 @@ def cards_of(knowledge: Knowledge) -> Cards:
         link,
         np.where(np.isnan(joined), np.where(link > 0, per_node, 0.0), joined),
         np.array(pcie),
+        np.fmin(column("video_h264_fps"), column("video_h265_fps")),
         rates,
         kinds,
         np.array([kinds.index(word) for word in words], dtype=np.int64),
@@ -273,8 +273,9 @@ def plan_set_of(
     configuration: NDArray[np.int64],
     fits: Mask,
     owned: Mask,
+    networks: tuple[float, ...] = (),
 ) -> PlanSet:
-    """The plans, their speeds computed."""
+    """The plans, their speeds computed; ``networks`` as in Options."""
     cards = cards_of(work.knowledge)
     return PlanSet(
         cards,
@@ -283,7 +284,7 @@ def plan_set_of(
         configuration,
         fits,
         owned,
-        _speeds(work, cards, configurations, card, configuration),
+        _speeds(work, cards, configurations, card, configuration, networks),
     )
 
 
@@ -293,6 +294,7 @@ def _speeds(
     configurations: tuple[RunConfiguration, ...],
     card: NDArray[np.int64],
     configuration: NDArray[np.int64],
+    networks: tuple[float, ...],
 ) -> Speeds:
     """Speeds of all plans, computed together for those that run alike."""
     alike: dict[Setup, list[int]] = {}
@@ -303,6 +305,8 @@ def _speeds(
             keys[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
         alike.setdefault(keys[id(setup)], []).append(int(number))
     concurrency = np.array([one.setup.concurrency for one in configurations], dtype=np.float64)[configuration]
+    stated = np.array(networks or (0.0,) * len(cards.accelerators))
+    network = np.where(stated > 0, stated, np.nan)
     figures: dict[str, NDArray[np.float64]] = {}
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
     for setup, numbers in alike.items():
@@ -317,7 +321,8 @@ def _speeds(
             cards.link_bytes_s[rows],
             cards.link_cards[rows],
             cards.pcie_bytes_s[rows],
-            np.full(len(rows), np.nan),
+            network[rows],
+            cards.video_frames_s[rows],
             cards.kinds,
             cards.kind[rows],
             len(rows),

@@ -136,6 +136,14 @@ class PriceList:
             self._found[key] = self._price(*key)
         return self._found[key]
 
+    def network_bytes_s(self, accelerator: str, together: int) -> float:
+        """Bytes a second of the network between machines, for each accelerator of one that holds ``together`` of them,
+        as the offering states it that such machines are priced by; 0 where it states none.
+        """
+        price = self.price(accelerator, together, 2)
+        gbit_s = None if price is None else price.offering.network_gbit_s
+        return 0.0 if price is None or gbit_s is None else gbit_s * 1e9 / 8 / price.offering.count
+
     def why_none(self, accelerator: str) -> str:
         """Why plans with the accelerator have no price: what is known of it, and which restriction rules it out."""
         offerings = self._catalogue.offerings_by_accelerator.get(accelerator, ())

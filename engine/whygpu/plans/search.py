@@ -14,7 +14,7 @@ import numpy as np
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.plans.fixed import given
-from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, plan_set_of
+from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, Speeds, plan_set_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +29,17 @@ SHARDS = (1, 2, 4, 8)
 """Tensor-parallel widths tried: powers of two, as serving stacks need."""
 STAGES = (1, 2, 4)
 """Pipeline depths tried beyond one machine."""
+DEPTHS = (1, 2, 4, 8, 16, 32)
+"""Pipeline depths tried for training what no machine holds."""
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 """Numbers of accelerators tried."""
+
+
+def accumulating(setup: Setup, layout: ParallelLayout) -> Setup:
+    """The setup with a micro-batch for every stage at least, where nobody gave more: fewer leave stages idle."""
+    if not setup.trains or setup.gradient_accumulation >= layout.pipeline:
+        return setup
+    return replace(setup, gradient_accumulation=layout.pipeline)
 
 
 def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[tuple[Setup, Mask]]:
@@ -53,6 +62,7 @@ class Search:
         self._work, self.cards, self._options = work, cards, options
         self._few = 1 if options.count is not None or work.setup.trains else options.replicas
         self._layouts = tuple(sorted(self._spreads(), key=lambda layout: layout.data < self._few))
+        self._deep = tuple(self._deep_spreads()) if work.setup.trains else ()
         self.configurations: list[RunConfiguration] = []
         self._setups: dict[Setup, Setup] = {}
         self._known: dict[int, tuple[Setup, Setup]] = {}
@@ -87,7 +97,27 @@ class Search:
             found = self._sized[key] = self._work.memory(setup, layout)
         return found
 
+    def _left(self, number: int) -> MemoryEstimate:
+        """What one of the replicas must hold: its share of the requests, and where a replica is to spare those that a
+        failed one leaves to the others.
+        """
+        configuration = self.configurations[number]
+        layout, spare = configuration.layout, self._few - 1
+        if layout.data <= 1 or not spare:
+            return configuration.memory
+        return self._memory(configuration.setup, replace(layout, data=max(layout.data - spare, 1)))
+
     def run(self, setup: Setup, members: Mask) -> None:
+        """Find the smallest spread for each member, and where no machine holds a training job the smallest one over
+        tensor shards and pipeline stages too: which of the two is done sooner depends on the network.
+        """
+        self._run(setup, members, self._layouts)
+        if self._deep and members.any():
+            whole = self._memory(self._one(replace(setup, gradient_checkpointing="full")), ParallelLayout())
+            beyond = members & (whole.total > self.cards.per_node * self.cards.usable_bytes)
+            self._run(setup, beyond, self._deep)
+
+    def _run(self, setup: Setup, members: Mask, layouts: tuple[ParallelLayout, ...]) -> None:
         """Find the smallest spread for each member; where none holds it, the one that needs least.
 
         Of the ways to run on as many cards the first that holds even the high end is taken, before one that holds only
@@ -106,7 +136,7 @@ class Search:
         held, settled = np.zeros_like(members), np.zeros_like(members)
         floors: dict[tuple[int, int], tuple[float, float]] = {}
         tried: set[tuple[int, int, int, bool]] = set()
-        for layout in self._layouts:
+        for layout in layouts:
             enough = layout.data >= self._few
             if not setup.trains:
                 load = (layout.tensor, layout.pipeline, setup.requests_per_replica(layout.data), enough)
@@ -132,8 +162,8 @@ class Search:
             for sharding in self._shardings(setup, layout):
                 sharded = layout if sharding == "none" else replace(layout, sharding=sharding)
                 for configuration in configurations:
-                    number = self.configure(configuration, sharded)
-                    memory = self.configurations[number].memory
+                    number = self.configure(accumulating(configuration, sharded), sharded)
+                    memory = self._left(number)
                     roomy = group & (memory.high <= usable)
                     fits = roomy if beyond else group & (memory.total <= usable)
                     take = ~tight & (roomy | (group & ~held & (fits | (memory.total < least))))
@@ -188,6 +218,22 @@ class Search:
                         if fixed.allows(layout):
                             yield layout
 
+    def _deep_spreads(self) -> Iterator[ParallelLayout]:
+        """One replica over shards inside a machine and stages over machines, as language models beyond a machine are
+        trained (Narayanan et al. 2021, arXiv:2104.04473; Llama Team 2024, arXiv:2407.21783, 3.3.2).
+        """
+        shape, fixed = self._work.shape, self._options.fixed
+        if shape.kind not in TOKEN_KINDS or self._options.count is not None or fixed.least > 1:
+            return
+        stages = self._work.interleaved_stages
+        for pipeline in DEPTHS:
+            for tensor in reversed(SHARDS):
+                if tensor * pipeline > 1 and not (shape.heads or 1) % tensor and shape.layers >= pipeline:
+                    interleave = max(min(stages, shape.layers // pipeline), 1) if pipeline > 1 else 1
+                    layout = ParallelLayout(tensor=tensor, pipeline=pipeline, interleave=interleave)
+                    if layout.cards <= self._options.max_count:
+                        yield layout
+
     def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
         """The cards and the ways of all plans found, and whether they fit."""
         rows = [row for row, _, _ in self._found]
@@ -203,5 +249,29 @@ class Search:
     def timed(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
         """The plans with their speeds."""
         return plan_set_of(
-            self._work, tuple(self.configurations), card, configuration, fits, np.zeros(len(card), dtype=np.bool_)
+            self._work,
+            tuple(self.configurations),
+            card,
+            configuration,
+            fits,
+            np.zeros(len(card), dtype=np.bool_),
+            self._options.networks,
         )
+
+    def taken(
+        self, plan_set: PlanSet, rows: NDArray[np.int64], timed: PlanSet, places: NDArray[np.int64] | list[int]
+    ) -> PlanSet:
+        """The same, where the ways and figures of ``rows`` are those of ``timed`` at these places. What is not timed
+        anew keeps its figures, but no plan says where they come from: to compare with; ``timed`` makes plans to keep.
+        """
+        if not len(rows):
+            return plan_set
+        configuration = np.array(plan_set.configuration)
+        configuration[rows] = timed.configuration[places]
+        figures = {}
+        for name, column in timed.speeds.figures.items():
+            known = plan_set.speeds.figures.get(name)
+            figures[name] = np.full(len(plan_set), np.nan) if known is None else np.array(known)
+            figures[name][rows] = column[places]
+        speeds = Speeds({**plan_set.speeds.figures, **figures}, ())
+        return replace(plan_set, configurations=timed.configurations, configuration=configuration, speeds=speeds)

@@ -56,6 +56,7 @@ _NUMBERS = (
     "lora_rank",
     "average_context_tokens",
     "adapters",
+    "streams",
 )
 _FLOATS = ("dataset_tokens", "dataset_samples", "epochs", "prefix_hit_rate")
 _WORDS = (
@@ -86,6 +87,12 @@ class Work:
         """Whether the stack that serves it spreads a model over cards by whole layers alone (llama.cpp and Ollama)."""
         context = self.setup.context(self.shape)
         return not self.setup.trains and self.knowledge.catalogue.coefficients.pick("splits-layers", context).likely > 0
+
+    @property
+    def interleaved_stages(self) -> int:
+        """Stages of a training pipeline on each card (Narayanan et al. 2021, arXiv:2104.04473)."""
+        context = self.setup.context(self.shape)
+        return int(self.knowledge.catalogue.coefficients.pick("pipeline-interleave", context).likely)
 
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory per accelerator of one way to run it."""

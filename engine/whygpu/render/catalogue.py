@@ -81,15 +81,16 @@ def cell_text(row: Row, name: str, unit: str | None) -> str:
     value = row.values[name]
     if value is None:
         return _UNKNOWN
-    text = _value(value, "parameters" if unit == "parameters" else None)
+    text = value_text(value, "parameters" if unit == "parameters" else None)
     return f"{text}~" if name in row.estimated else text
 
 
-def _value(value: Plain | tuple[Plain, ...] | None, unit: str | None) -> str:
+def value_text(value: Plain | tuple[Plain, ...] | None, unit: str | None) -> str:
+    """A value of the catalogue with its unit."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        return ", ".join(_value(item, unit) for item in value)
+        return ", ".join(value_text(item, unit) for item in value)
     if isinstance(value, float):
         if unit == "parameters":
             return show(value, unit)
@@ -170,14 +171,14 @@ def whole_text(entry: Whole, width: int, style: Style) -> str:
 def _fact_lines(fact: Fact, longest: int, width: int, style: Style) -> list[str]:
     figure = fact.figure
     mark = "~" if figure.estimate is not None else ""
-    value = "the hardware lacks it" if figure.absent else _value(figure.value, fact.unit) + mark
+    value = "the hardware lacks it" if figure.absent else value_text(figure.value, fact.unit) + mark
     cited = f"[{', '.join(figure.sources)}] line {figure.location.line}" if figure.sources else ""
     lines = [f"  {fact.name:<{longest}}  {value}  {style.faint(cited)}".rstrip()]
     indent = " " * (longest + 4)
     if figure.estimate is not None:
         lines += wrapped(f"estimate: {figure.estimate}", width, indent)
     for other, sources in figure.others:
-        lines += wrapped(f"others say {_value(other, fact.unit)} [{', '.join(sources)}]", width, indent)
+        lines += wrapped(f"others say {value_text(other, fact.unit)} [{', '.join(sources)}]", width, indent)
     if figure.because is not None:
         lines += wrapped(f"because: {figure.because}", width, indent)
     return lines
@@ -192,11 +193,11 @@ def _price_lines(entry: Whole, style: Style) -> list[str]:
         lines.append(f"  a plan has no hourly price: {entry.unpriced}")
     stated = [item for item in entry.offerings if item.claims]
     listed = [item for item in entry.offerings if not item.claims]
-    lines += [f"  {_offering_line(item)}" for item in listed[:_MOST_PRICES]]
+    lines += [f"  {offering_line(item)}" for item in listed[:_MOST_PRICES]]
     if len(listed) > _MOST_PRICES:
         more = len(listed) - _MOST_PRICES
         lines.append(f"  and {more} more: whygpu catalogue offerings --accelerator {entry.id}")
-    lines += [f"  {_purchase_line(item)}" for item in entry.purchases]
+    lines += [f"  {purchase_line(item)}" for item in entry.purchases]
     if stated:
         lines += [
             "",
@@ -210,11 +211,12 @@ def _stated_line(item: Offering, listed: Offering | None) -> str:
     what = f"{item.instance or item.accelerator} at {item.provider}"
     of = "" if item.count == 1 else f" for {item.count}"
     unused = "; never used" if item.never_used else ""
-    beside = "the provider lists none" if listed is None else f"the provider's list has {_offering_line(listed)}"
+    beside = "the provider lists none" if listed is None else f"the provider's list has {offering_line(listed)}"
     return f"  {what} {_usd(item.usd_per_hour)}/hour{of} [{', '.join(item.claims)}]; {beside}{unused}"
 
 
-def _offering_line(item: Offering) -> str:
+def offering_line(item: Offering) -> str:
+    """A price of a provider in one line."""
     where = f"{item.provider} {item.region}" if item.region else item.provider
     of = "" if item.count == 1 else f" for {item.count}"
     suspect = f"; never used: {item.never_used}" if item.never_used else ""
@@ -222,7 +224,8 @@ def _offering_line(item: Offering) -> str:
     return f"{_usd(item.usd_per_hour)}/hour{of}, {item.price_kind}, {where}, {_dated(item.as_of)} [{cited}]{suspect}"
 
 
-def _purchase_line(item: Purchase) -> str:
+def purchase_line(item: Purchase) -> str:
+    """A price to buy in one line."""
     note = f"; {item.note}" if item.note else ""
     return f"{_usd(item.usd)} to buy, {item.kind}, {_dated(item.as_of)} [{', '.join(item.source)}]{note}"
 

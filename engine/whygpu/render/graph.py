@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
+from whygpu.chain.strata import used_names
 from whygpu.explain.figures import show_plain
+from whygpu.knowledge.rules import concluded_names
 from whygpu.render.style import Style
 from whygpu.render.words import price_text, short_text
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from whygpu.explain.advice import Advice
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Rule
     from whygpu.render.view.model import View
     from whygpu.trace import Fact, Trace
 
@@ -55,6 +59,44 @@ def proof_graph(advice: Advice, view: View) -> Graph:
         for used in step.uses:
             _add_fact(graph, trace, trace.fact_by_id[used], step.id, _DEPTH)
     return graph
+
+
+def rule_graph(knowledge: Knowledge, rule: Rule) -> Graph:
+    """A rule with what it rests on, the rules whose conclusions it reads, and the rules that read or are beaten by it.
+
+    Edges run from what is known to what follows; at most ``MOST_RULES`` of a kind.
+    """
+    import networkx as nx  # noqa: PLC0415  only graphs need it
+
+    graph: Graph = nx.DiGraph()
+    graph.add_node(rule.id, text=rule.title, kind="plan")
+    for source in [name for name in rule.sources if name in knowledge.claims][:MOST_RULES]:
+        graph.add_node(source, text=f"claim {source}", kind="answer")
+        graph.add_edge(source, rule.id)
+    read = used_names([rule.condition], knowledge.values)
+    for name in sorted(read & knowledge.concluded):
+        graph.add_node(name, text=name, kind="fact")
+        graph.add_edge(name, rule.id)
+        for giver in knowledge.concluders[name][:MOST_RULES]:
+            _add_rule(graph, giver, giver.id, name)
+    for name in dict.fromkeys(concluded_names([rule])):
+        graph.add_node(name, text=name, kind="fact")
+        graph.add_edge(rule.id, name)
+        readers = (item for item in knowledge.rules if name in used_names([item.condition], knowledge.values))
+        for reader in list(readers)[:MOST_RULES]:
+            _add_rule(graph, reader, name, reader.id)
+    for other in rule.overrides:
+        if other in knowledge.rule_by_id:
+            _add_rule(graph, knowledge.rule_by_id[other], rule.id, other, "against")
+    for other in knowledge.overriders.get(rule.id, ()):
+        _add_rule(graph, knowledge.rule_by_id[other], other, rule.id)
+    return graph
+
+
+def _add_rule(graph: Graph, rule: Rule, start: str, end: str, kind: str = "rule") -> None:
+    if rule.id not in graph:
+        graph.add_node(rule.id, text=rule.title, kind=kind)
+    graph.add_edge(start, end)
 
 
 def _add_fact(graph: Graph, trace: Trace, fact: Fact, below: str, depth: int) -> None:

@@ -34,7 +34,12 @@ code { font-size: 0.85em; overflow-wrap: anywhere; }
 
 def page(views: Sequence[View], sections: Iterable[Section] = ()) -> str:
     """The page; what it says is what the Markdown says."""
-    body = _markdown().render(document(views, sections))
+    reader = _markdown()
+    tokens = reader.parse(document(views, sections))
+    for token in tokens:
+        if token.type == "table_open":
+            token.attrSet("tabindex", "0")  # on a narrow screen it scrolls, with the keyboard too
+    body = reader.renderer.render(tokens, reader.options, {})
     title = plain_markdown(" and ".join(view.headline.text for view in views)) or "whygpu"
     return Style(False).safe(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

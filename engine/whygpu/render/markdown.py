@@ -49,7 +49,7 @@ def _view(view: View) -> Iterator[str]:
     if view.meters:
         yield "## Needs and figures"
         rows = [(row.label, row.needs, row.gets, row.range, row.margin, row.status) for row in view.meters]
-        yield table(("", "needs", "gets", "range", "margin", "status"), rows)
+        yield table(("figure", "needs", "gets", "range", "margin", "status"), rows)
     if view.shortlist:
         yield "## Shortlist"
         yield table(
@@ -86,8 +86,9 @@ def _why(view: View) -> Iterator[str]:
     if others:
         yield "### Against others"
         yield "\n".join(f"- {literal(row.about or '')}: {literal(row.text)}{_cited(row.evidence)}" for row in others)
-    for item in view.disagreements:
-        yield f"{literal(item.text)}{_cited(item.favour)}{_cited(item.against)}"
+    if view.disagreements:
+        yield "### Where sources disagree"
+        yield "\n".join(f"- {literal(item.text)}{''.join(map(_cited, item.evidence))}" for item in view.disagreements)
 
 
 def _reason(row: ReasonRow) -> str:
@@ -124,7 +125,7 @@ def _section(section: Section) -> Iterator[str]:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; an empty heading stays empty."""
+    """A table."""
     lines = [headings, ["---"] * len(headings)]
     written = [f"| {' | '.join(cell if cell == '---' else literal(cell) for cell in line)} |" for line in lines]
     return "\n".join([*written, *(f"| {' | '.join(map(literal, row))} |" for row in rows)])

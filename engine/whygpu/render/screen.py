@@ -18,9 +18,13 @@ LINES = 40
 NARROWEST, WIDEST = 60, 120
 _GAP = "  "
 _LABEL = 10
+"""Columns of the words in front: BECAUSE, FLIPS IF."""
 _TITLE = 28
 """Columns that the title of a rule has at least."""
-"""Columns of the words in front: BECAUSE, FLIPS IF."""
+_SCALES = ("  for (+) and against (-), worth so many times the money; * decides", "  times the money; * decides")
+"""What the figures of the rules mean: the first that fits is told."""
+_OUT = 2
+"""Rules that put most out which are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +37,17 @@ class Room:
     reasons: int
     flips: int
     assumed: int
-    clauses: bool
 
 
 _ROOMS = (
-    Room(3, 6, 6, 10, 4, 6, clauses=True),
-    Room(2, 5, 6, 8, 3, 4, clauses=True),
-    Room(2, 4, 5, 7, 3, 4, clauses=True),
-    Room(2, 4, 4, 6, 2, 3, clauses=False),
-    Room(1, 3, 4, 6, 1, 3, clauses=False),
-    Room(1, 2, 3, 6, 1, 2, clauses=False),
+    Room(3, 6, 6, 10, 4, 6),
+    Room(2, 5, 6, 8, 4, 4),
+    Room(2, 4, 5, 7, 4, 4),
+    Room(2, 3, 4, 6, 3, 3),
+    Room(1, 3, 4, 6, 3, 3),
+    Room(1, 2, 4, 6, 2, 3),
+    Room(1, 2, 3, 6, 2, 2),
+    Room(1, 2, 3, 6, 1, 2),
 )
 """From the most that is told to the least: the first that fits is taken."""
 
@@ -89,8 +94,8 @@ class Screen:
         yield from self.wrap(view.request.text, "")
         yield ""
         yield from self._headline(view)
-        for sentence in view.because[:1]:
-            yield from self._sentence("BECAUSE", sentence)
+        for number, sentence in enumerate(view.because):
+            yield from self._sentence("BECAUSE" if not number else "", sentence)
         for number, sentence in enumerate(view.but[: room.but]):
             yield from self._sentence("BUT" if not number else "", sentence)
         warnings = sorted((x for x in view.items if x.kind == "warning"), key=lambda x: x.evidence.rule is None)
@@ -99,7 +104,7 @@ class Screen:
         if view.trouble is not None:
             yield from self._trouble(view, room)
         yield from self._meters(view.meters[: room.meters])
-        yield from self._shortlist(view.shortlist[: room.shortlist], room)
+        yield from self._shortlist(view.shortlist[: room.shortlist])
         yield from self._reasons(view, room)
         yield from self._rest(view, room)
         if footer:
@@ -154,8 +159,6 @@ class Screen:
             yield from self.wrap(
                 "No single change of the answers brings a plan back: the work itself is too large.", "  "
             )
-        for item in view.ruled_out[: room.shortlist]:
-            yield from self.wrap(f"{item.count} out: {item.text}{cited(item.evidence)}", "    ", "  ")
 
     # the tables
 
@@ -171,26 +174,25 @@ class Screen:
         yield ""
         yield from self._table(("", "needs", "gets", "margin", ""), cells)
 
-    def _shortlist(self, rows: Sequence[ShortRow], room: Room) -> Iterator[str]:
+    def _shortlist(self, rows: Sequence[ShortRow]) -> Iterator[str]:
         if len(rows) < 2:
             return
         cells = [(">" if row.recommended else " ", row.role, row.plan, row.price, row.speed, row.fit) for row in rows]
-        clauses = [row.clause if room.clauses else "" for row in rows]
         yield ""
-        yield from self._table(("", "shortlist", "", "price", "speed", "fit"), cells, clauses)
+        yield from self._table(("", "shortlist", "", "price", "speed", "fit"), cells, [row.clause for row in rows])
 
     def _table(
         self, headings: Sequence[str], cells: Sequence[Sequence[str]], last: Sequence[str] | None = None
     ) -> Iterator[str]:
-        """Columns as wide as what is in them; ``last`` is cut to the room that is left."""
+        """Columns as wide as what is in them; ``last`` is told where there is room for all of it."""
         widths = [max(len(row[column]) for row in (headings, *cells)) for column in range(len(headings))]
         while sum(widths) + len(_GAP) * (len(widths) - 1) > self._width and max(widths) > 1:
             widths[widths.index(max(widths))] -= 1
         for number, row in enumerate((headings, *cells)):
             line = _GAP.join(cut(text, width).ljust(width) for text, width in zip(row, widths, strict=True))
             if last is not None and number:
-                room = self._width - len(line) - len(_GAP)
-                line += _GAP + cut(last[number - 1], room) if room > 12 else ""
+                text = plain_markdown(last[number - 1])
+                line += _GAP + text if len(line) + len(_GAP) + len(text) <= self._width else ""
             line = line.rstrip()
             yield self._style.faint(line) if not number else self._style.strong(line) if line.startswith(">") else line
 
@@ -200,7 +202,8 @@ class Screen:
         if not view.reasons:
             return
         yield ""
-        yield self._style.strong("WHY") + self._style.faint("  what each rule is worth, times the money (* decides)")
+        scale = next(text for text in _SCALES if len("WHY") + len(text) <= self._width)
+        yield self._style.strong("WHY") + self._style.faint(scale)
         for row in view.reasons[: room.reasons]:
             yield self._reason(row)
         left = len(view.reasons) - room.reasons
@@ -208,22 +211,19 @@ class Screen:
             yield self._style.faint(f"  and {left} more: --why")
 
     def _reason(self, row: ReasonRow) -> str:
+        """A rule in a line: its title first, then who says so, as far as there is room."""
         mark = "+" if row.favourable else "-"
         start = f"{mark} {row.worth.rjust(5)} {'*' if row.decides else ' '} "
-        about = f"against {row.about}: " if row.about else ""
-        claims = row.evidence.claims
+        title = plain_markdown((f"against {row.about}: " if row.about else "") + row.title)
+        claims, rule = row.evidence.claims, str(row.evidence.rule)
+        place = (row.evidence.location or "").rpartition("/")[2].replace(".yaml", "")
         more = f" +{len(claims) - 1}" if len(claims) > 1 else ""
-        location = (row.evidence.location or "").rpartition("/")[2]
-        room = self._width - len(start)
-        who = " ".join(filter(None, (row.evidence.rule, location, *claims[:1]))) + more
-        first = " ".join(filter(None, (row.evidence.rule, location, *claims[:1])))
-        for shorter in (first, f"{row.evidence.rule} {location}", str(row.evidence.rule)):
-            if len(who) > room - _TITLE:
-                who = shorter
-        who = cut(who, room - _TITLE)
-        title = cut(plain_markdown(about + row.title), room - len(who) - len(_GAP))
+        said = [" ".join((rule, place, *claims[:1])) + more, f"{rule} {place}", rule]
+        room = self._width - len(start) - len(_GAP)
+        who = next((text for text in said if len(title) + len(text) <= room), cut(rule, room - _TITLE))
+        title = cut(title, room - len(who)).ljust(room - len(who))
         paint = self._style.good if row.favourable else self._style.doubtful
-        return f"{paint(start)}{title.ljust(room - len(who) - len(_GAP))}{_GAP}{self._style.faint(who)}"
+        return f"{paint(start)}{title}{_GAP}{self._style.faint(who)}"
 
     def _rest(self, view: View, room: Room) -> Iterator[str]:
         if view.flips:
@@ -231,16 +231,20 @@ class Screen:
         for number, row in enumerate(view.flips[: room.flips]):
             yield from self.labelled("FLIPS IF" if not number else "", f"{row.change}: {row.then}")
         for item in view.disagreements[:1] if room.but > 1 else ():
-            yield from self.labelled("DISPUTED", item.text + cited(item.favour) + cited(item.against))
+            yield from self.labelled("DISPUTED", item.text + "".join(map(cited, item.evidence)))
         if view.assumed:
             shown = view.assumed[: room.assumed]
             left = len(view.assumed) - len(shown)
             text = "; ".join(f"{row.answer} = {row.value}" for row in shown)
             yield from self.labelled("ASSUMED", text + (f" (+{left} more: --assumed)" if left else " (--assumed)"))
-        if view.ruled_out and view.trouble is None:
-            parts = [f"{item.count} by {item.evidence.rule}" for item in view.ruled_out[:3]]
+        if view.ruled_out:
+            most = _OUT if view.trouble is None else 2 * _OUT
+            parts = [f"{item.count} ({plain_markdown(item.title)})" for item in view.ruled_out[:most]]
             total = sum(item.count for item in view.ruled_out)
-            yield from self.labelled("OUT", f"{total} accelerators: {', '.join(parts)} (--why-not CARD)")
+            left = total - sum(item.count for item in view.ruled_out[:most])
+            more = f", {left} otherwise" if left else ""
+            what = "1 accelerator" if total == 1 else f"{total} accelerators"
+            yield from self.labelled("OUT", f"{what}: {', '.join(parts)}{more}. See --why-not CARD.")
 
     def section(self, section: Section) -> Iterator[str]:
         """An answer to a question: its title, its lines, its table."""

@@ -33,7 +33,7 @@ def spread_text(plan: Plan) -> str:
     if parallel.pipeline > 1:
         parts.append(f"{parallel.pipeline} stages")
     if parallel.sharding != "none":
-        parts.append(parallel.sharding.upper())
+        parts.append(parallel.sharding.upper().replace("ZERO", "ZeRO-"))
     if plan.nodes > 1:
         parts.append(f"{plan.nodes} machines")
     if plan.batch_size is not None:
@@ -47,14 +47,20 @@ def method_text(plan: Plan) -> str:
 
 
 def price_text(plan: Plan) -> str:
-    """USD an hour by what the plan compares by, or that there is no price."""
+    """USD an hour, or a month where it is bought, by what the plan compares by, or that there is no price."""
     cost = plan.cost
     if cost is None:
         return "no price known"
-    what = {"buying": " to own", "owned": " of power"}.get(cost.basis, "")
-    if cost.estimated:
-        what += ", estimated"
-    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{what}"
+    estimated = ", estimated" if cost.estimated else ""
+    if cost.basis == "buying":
+        return f"{show(cost.compared.usd_per_month, 'USD')} a month to own{estimated}"
+    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{' of power' if cost.basis == 'owned' else ''}{estimated}"
+
+
+def money_text(plan: Plan) -> str:
+    """What a plan compares by: the job where it has an end, else the hour, or the month of what is bought."""
+    total = None if plan.cost is None else plan.cost.compared.usd_total
+    return price_text(plan) if total is None else f"{show(total, 'USD')} for the job"
 
 
 def cost_text(cost: Cost) -> str:

@@ -257,3 +257,22 @@ def test_memory_never_falls_with_size(kb: whygpu.KnowledgeBase, batch: int, toke
             assert memory.estimate(shape, larger, layout, coefficients).total >= here.total
         assert here.low <= here.total <= here.high
         assert np.isfinite(here.total)
+
+
+def test_megatron_keeps_whole_gradients_in_32_bits(kb: whygpu.KnowledgeBase) -> None:
+    """Megatron Core's distributed optimizer: 6 + 12 / N bytes a parameter, for 16-bit weights and FP32 gradients."""
+    shape, coefficients = shape_of(kb, "llama-3.1-8b"), kb.knowledge.catalogue.coefficients
+    setup = setup_of(kb, runtime="compiled", training_precision="mixed-bf16")
+    done = memory.estimate(shape, setup, ParallelLayout(data=8, sharding="zero1"), coefficients)
+    states = done.weights + done.gradients + done.optimizer
+    assert states == pytest.approx((6 + 12 / 8) * shape.parameters)
+
+
+def test_a_tensor_group_holds_some_tensors_whole(kb: whygpu.KnowledgeBase) -> None:
+    """Korthikanti et al. 2022, 4.2.2: all tokens of a layer's input and of two gradients while it is worked on."""
+    shape, coefficients = shape_of(kb, "llama-3.1-70b"), kb.knowledge.catalogue.coefficients
+    setup = setup_of(kb, batch_size=16, sequence_tokens=8192, gradient_checkpointing="off")
+    one, eight = (
+        memory.estimate(shape, setup, ParallelLayout(tensor=tensor), coefficients).activations for tensor in (1, 8)
+    )
+    assert eight - one / 8 == pytest.approx(3 * 16 * 8192 * shape.hidden_size * 2)

@@ -24,6 +24,9 @@ AUTOCAST = frozenset({"mixed", "mixed-bf16", "mixed-fp16"})
 """Precisions that compute in 16 bits from FP32 weights, and leave softmax in FP32."""
 
 
+_WHOLE_TENSORS = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Activations:
     """Bytes per accelerator at the end of the forward pass: of the layers, and of the logits."""
@@ -46,6 +49,7 @@ def activations(
     tokens = step_tokens(shape, setup)
     held = in_flight_layers(shape, setup, layout)
     logits = _logits(shape, setup, layout, coefficients, context)
+    whole = whole_bytes(shape, setup, layout)
     if setup.gradient_checkpointing == "full":
         kept = checkpoint_bytes(shape, setup, layout) * tokens
         # While the last layer is recomputed its activations stand beside the checkpoints; the logits are gone by then.
@@ -54,8 +58,8 @@ def activations(
             kept * held + max(each_layer.likely * tokens - logits.likely, 0),
             kept * held + each_layer.high * tokens,
         )
-        return Activations(layers, logits)
-    return Activations(each_layer.times(tokens * held), logits)
+        return Activations(layers + whole, logits)
+    return Activations(each_layer.times(tokens * held) + whole, logits)
 
 
 def width(setup: Setup) -> float:
@@ -85,6 +89,17 @@ def checkpoint_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) ->
     2022, 5.3).
     """
     return shape.hidden_size * width(setup) / layout.tensor
+
+
+def whole_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> Range:
+    """Bytes that each card of a tensor group holds undivided while it works on a layer: what is kept is divided by
+    tokens, but products take all of them. Backward that is the input gathered anew, the gradient of the output and that
+    of the input (Korthikanti et al. 2022, 4.2.2, figures 5 and 6).
+    """
+    if layout.tensor == 1:
+        return NOTHING
+    size = _WHOLE_TENSORS * step_tokens(shape, setup) * shape.hidden_size * width(setup)
+    return Range(size, size, size)
 
 
 def mean_ffn(shape: ModelShape) -> float:
@@ -230,21 +245,27 @@ def _explain_layers(
         Term("tokens", step_tokens(shape, setup), "tokens"),
         Term("layers", in_flight_layers(shape, setup, layout), "layers", shape.source, note),
     )
+    whole = whole_bytes(shape, setup, layout).likely
+    undivided = Term("whole", whole, "bytes", ("korthikanti-2022",), "undivided while a layer is worked on")
+    added = (undivided,) if whole else ()
+    beside = " + whole" if whole else ""
     if setup.gradient_checkpointing != "full":
-        formula = "tokens * layers * layer_activations"
-        return [layer, Calculation("activations", formula, (*terms, layer.as_term()), kept.layers.likely, "bytes")]
+        formula = f"tokens * layers * layer_activations{beside}"
+        terms = (*terms, layer.as_term(), *added)
+        return [layer, Calculation("activations", formula, terms, kept.layers.likely, "bytes")]
     checkpoint = checkpoint_bytes(shape, setup, layout)
     terms = (
         *terms,
         Term("checkpoint", checkpoint, "bytes per token and layer", ("korthikanti-2022",)),
         layer.as_term(),
         Term("logits", kept.logits.likely, "bytes"),
+        *added,
     )
     return [
         layer,
         Calculation(
             "activations",
-            "tokens * layers * checkpoint + max(tokens * layer_activations - logits, 0)",
+            f"tokens * layers * checkpoint + max(tokens * layer_activations - logits, 0){beside}",
             terms,
             kept.layers.likely,
             "bytes",

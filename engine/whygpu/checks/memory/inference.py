@@ -33,7 +33,7 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
         ),
         activations=working + scaled(coefficients.pick("workspace-bytes", context), 1.0),
         logits=logits,
-        overhead=overhead(layout, coefficients, context),
+        overhead=overhead(layout, coefficients, context) + load_fragments(shape, layout, coefficients, context),
         reused=_reused(working, logits),
     )
 
@@ -157,6 +157,15 @@ def load_bytes(shape: ModelShape, layout: ParallelLayout, coefficients: Coeffici
     return scaled(coefficients.pick("load-copies", context), largest_tensor_bytes(shape) / layout.tensor)
 
 
+def load_fragments(shape: ModelShape, layout: ParallelLayout, coefficients: Coefficients, context: Context) -> Range:
+    """Bytes that the framework's allocator keeps after weights were quantized at load: freed 16-bit copies of the
+    largest quantized matrix, of which smaller tensors stand in parts, so that they do not go back to the driver
+    (PyTorch, CUDACachingAllocator: blocks of one segment).
+    """
+    matrix = 2.0 * shape.hidden_size * max(shape.ffn_size, shape.expert_ffn_size)
+    return scaled(coefficients.pick("load-fragments", context), matrix / layout.tensor)
+
+
 def score_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens: float) -> float:
     """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, as they
     are, in FP32 and their FP32 softmax (transformers, eager_attention_forward; PyTorch copies BF16 before a softmax in
@@ -181,7 +190,7 @@ def explain(
     found += _explain_working(shape, setup, layout, tokens, coefficients, context, done.activations.likely)
     if shape.kind in GENERATIVE:
         found.append(_explain_logits(shape, requests, coefficients, context, done.logits.likely))
-    found.append(explain_overhead(layout, coefficients, context, done.overhead.likely))
+    found.append(_explain_overhead(shape, layout, coefficients, context, done.overhead.likely))
     if done.reused.likely:
         found.append(_explain_reused(coefficients, context, done))
     return found
@@ -235,6 +244,18 @@ def _explain_logits(
         coefficient_term("logit_bytes", coefficients.pick("logit-bytes", context)),
     )
     return Calculation("logits", "max(requests, profiled) * vocabulary * logit_bytes", terms, value, "bytes")
+
+
+def _explain_overhead(
+    shape: ModelShape, layout: ParallelLayout, coefficients: Coefficients, context: Context, value: float
+) -> Calculation:
+    outside = explain_overhead(layout, coefficients, context, value)
+    kept = load_fragments(shape, layout, coefficients, context)
+    if not kept.high:
+        return outside
+    copies = coefficients.pick("load-fragments", context)
+    term = Term("fragments", kept.likely, "bytes", copies.source, copies.meaning)
+    return Calculation("overhead", f"{outside.formula} + fragments", (*outside.terms, term), value, "bytes")
 
 
 def _explain_reused(coefficients: Coefficients, context: Context, done: MemoryParts) -> Calculation:

@@ -14,11 +14,10 @@ from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.parts import NOTHING, MemoryParts, overhead, stage_share
 from whygpu.checks.memory.weights import ENDS, held_weights
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import GATHERING, ParallelLayout, Setup
+from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, ParallelLayout, Setup
 
 SHARDS_OPTIMIZER = frozenset({"zero1", "zero2"}) | GATHERING
 FSDP = frozenset({"fsdp", "fsdp1"})
-SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import overload
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from whygpu.checks.calculation import Range, Term
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory.parts import coefficient_term
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import GATHERING, CardKind, Device, FloatArray, ParallelLayout, Setup
+from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, CardKind, Device, FloatArray, ParallelLayout, Setup
 
 LIKELY = 0
 ASSUMED_OPERATIONS = "operations-per-parameter"
@@ -50,7 +51,15 @@ class Band:
         )
 
 
-WIRE = ("bus-share", "link-latency-s", "pcie-latency-s", "network-latency-s", "pcie-bytes-s", "network-bytes-s")
+WIRE = (
+    "bus-share",
+    "link-latency-s",
+    "pcie-latency-s",
+    "network-latency-s",
+    "pcie-bytes-s",
+    "host-bridge-bytes-s",
+    "network-bytes-s",
+)
 """Coefficients of the path between cards."""
 
 
@@ -66,6 +75,30 @@ def _words(kind: CardKind) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Contexts(Sequence[Mapping[str, str]]):
+    """The words of each kind of card beside those of the work, put together for the kinds that are looked at: mostly
+    one of dozens.
+    """
+
+    base: Mapping[str, str]
+    kinds: Sequence[CardKind]
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, str]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, str]]: ...
+
+    def __getitem__(self, index: int | slice) -> Mapping[str, str] | Sequence[Mapping[str, str]]:
+        if isinstance(index, slice):
+            return _Contexts(self.base, self.kinds[index])
+        return {**self.base, **_words(self.kinds[index])}
+
+
+@dataclass(frozen=True, slots=True)
 class Columns:
     """The work and the plans it is computed for. Split columns have length n."""
 
@@ -77,6 +110,7 @@ class Columns:
     data: FloatArray
     nodes: FloatArray
     gathers: FloatArray
+    scatters: FloatArray
     shards: FloatArray
     interleave: FloatArray
     concurrency: FloatArray
@@ -86,9 +120,9 @@ class Columns:
     """Of each uncertain coefficient the row where it is at its worst; the next one has it at its best."""
 
     @property
-    def contexts(self) -> tuple[Mapping[str, str], ...]:
+    def contexts(self) -> Sequence[Mapping[str, str]]:
         """The words that coefficients may depend on, for each kind of card."""
-        return tuple({**self.base, **_words(kind)} for kind in self.device.kinds)
+        return _Contexts(self.base, self.device.kinds)
 
     @classmethod
     def of(
@@ -110,23 +144,23 @@ class Columns:
             [
                 (
                     *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
-                    *(one.sharding in GATHERING, one.sharding != "none"),
+                    *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS, one.sharding != "none"),
                 )
                 for one in layouts
             ],
             dtype=np.float64,
         )
         columns = [np.broadcast_to(column, (device.size,)) for column in table.T]
-        tensor, pipeline, data, nodes, interleave, gathers, shards = columns
+        tensor, pipeline, data, nodes, interleave, gathers, scatters, shards = columns
         flight = np.full(device.size, float(setup.concurrency)) if concurrency is None else concurrency
         base = setup.context(shape)
-        plans = (tensor, pipeline, data, nodes, gathers, shards, interleave)
+        plans = (tensor, pipeline, data, nodes, gathers, scatters, shards, interleave)
         return cls(shape, setup, device, *plans, flight, coefficients, base)
 
     def one(self, index: int) -> Columns:
         """The same for one of the plans alone."""
         at = slice(index, index + 1)
-        names = ("tensor", "pipeline", "data", "nodes", "gathers", "shards", "interleave", "concurrency")
+        names = ("tensor", "pipeline", "data", "nodes", "gathers", "scatters", "shards", "interleave", "concurrency")
         layouts = {name: getattr(self, name)[at] for name in names}
         return replace(self, device=self.device.one(index), **layouts)
 
@@ -170,6 +204,12 @@ class Columns:
         error: FloatArray = rows / rows[LIKELY]
         return error
 
+    def measured(self, index: int) -> bool:
+        """Whether a measurement covers such work on such a card: a case of the formulas' error says so."""
+        context = self.contexts[int(self.device.kind[index])]
+        name = "formula-error"
+        return self.coefficients.pick(name, context) is not self.coefficients.pick(name, {})
+
     def power_share(self) -> FloatArray:
         """Rows: share of the peak rate that the card's power limit lets it sustain, 1 where that is no limit.
 
@@ -207,19 +247,30 @@ class Columns:
         own = self.device.pcie_bytes_s
         return np.where(np.isnan(own), self.more_is_better("pcie-bytes-s"), own)
 
+    def _link_bytes_s(self, cards: FloatArray, joined: FloatArray) -> FloatArray:
+        """Bytes a second of the direct link that a group of so many cards reaches: all of it through a switch; where
+        each pair has a link of its own, those to the others of the group (ml-engineering, peer-to-peer bandwidth).
+        """
+        share = np.clip((cards - 1) / np.maximum(joined - 1, 1), 1 / np.maximum(joined - 1, 1), 1.0)
+        meshed = self.more_is_better("meshed-link") > 0
+        reached: FloatArray = self.device.link_bytes_s * np.where(meshed, share, 1.0)
+        return reached
+
     def wire(self) -> Wire:
         """The path that collectives of each plan's tensor group and of its data group take."""
         per_node = np.maximum(self.tensor * self.pipeline * self.data / self.nodes, 1.0)
         device = self.device
-        pcie = self.pcie_bytes_s()
+        # Without a direct link the cards of a machine share what its host bridges and memory carry (NCCL, issue 1639).
+        pcie = np.minimum(self.pcie_bytes_s(), self.more_is_better("host-bridge-bytes-s") / per_node)
         network = np.where(
             np.isnan(device.network_bytes_s), self.more_is_better("network-bytes-s"), device.network_bytes_s
         )
         linked = np.nan_to_num(device.link_bytes_s) > 0
-        direct = linked & (self.tensor <= np.where(device.link_cards > 0, device.link_cards, per_node))
-        near = np.where(direct, device.link_bytes_s, pcie)
-        all_linked = linked & (per_node <= np.where(device.link_cards > 0, device.link_cards, per_node))
-        within = np.where(all_linked, device.link_bytes_s, pcie)
+        joined = np.where(device.link_cards > 0, device.link_cards, per_node)
+        direct = linked & (self.tensor <= joined)
+        near = np.where(direct, self._link_bytes_s(self.tensor, joined), pcie)
+        all_linked = linked & (per_node <= joined)
+        within = np.where(all_linked, self._link_bytes_s(per_node, joined), pcie)
         # A ring over several machines has a lane through each of its members' adapters.
         tensor_path = np.where(self.tensor > per_node, np.minimum(network * per_node, within), near)
         members = np.maximum(per_node / (self.tensor * self.pipeline), 1.0)

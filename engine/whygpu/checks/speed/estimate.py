@@ -28,6 +28,7 @@ FIGURES = (
     "train_tokens_per_s",
     "samples_per_s",
     "frames_per_s",
+    "decoded_frames_per_s",
     "train_hours",
 )
 
@@ -49,6 +50,7 @@ class SpeedEstimate:
     train_tokens_per_s: Band | None = None
     samples_per_s: Band | None = None
     frames_per_s: Band | None = None
+    decoded_frames_per_s: Band | None = None
     train_hours: Band | None = None
 
     def with_ranges(self, index: int | None = None) -> SpeedEstimate:

@@ -181,9 +181,7 @@ def _decode(columns: Columns, requests: FloatArray, rates: Rates, overheads: Ove
     weights = weights_read(shape, columns, requests)
     cache = cache_read(columns) * requests
     read = (weights / columns.tensor + cache) / rates.bandwidth_bytes_s + (0.0 if host is None else host.step_s)
-    rows = np.maximum(requests, columns.less_is_better("decode-rows"))
-    flops = 2.0 * shape.matmul_parameters * rows
-    compute = flops / (rates.operations_s * columns.more_is_better("decode-mfu"))
+    compute = step_flops(columns, requests) / (rates.operations_s * columns.more_is_better("decode-mfu"))
     # The server's own process hands out a token to each request, beside what the cards do.
     floor = np.maximum(overheads.launch_s, columns.less_is_better("request-step-s") * requests)
     wire = _wire_s(columns, rates.wire, requests)
@@ -192,6 +190,31 @@ def _decode(columns: Columns, requests: FloatArray, rates: Rates, overheads: Ove
     gain = speculative_gain(columns, requests) if applies_gain(columns) else None
     token = step if gain is None else step / gain
     return Decode(weights, cache, read, compute, floor, wire, step, gain, token)
+
+
+def step_flops(columns: Columns, requests: FloatArray) -> FloatArray:
+    """Rows: operations of a step with the weights, each product padded to whole tiles; every expert that is chosen has
+    a product of its own (vLLM, moe_align_block_size).
+    """
+    shape, tile = columns.shape, columns.less_is_better("decode-rows")
+    flops: FloatArray = 2.0 * (shape.matmul_parameters - routed_parameters(shape)) * np.maximum(requests, tile)
+    if shape.is_moe:
+        flops = flops + 2.0 * shape.expert_parameters / shape.experts * expert_rows(shape, requests, tile)
+    return flops
+
+
+def routed_parameters(shape: ModelShape) -> float:
+    """Parameters of the routed experts that one token passes through."""
+    return shape.expert_parameters * shape.experts_per_token / shape.experts if shape.is_moe else 0.0
+
+
+def expert_rows(shape: ModelShape, tokens: FloatArray, tile: FloatArray) -> FloatArray:
+    """Rows that the products of all experts have, of so many tokens chosen evenly: the last tile of each is full to a
+    half on average, and none has less than a tile.
+    """
+    chosen = shape.experts * touched(shape, tokens)
+    rows: FloatArray = chosen * np.maximum(tile, tokens * shape.experts_per_token / chosen + (tile - 1) / 2)
+    return rows
 
 
 def _prefill(columns: Columns, requests: FloatArray, computed: float, rates: Rates, overheads: Overheads) -> Prefill:

@@ -12,8 +12,10 @@ from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed.columns import LIKELY, coefficient_of, power_term
 from whygpu.checks.speed.inference import (
     InferenceWork,
+    expert_rows,
     prompt_length,
     prompt_width,
+    routed_parameters,
     unpacked_bytes,
     unpacked_rate,
     weights_read,
@@ -220,8 +222,22 @@ def _read(done: InferenceWork, i: int) -> Calculation:
 def _compute(done: InferenceWork, i: int) -> Calculation:
     columns = done.columns
     tensor, rate, _ = _rates(done, i)
+    shape = columns.shape
+    experts: tuple[Term, ...] = ()
+    products = "active * max(requests, rows)"
+    if shape.is_moe:
+        tile = columns.less_is_better("decode-rows")
+        experts = (
+            Term("routed", routed_parameters(shape), "parameters", shape.source, "of them in experts"),
+            Term(
+                "expert", shape.expert_parameters / shape.experts, "parameters", shape.source, "of one, in all layers"
+            ),
+            Term("expert_rows", _likely(expert_rows(shape, done.requests, tile), i), "rows", (), "of all, padded"),
+        )
+        products = "((active - routed) * max(requests, rows) + expert * expert_rows)"
     terms = (
-        Term("active", columns.shape.matmul_parameters, "parameters", columns.shape.source),
+        Term("active", shape.matmul_parameters, "parameters", shape.source),
+        *experts,
         Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica"),
         coefficient_of(columns, i, "decode-rows", "rows"),
         tensor,
@@ -229,7 +245,7 @@ def _compute(done: InferenceWork, i: int) -> Calculation:
         power_term(done.rates.power, i),
         coefficient_of(columns, i, "decode-mfu", "mfu"),
     )
-    formula = "2 * active * max(requests, rows) / (tensor * rate * power * mfu)"
+    formula = f"2 * {products} / (tensor * rate * power * mfu)"
     return Calculation("compute_s", formula, terms, _likely(done.decode.compute_s, i), "s")
 
 

@@ -178,8 +178,8 @@ def work(columns: Columns) -> TrainingWork:
     trained = _trained(columns)
     wire = columns.wire()
     tensor_wire = _tensor_wire_s(columns, wire)
-    # sharded weights are gathered, and their gradients scattered, for every micro-batch; others are exchanged once
-    together = np.where(columns.gathers > 0, 1, accumulation)
+    # gradients that are sharded are scattered after every micro-batch; others are exchanged once
+    together = np.where(columns.scatters > 0, 1, accumulation)
     hiding = np.maximum(batch.busy_s - batch.launch_s, 0.0) * together
     data_wire = _gradient_exchange(columns, trained, wire.data_bytes_s, hiding) / together
     update = _update_s(columns, trained, bandwidth)
@@ -283,20 +283,23 @@ def _update_s(columns: Columns, trained: float, bandwidth: FloatArray) -> FloatA
 
 
 def _gradient_exchange(columns: Columns, trained: float, bytes_s: FloatArray, compute_s: FloatArray) -> FloatArray:
-    """Seconds of the gradients' all-reduce that the card's work does not hide, as far as the host is ahead of it;
-    gathering the weights adds half as much again.
+    """Seconds of the exchange of gradients that the card's work does not hide, as far as the host is ahead of it.
 
-    Ring: 2 (n - 1) / n * bytes (NCCL); ZeRO-3 moves 1.5 times that (Rajbhandari et al. 2020, 7.2).
+    Ring: 2 (n - 1) / n * bytes (NCCL): half to scatter sums, half to gather what was updated. Where gradients are
+    sharded, sums are scattered after each micro-batch (ZeRO-2; DeepSpeed, engine.py: no_sync is refused), and what was
+    updated is gathered once a step. ZeRO-3 gathers twice for each one (Rajbhandari et al. 2020, 7.2).
     """
     ranks = columns.data
     size = trained / (columns.tensor * columns.pipeline) * 2.0
+    updated = np.where(columns.scatters > 0, 1 / max(columns.setup.gradient_accumulation, 1), 1.0)
     frozen = 0.0 if columns.setup.method == "full" else columns.setup.format.weight_bytes(columns.shape)
-    volume = 2 * size * np.where(columns.gathers > 0, 1.5, 1.0) + columns.gathers * 2 * frozen / (
+    volume = size * (1 + np.where(columns.gathers > 0, 2.0, updated)) + columns.gathers * 2 * frozen / (
         columns.tensor * columns.pipeline
     )
     seconds = (ranks - 1) / ranks * volume / bytes_s
     hidden = columns.more_is_better("exchange-overlap") * compute_s
-    return np.maximum(seconds - hidden, 0.0)
+    exposed: FloatArray = np.maximum(seconds - hidden, 0.0)
+    return exposed
 
 
 def bands(done: TrainingWork) -> dict[str, Band]:

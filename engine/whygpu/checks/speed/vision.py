@@ -17,7 +17,9 @@ import numpy as np
 
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.setup import FloatArray
+from whygpu.checks.speed import video
 from whygpu.checks.speed.columns import LIKELY, Band, Columns, coefficient_of, power_term
+from whygpu.checks.speed.video import decoded_frames_s, decodes
 
 UNCERTAIN = (
     "joules-per-operation",
@@ -26,6 +28,7 @@ UNCERTAIN = (
     "decode-bandwidth-share",
     "vision-step-s",
     "vision-pixel-s",
+    "video-decode-share",
     "formula-error",
 )
 
@@ -102,6 +105,10 @@ def bands(done: VisionWork) -> dict[str, Band]:
     }
     if done.columns.shape.kind in ("cnn", "vit", "detector", "segmenter"):
         found["frames_per_s"] = found["samples_per_s"]
+    if "frames_per_s" in found and decodes(done.columns):
+        frames = decoded_frames_s(done.columns)
+        found["decoded_frames_per_s"] = Band.of(frames)
+        found["frames_per_s"] = Band.of(np.fmin(done.samples_s, frames))
     return found
 
 
@@ -116,7 +123,10 @@ def explain(done: VisionWork, i: int) -> list[Calculation]:
         batch.as_term(),
     )
     formula, value = "data * pipeline * batch / batch_s", float(done.samples_s[LIKELY, i])
-    return [compute, read, moved, batch, Calculation("samples_per_s", formula, terms, value, "1/s")]
+    found = [compute, read, moved, batch, Calculation("samples_per_s", formula, terms, value, "1/s")]
+    if decodes(done.columns):
+        found.append(video.explain(done.columns, decoded_frames_s(done.columns), i))
+    return found
 
 
 def _tensor(done: VisionWork, i: int) -> Term:

@@ -7,6 +7,15 @@ from typing import Any
 
 _PACKED = ("gptq", "awq")
 _PLAIN = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4"}
+_MODELOPT = {"NVFP4": "nvfp4", "FP8": "fp8"}
+_COMPRESSED = {
+    "mxfp4-pack-quantized": "mxfp4",
+    "nvfp4-pack-quantized": "nvfp4",
+    "pack-quantized": "int4",
+    "float-quantized": "fp8",
+    "int-quantized": "int8",
+}
+"""Formats of compressed-tensors; packed integers of 4 bits unless they say 8."""
 
 
 def quantization_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -24,6 +33,12 @@ def packed_bits(quantization: Mapping[str, Any]) -> int:
 def configured_format(quantization: Mapping[str, Any], bits: int = 0) -> str:
     """The format of kb/facts/formats.yaml that it names; empty: none. ``bits``: of packed weights, where known."""
     method = quantization.get("quant_method")
+    algorithm = quantization.get("moe_quant_algo") or quantization.get("quant_algo")
+    if isinstance(algorithm, str) and algorithm in _MODELOPT:
+        return _MODELOPT[algorithm]
+    if method == "compressed-tensors":
+        packed = quantization.get("format")
+        return _COMPRESSED.get(packed, "") if isinstance(packed, str) else ""
     bits = bits or packed_bits(quantization) or 4
     if method in _PACKED:
         return f"{method}-int{bits}"

@@ -16,6 +16,7 @@ from whygpu.intake.huggingface.convolutional import CONVOLUTIONAL, read_convolut
 from whygpu.intake.huggingface.families import ALIKE, FAMILIES, NESTED, Family
 from whygpu.intake.huggingface.layer_pattern import LISTS
 from whygpu.intake.huggingface.sizes import Described, architecture, describe
+from whygpu.intake.huggingface.towers import tower_parameters
 from whygpu.intake.huggingface.vision import TWIN_TOWERS, coming_to, read_twins, read_vision
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
@@ -23,7 +24,8 @@ from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
 MOST_KEYS = 2000
 # Keys of architectures whose layers are not alike in ways that no family here describes.
 UNCOUNTED = ("block_configs", "compress_ratios", "linear_attn_config", "hybrid_override_pattern", "kv_lora_rank",
-             "state_size", "mamba_d_state", "linear_num_value_heads", "num_kv_shared_layers")  # fmt: skip
+             "state_size", "mamba_d_state", "linear_num_value_heads", "num_kv_shared_layers", "sparse_attention_config",
+             "hidden_size_per_layer_input")  # fmt: skip
 
 
 def from_hf_config(
@@ -46,7 +48,7 @@ def from_hf_config(
     if outer_type in TWIN_TOWERS:
         return _as_given(read_twins(outer, TWIN_TOWERS[outer_type], name or _name(outer)), parameters)
     reader = _language_model(outer)
-    model_type = reader.text("model_type")
+    model_type = reader.text("model_type") or outer_type
     family = FAMILIES.get(ALIKE.get(model_type, model_type))
     if family is None:
         family = _unknown(reader, model_type, bool(parameters))
@@ -58,19 +60,17 @@ def from_hf_config(
     if missing:
         hint = f"{_still_said(reader)}give the sizes as a mapping instead, or at least parameters"
         reader.complain("", f"lacks {', '.join(missing)}", hint)
-    if reader.count("hidden", "hidden_size_per_layer_input") and not parameters:
-        hint = "give parameters beside config"
-        reader.complain(
-            "hidden_size_per_layer_input", "says that each layer has a token table, which is not counted", hint
-        )
     if has_errors(outer.problems):
         return None, outer.problems
     described = describe(reader, family)
     family = _as_configured(reader, family)
     if has_errors(outer.problems):
         return None, outer.problems
-    _say_what_is_left_out(outer, reader)
-    shape = _shape(described, family, name, (parameters, active_parameters))
+    tower = tower_parameters(outer, described.sizes.hidden) if reader is not outer else 0
+    if has_errors(outer.problems):
+        return None, outer.problems
+    _say_what_is_left_out(outer, reader, tower)
+    shape = _shape(described, family, name, (parameters, active_parameters), tower)
     return replace(shape, published_format=_published_format(outer, reader)), outer.problems
 
 
@@ -78,6 +78,8 @@ def _published_format(outer: Reader, reader: Reader) -> str:
     """The format of fewer than 16 bits that the weights are published in; empty: none."""
     quantization = quantization_of(outer.data) or quantization_of(reader.data)
     found = configured_format(quantization)
+    if found == "fp8" and reader.text("expert_dtype") == "fp4":
+        return "mxfp4"
     if quantization and not found:
         method = shown(quantization.get("quant_method"))
         said = f"is by {method}, which is not known: the weights are taken as of 16 bits"
@@ -171,20 +173,23 @@ def _as_configured(reader: Reader, family: Family) -> Family:
     )
 
 
-def _say_what_is_left_out(outer: Reader, reader: Reader) -> None:
-    """Towers beside the language model are not counted."""
+def _say_what_is_left_out(outer: Reader, reader: Reader, tower: int) -> None:
+    """Modules that need not be loaded, and towers beside the language model."""
     further = reader.count("layers", "num_nextn_predict_layers", "mtp_num_hidden_layers")
     if further:
         said = f"adds {further} that predict further tokens: in the file, not counted here, as they need not be loaded"
         reader.complain("num_nextn_predict_layers", said, "", "warning")
     if reader is outer:
         return
-    for key in ("vision_config", "audio_config"):
+    if tower:
+        said = f"adds {tower} parameters to memory; speeds are those of the language model"
+        outer.complain("vision_config", said, "", "warning")
+    for key in ("audio_config",) if tower else ("vision_config", "audio_config"):
         if outer.has(key):
             outer.complain(key, "is not counted: the figures are those of the language model", "", "warning")
 
 
-def _shape(described: Described, family: Family, name: str, given: tuple[int, int]) -> ModelShape:
+def _shape(described: Described, family: Family, name: str, given: tuple[int, int], tower: int) -> ModelShape:
     sizes, pattern, latent, experts = (
         described.sizes,
         described.pattern,
@@ -192,11 +197,12 @@ def _shape(described: Described, family: Family, name: str, given: tuple[int, in
         described.sizes.experts,
     )
     counted = transformer(sizes, family)
-    kind = max(sizes.attentions, key=lambda one: one.layers, default=AttentionKind(0, 0, 0, 0, 0))
-    plain = len({(one.kv_heads, one.key_dim, one.value_dim) for one in sizes.attentions}) == 1
+    own = [one for one in sizes.attentions if not one.borrows]
+    kind = max(own, key=lambda one: one.layers, default=AttentionKind(0, 0, 0, 0, 0))
+    plain = len({(one.kv_heads, one.key_dim, one.value_dim, one.borrows) for one in sizes.attentions}) == 1
     attending = sum(one.layers for one in sizes.attentions)
     even = plain and kind.key_dim == kind.value_dim and attending == pattern.layers - pattern.state
-    parameters = given[0] or counted.parameters
+    parameters = given[0] or counted.parameters + tower
     return ModelShape(
         name=name,
         kind=family.kind,
@@ -227,15 +233,20 @@ def _shape(described: Described, family: Family, name: str, given: tuple[int, in
         encoder_layers=sizes.encoder_layers,
         source_tokens=sizes.source_positions if sizes.encoder_layers else 0,
         positions=sizes.positions,
-        kv_groups=() if even or latent else _groups(described),
+        kv_groups=described.cache or (() if even or latent else _groups(described)),
         assumed=(*(() if given[0] else ("parameters",)), *described.assumed),
     )
 
 
 def _groups(described: Described) -> tuple[KvGroup, ...]:
-    """What the cache holds, where layers differ in their heads or some have none."""
+    """What the cache holds, where layers differ in their heads or some have none, or borrow what another has."""
     return tuple(
-        KvGroup(kind.layers, kind.kv_heads * (kind.key_dim + kind.value_dim), kind.kv_heads, kind.window)
+        KvGroup(
+            kind.layers,
+            0 if kind.borrows else kind.kv_heads * (kind.key_dim + kind.value_dim),
+            kind.kv_heads,
+            kind.window,
+        )
         for kind in described.sizes.attentions
         if kind.layers
     )

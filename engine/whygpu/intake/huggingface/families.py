@@ -22,8 +22,9 @@ class Family:
     even, or every (all but each n-th, n from the configuration or `sliding_every`). `relative_positions`: each stack
     learns a bias per head and bucket of distance, `relative_every` says that each layer does; `audio`: two
     convolutions of three stand before the encoder. `headless`: the weights were saved without the language model's
-    head. `halved_ffn`: the configuration counts gate and up-projection as one width. Of vision: `layer_scales` weights
-    as wide as the hidden size in each layer, `pooling_head` an attention that pools the patches.
+    head. `idle_keys`: layers that borrow another's keys and values have their projections all the same. `halved_ffn`:
+    the configuration counts gate and up-projection as one width. Of vision: `layer_scales` weights as wide as the
+    hidden size in each layer, `pooling_head` an attention that pools the patches.
     """
 
     kind: Kind = "decoder"
@@ -61,6 +62,7 @@ class Family:
     dense_beside_experts: bool = False
     headless: bool = False
     halved_ffn: bool = False
+    idle_keys: bool = False
     patch_bias: bool = True
     layer_scales: int = 0
     mask_token: bool = False
@@ -124,7 +126,7 @@ FAMILIES: Mapping[str, Family] = {
     "phi3": _LLAMA,
     "olmo": replace(_LLAMA, norms=0, final_norm=False),
     "olmo2": replace(_LLAMA, qk_norm="width"),
-    "olmo3": replace(_LLAMA, qk_norm="width"),
+    "olmo3": replace(_LLAMA, qk_norm="width", sliding="every", sliding_every=4),
     "qwen": replace(_LLAMA, qkv_bias=True, halved_ffn=True),
     "qwen2": replace(_LLAMA, qkv_bias=True, sliding="none"),
     "qwen3": replace(_LLAMA, qk_norm="head", sliding="none"),
@@ -159,11 +161,17 @@ FAMILIES: Mapping[str, Family] = {
     "glm_moe_dsa": replace(_LLAMA, expert_correction=True, indexed=True),
     "gemma4_text": replace(_LLAMA, tied=True, norms=4, qk_norm="head", dense_beside_experts=True),
     "mimo_v2_flash": replace(_LLAMA, expert_correction=True),
+    "minimax_m3": replace(_LLAMA, qk_norm="head", expert_correction=True),
+    "deepseek_v4": replace(_LLAMA, expert_correction=True, sliding="none"),
+    "gemma3n_text": replace(
+        _LLAMA, tied=True, norms=4, qk_norm="head", sliding="every", sliding_every=5, idle_keys=True
+    ),
     # layers with states among those with attention
     "mamba": replace(_LLAMA, kind="state-space", norms=1, tied=True),
     "mamba2": replace(_LLAMA, kind="state-space", norms=1),
     "falcon_mamba": replace(_LLAMA, kind="state-space", norms=1, tied=True),
     "nemotron-nas": _LLAMA,
+    "kimi_linear": replace(_LLAMA, expert_correction=True),
     "jamba": _LLAMA,
     "bamba": _LLAMA,
     "granitemoehybrid": replace(_LLAMA, tied=True),
@@ -222,11 +230,13 @@ FAMILIES: Mapping[str, Family] = {
 ALIKE: Mapping[str, str] = {
     "deepseek_vl_v2": "deepseek_v2",
     "gemma3": "gemma3_text",
+    "gemma3n": "gemma3n_text",
     "gemma4": "gemma4_text",
     "internvl_text": "qwen2",
     "kimi_k25": "kimi_k2",
     "llama4": "llama4_text",
     "mimo": "qwen2",
+    "minimax_m3_vl": "minimax_m3",
     "mistral3_text": "mistral",
     "pixtral_text": "mistral",
     "qwen2_5_vl": "qwen2",

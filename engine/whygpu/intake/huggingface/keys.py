@@ -9,6 +9,9 @@ HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads", "encoder_atten
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num")
 HEAD_DIM = ("head_dim", "d_kv", "kv_channels", "attention_head_dim")
 FFN = ("intermediate_size", "n_inner", "d_ff", "ffn_dim", "ffn_hidden_size", "hidden_dim", "encoder_ffn_dim")
+DENSE_FFN = ("intermediate_size_mlp", "dense_intermediate_size")
+"""Width of the layers without experts, where that of FFN is the experts' (Llama 4, MiniMax-M3)."""
+LATENT_EXPERTS = ("moe_latent_size", "routed_expert_hidden_size")
 VOCABULARY = ("vocab_size", "padded_vocab_size")
 POSITIONS = ("max_position_embeddings", "n_positions", "max_target_positions", "n_ctx", "max_seq_len")
 EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")

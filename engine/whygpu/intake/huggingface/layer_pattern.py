@@ -19,7 +19,9 @@ LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 
 @dataclass(frozen=True, slots=True)
 class LayerPattern:
-    """Counts of layers. `dense` and `experts` have a feed-forward of the kind, `window` is what sliding layers keep."""
+    """Counts of layers. `dense` and `experts` have a feed-forward of the kind, `window` is what sliding layers keep;
+    of the last layers, `borrowing` that attend to everything and `borrowing_sliding` use an earlier layer's cache.
+    """
 
     layers: int
     window: int = 0
@@ -28,6 +30,8 @@ class LayerPattern:
     attending: int = 0
     dense: int = 0
     experts: int = 0
+    borrowing: int = 0
+    borrowing_sliding: int = 0
 
 
 def read_pattern(reader: Reader, family: Family, layers: int | None, has_experts: bool) -> LayerPattern:
@@ -52,9 +56,17 @@ def read_pattern(reader: Reader, family: Family, layers: int | None, has_experts
     state = sum(word in STATE for word in words) if words else _state_layers(reader, layers)
     sliding = sum(word in SLIDING for word in words) if words else _sliding_layers(reader, family, layers, window)
     sliding = sliding if window else 0
+    borrowing, near = _borrowing(reader, words, layers, sliding)
     return LayerPattern(
-        layers, window if sliding else 0, sliding, state, layers - state, layers - experts, experts,
+        layers, window if sliding else 0, sliding, state, layers - state, layers - experts, experts, borrowing, near,
     )  # fmt: skip
+
+
+def _borrowing(reader: Reader, words: list[str], layers: int, sliding: int) -> tuple[int, int]:
+    """How many of the last layers keep no cache of their own: those that attend to everything, those that slide."""
+    last = min(reader.count("layers", "num_kv_shared_layers"), layers - 1)
+    near = sum(word in SLIDING for word in words[layers - last :]) if words else round(last * sliding / layers)
+    return last - near, near
 
 
 def _listed(reader: Reader) -> list[str]:
@@ -83,7 +95,8 @@ def _flagged(reader: Reader) -> list[str]:
 
 def _state_layers(reader: Reader, layers: int) -> int:
     """Layers without attention, by the interval between those with it."""
-    _, listed = reader.raw("attn_layer_indices")
+    linear = reader.inner("linear_attn_config")
+    _, listed = (linear or reader).raw("full_attn_layers" if linear else "attn_layer_indices")
     if isinstance(listed, Sequence) and not isinstance(listed, (str, bytes)):
         return max(layers - len(listed), 0)
     period = reader.count("layers", "attn_layer_period", "full_attention_interval")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from whygpu.checks.model_shape import KvGroup
 from whygpu.intake.count import AttentionKind, ExpertSizes, Latent, Sizes
 from whygpu.intake.huggingface import keys
 from whygpu.intake.huggingface.families import Family
 from whygpu.intake.huggingface.layer_pattern import LayerPattern, read_pattern
 from whygpu.intake.huggingface.nas import read_blocks
+from whygpu.intake.huggingface.per_layer import read_tables
+from whygpu.intake.huggingface.sparse import indexing_layers, read_sparse
 from whygpu.intake.huggingface.state_space import StateBlock, read_state_block
 from whygpu.intake.limits import Reader
 
@@ -17,12 +21,15 @@ PROJECTS = "WithProjection"
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a configuration describes. `assumed` names the fields that it left to be derived."""
+    """What a configuration describes. `assumed` names the fields that it left to be derived; `cache` what is kept of a
+    context, where the sizes do not say it.
+    """
 
     sizes: Sizes
     pattern: LayerPattern
     state: StateBlock | None
     assumed: tuple[str, ...]
+    cache: tuple[KvGroup, ...] = ()
 
 
 def describe(reader: Reader, family: Family) -> Described:
@@ -44,6 +51,10 @@ def describe(reader: Reader, family: Family) -> Described:
         ffn = family.default_ffn * hidden
         assumed.append("ffn_size")
     state = read_state_block(reader, hidden) if pattern.state else None
+    attentions = blocks.attentions if blocks else _attentions(reader, family, pattern, heads, head_dim)
+    latent = _latent(reader, family, heads, head_dim, pattern.attending)
+    sparse = read_sparse(reader, hidden, attentions, latent)
+    further, table = read_tables(reader, hidden, pattern.layers, ffn)
     sizes = Sizes(
         layers=pattern.layers,
         hidden=hidden,
@@ -51,8 +62,11 @@ def describe(reader: Reader, family: Family) -> Described:
         dense_layers=0 if blocks else pattern.dense,
         uneven_parameters=blocks.feed_forward_parameters if blocks else 0,
         vocabulary=reader.whole("vocabulary", *keys.VOCABULARY) or 1,
-        attentions=blocks.attentions if blocks else _attentions(reader, family, pattern, heads, head_dim),
-        latent=_latent(reader, family, heads, head_dim),
+        attentions=attentions,
+        latent=latent,
+        attention_parameters=sparse.parameters if sparse else 0,
+        further_parameters=further + (sparse.further if sparse else 0),
+        looked_up_parameters=table,
         experts=experts,
         expert_layers=pattern.experts,
         state_layers=pattern.state,
@@ -67,7 +81,7 @@ def describe(reader: Reader, family: Family) -> Described:
         audio_bins=reader.count("heads", "num_mel_bins"),
         projection=reader.count("hidden", "projection_dim") if architecture(reader).endswith(PROJECTS) else 0,
     )
-    return Described(sizes, pattern, state, tuple(assumed))
+    return Described(sizes, pattern, state, tuple(assumed), sparse.cache if sparse else ())
 
 
 def architecture(reader: Reader) -> str:
@@ -78,9 +92,14 @@ def architecture(reader: Reader) -> str:
 
 
 def _feed_forward(reader: Reader, family: Family, hidden: int, experts: ExpertSizes | None) -> int | None:
-    """Width of the dense feed-forward. Llama 4 keeps it apart from that of its experts."""
-    if experts is not None and reader.has("intermediate_size_mlp"):
-        return reader.whole("hidden", "intermediate_size_mlp")
+    """Width of the dense feed-forward. Some keep it apart from that of their experts; Gemma 3n states it for each
+    layer, and they are alike.
+    """
+    if experts is not None and reader.has(*keys.DENSE_FFN):
+        return reader.whole("hidden", *keys.DENSE_FFN)
+    listed = reader.raw(*keys.FFN)[1]
+    if isinstance(listed, Sequence) and not isinstance(listed, (str, bytes)) and len(set(listed)) == 1:
+        reader = Reader({keys.FFN[0]: listed[0]}, reader.at, reader.problems)
     width = reader.whole("hidden", *keys.FFN)
     if width is not None and family.halved_ffn:
         return max(width // 2, 1)
@@ -89,6 +108,19 @@ def _feed_forward(reader: Reader, family: Family, hidden: int, experts: ExpertSi
 
 
 def _attentions(
+    reader: Reader, family: Family, pattern: LayerPattern, heads: int, head_dim: int
+) -> tuple[AttentionKind, ...]:
+    """The kinds of attention, those that keep a cache and those that borrow one apart."""
+    found = []
+    for kind in _kinds(reader, family, pattern, heads, head_dim):
+        borrowing = pattern.borrowing_sliding if kind.window else pattern.borrowing
+        found.append(replace(kind, layers=kind.layers - borrowing))
+        if borrowing:
+            found.append(replace(kind, layers=borrowing, borrows=True))
+    return tuple(found)
+
+
+def _kinds(
     reader: Reader, family: Family, pattern: LayerPattern, heads: int, head_dim: int
 ) -> tuple[AttentionKind, ...]:
     """The kinds of attention: one, or two where sliding and full layers differ in heads (Gemma 4, MiMo V2)."""
@@ -150,10 +182,10 @@ def _experts(reader: Reader, family: Family) -> ExpertSizes | None:
     width = reader.whole("hidden", *keys.EXPERT_FFN, *keys.FFN) or 1
     shared = reader.count("experts", *keys.SHARED_EXPERTS) or family.shared_experts
     beside = reader.count("hidden", *keys.SHARED_FFN) or shared * width
-    return ExpertSizes(count, chosen, width, beside, reader.count("hidden", "moe_latent_size"))
+    return ExpertSizes(count, chosen, width, beside, reader.count("hidden", *keys.LATENT_EXPERTS))
 
 
-def _latent(reader: Reader, family: Family, heads: int, head_dim: int) -> Latent | None:
+def _latent(reader: Reader, family: Family, heads: int, head_dim: int, layers: int) -> Latent | None:
     rank = reader.count("hidden", "kv_lora_rank")
     if not rank:
         return None
@@ -166,4 +198,6 @@ def _latent(reader: Reader, family: Family, heads: int, head_dim: int) -> Latent
         query_rank=reader.count("hidden", "q_lora_rank"),
         index_heads=reader.count("heads", "index_n_heads") if family.indexed else 0,
         index_dim=reader.count("head", "index_head_dim") if family.indexed else 0,
+        indexing=indexing_layers(reader, layers) if family.indexed else 0,
+        gated=reader.flag(False, "mla_use_output_gate"),
     )

@@ -1,7 +1,8 @@
 """Layers that keep a fixed state instead of a cache: their parameters, and the numbers they keep for a sequence.
 
 Mamba (Gu and Dao 2023, arXiv:2312.00752), Mamba-2 (Dao and Gu 2024, arXiv:2405.21060), gated delta nets (Yang et al.
-2024, arXiv:2412.06464), as transformers builds them.
+2024, arXiv:2412.06464), as transformers builds them; Kimi delta attention (Kimi Linear 2025, arXiv:2510.26692), as
+Megatron Bridge builds it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ def read_state_block(reader: Reader, hidden: int) -> StateBlock | None:
     """The block that the configuration's keys describe, None where they describe none."""
     if reader.has("linear_num_value_heads"):
         return _gated_delta(reader, hidden)
+    if reader.has("linear_attn_config"):
+        return _kimi_delta(reader, hidden)
     if reader.has("mamba_num_heads", "mamba_n_heads") or (reader.has("num_heads") and reader.has("state_size")):
         return _mamba2(reader, hidden)
     if reader.has("state_size", "mamba_d_state"):
@@ -40,6 +43,21 @@ def _gated_delta(reader: Reader, hidden: int) -> StateBlock:
     convolved = 2 * keys + values
     parameters = hidden * (convolved + values + 2 * value_heads) + convolved * kernel + 2 * value_heads + value_dim
     return StateBlock(parameters + values * hidden, value_heads * key_dim * value_dim + convolved * kernel)
+
+
+def _kimi_delta(reader: Reader, hidden: int) -> StateBlock | None:
+    inner = reader.inner("linear_attn_config")
+    if inner is None:
+        return None
+    heads, width = inner.whole("heads", "num_heads") or 1, inner.whole("head", "head_dim") or 1
+    kernel = inner.whole("heads", "short_conv_kernel_size") or 4
+    projected = heads * width
+    narrow = hidden * width + width * projected
+    gate = hidden * projected if inner.flag(False, "use_full_rank_gate") else narrow
+    # Queries, keys, values and the output; a convolution for each of the first three; forgetting, gate, step sizes.
+    parameters = 4 * hidden * projected + 3 * projected * kernel + narrow + gate + hidden * heads
+    parameters += heads + projected + width
+    return StateBlock(parameters, heads * width * width + 3 * projected * kernel)
 
 
 def _mamba2(reader: Reader, hidden: int) -> StateBlock:

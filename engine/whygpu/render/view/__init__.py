@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from whygpu.render.view.board import board
 from whygpu.render.view.build import view_of
 from whygpu.render.view.model import View
 
-__all__ = ["View", "view_of"]
+__all__ = ["View", "board", "view_of"]

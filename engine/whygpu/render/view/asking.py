@@ -126,7 +126,7 @@ def why_asked(knowledge: Knowledge, asked: NextQuestion, effects: Sequence[Answe
         (show_plain(item.value, spec.unit, spec.name), _then(item.plan), "changes it" if item.changes else "the same")
         for item in _in_order(effects)
     )
-    return Section("Why this is asked", tuple(lines), Grid(("answer", "then", ""), rows) if rows else None)
+    return Section("Why this is asked", tuple(lines), Grid(("answer", "then", "effect"), rows) if rows else None)
 
 
 def _in_order(effects: Sequence[AnswerEffect]) -> Sequence[AnswerEffect]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from whygpu.explain.deciding import Deciding
-from whygpu.explain.fixes import repairs
-from whygpu.explain.flips import limit_flips, price_flips, search
+from whygpu.explain.flips import doubled, limit_flips, price_flips, search
+from whygpu.explain.repairs import repairs
 from whygpu.render.view import lists
 from whygpu.render.view.meters import meter_rows
 from whygpu.render.view.model import Evidence, Repair, Sentence, Trouble, View
 from whygpu.render.view.request import request
+from whygpu.render.view.rivals import why_not_cheaper
 from whygpu.render.view.verdict import because, but, headline
 from whygpu.render.view.words import Words
 from whygpu.render.words import price_text, short_text
@@ -18,21 +19,29 @@ from whygpu.render.words import price_text, short_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice
+    from whygpu.explain.flips import Flip, PriceFlip
     from whygpu.explain.parts import Infeasible
     from whygpu.knowledge.rules import Rule
 
 _CONFLICTS = 3
 _PRICES = 4
 """Prices that are told, of those that change the recommendation."""
+_FAR = 4.0
+"""Prices this many times more or less are no tipping points to watch for."""
 _RIVALS = 3
 """Plans after the recommendation that are looked at for a rule that alone keeps them from being it."""
 
 
-def view_of(advice: Advice, *, flips: bool = False) -> View:
-    """The view. ``flips`` searches every answer for what changes the recommendation; without it only prices and the
-    limits that were answered are tried.
-    """
+Search = Literal["limits", "loads", "all"]
+"""What is tried for changing the recommendation, beside prices: limits that were answered, just missed; loads,
+doubled, as well (a consultation each); or every answer, searched for the nearest value (some dozens).
+"""
+
+
+def view_of(advice: Advice, *, flips: Search = "limits") -> View:
+    """The view."""
     consultation = advice.consultation
     rows = advice.maker.rows
     heads = rows.heads
@@ -41,33 +50,45 @@ def view_of(advice: Advice, *, flips: bool = False) -> View:
     next_best = deciding.of(heads[1]) if deciding is not None and len(heads) > 1 else ()
     words = Words(consultation, (*weights, *next_best))
     plan = advice.recommendation
-    shown = [pick.plan for pick in advice.shortlist]
-    answers = () if not heads else search(consultation).found if flips else limit_flips(consultation)
+    answers = _answers(consultation, flips) if heads else ()
     found = View(
         Sentence(request(consultation)),
         headline(advice),
-        because(advice, words),
+        (*because(advice, words), *(why_not_cheaper(advice, deciding, words) if deciding is not None else ())),
         but(advice, weights, words),
         () if plan is None else meter_rows(consultation, plan),
-        lists.shortlist(advice),
+        lists.shortlist(advice, deciding),
         lists.reasons(advice.maker, weights, words) if heads else (),
-        lists.flips(price_flips(consultation)[:_PRICES], answers, words),
+        lists.flips(_prices(consultation, _PRICES - min(len(answers), _PRICES // 2)), answers, words),
         lists.assumed(advice, (item.rule for item in weights if item.decides)),
         lists.ruled_out(advice, words),
         None if heads else _trouble(advice, words),
-        lists.disagreements(advice, words, shown),
+        lists.disagreements(advice, weights, words),
         lists.items(advice, words),
         f"Knowledge base {advice.knowledge_version} ({advice.knowledge_hash}), {advice.engine} engine, prices as of "
         f"{consultation.today}.",
         {},
     )
-    claims = consultation.knowledge.claims
-    documents = consultation.knowledge.documents
-    for claim in lists.named_claims(_evidence(found)):
-        known = claims.get(claim)
-        if known is not None:
-            found.claims[claim] = f"{known.says} ({documents[known.document].title})"
+    found.claims.update(lists.quoted(consultation.knowledge, _evidence(found)))
     return found
+
+
+def _prices(consultation: Consultation, most: int) -> list[PriceFlip]:
+    """The nearest tipping points of prices; those far away are nothing to watch for."""
+    return [item for item in price_flips(consultation)[:most] if item.near < _FAR]
+
+
+def _answers(consultation: Consultation, which: Search) -> tuple[Flip, ...]:
+    """The tipping points of answers."""
+    match which:
+        case "limits":
+            return limit_flips(consultation)
+        case "loads":
+            return (*doubled(consultation), *limit_flips(consultation))
+        case "all":
+            return search(consultation).found
+        case _:
+            assert_never(which)
 
 
 def _trouble(advice: Advice, words: Words) -> Trouble:
@@ -101,6 +122,6 @@ def _evidence(view: View) -> Iterator[Evidence]:
     yield from (item.evidence for item in view.ruled_out)
     yield from (item.evidence for item in view.items)
     for item in view.disagreements:
-        yield from (item.favour, item.against)
+        yield from item.evidence
     if view.trouble is not None:
         yield from (item.evidence for item in view.trouble.conflict)

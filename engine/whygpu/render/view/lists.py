@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.chain.strata import used_names
 from whygpu.explain.figures import show_plain
+from whygpu.explain.open_questions import settled
 from whygpu.quantity import show
 from whygpu.render.view.model import (
     AssumedRow,
@@ -17,6 +18,7 @@ from whygpu.render.view.model import (
     RuledOut,
     ShortRow,
 )
+from whygpu.render.view.rivals import clause
 from whygpu.render.words import price_text, short_text
 
 if TYPE_CHECKING:
@@ -24,11 +26,12 @@ if TYPE_CHECKING:
 
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice
-    from whygpu.explain.deciding import Weight
+    from whygpu.explain.deciding import Deciding, Weight
     from whygpu.explain.flips import Flip, PriceFlip
     from whygpu.explain.parts import Item, Rejection
     from whygpu.explain.plan import Plan
     from whygpu.explain.plan_maker import PlanMaker
+    from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.rules import Rule
     from whygpu.render.view.words import Words
 
@@ -43,21 +46,33 @@ _GENERAL = ("workload.phase", "workload.criticality", "workload.task", "workload
 """Names that are read by what is said of nearly every work of a kind."""
 
 
-def shortlist(advice: Advice) -> tuple[ShortRow, ...]:
-    """The best plan for each role."""
+def shortlist(advice: Advice, deciding: Deciding | None) -> tuple[ShortRow, ...]:
+    """The best plan for each role; ``deciding``: where something is recommended."""
+    best = advice.recommendation
+    if best is None or deciding is None:
+        return ()
+    alike = len({pick.plan.method for pick in advice.shortlist}) == 1  # then the headline says it
     return tuple(
         ShortRow(
             number == 0,
             pick.role.replace("-", " "),
-            short_text(pick.plan),
-            price_text(pick.plan).replace(" an hour", "/h"),
+            f"{pick.plan.label} {pick.plan.format.upper()}" if alike else short_text(pick.plan),
+            _price(pick.plan),
             speed_text(pick.plan),
             pick.plan.memory.verdict,
-            _clause(pick.gains, pick.gives_up),
+            "" if number == 0 else clause(best, pick.plan, deciding),
             pick.plan.id,
         )
         for number, pick in enumerate(advice.shortlist)
     )
+
+
+def _price(plan: Plan) -> str:
+    """What plans are compared by, in short: "$0.80/h", "$3.17 in all", "$69.26/month to own"."""
+    cost = plan.cost
+    if cost is not None and cost.compared.usd_total is not None:
+        return f"{show(cost.compared.usd_total, 'USD')} in all"
+    return price_text(plan).replace(" an hour", "/h").replace(" a month", "/month")
 
 
 def speed_text(plan: Plan) -> str:
@@ -67,12 +82,6 @@ def speed_text(plan: Plan) -> str:
         if band is not None:
             return phrase.format(show(band.likely, unit))
     return ""
-
-
-def _clause(gains: str, gives_up: str) -> str:
-    """What the rules say of it against the recommendation; price, speed and fit have columns."""
-    parts = (part.strip() for text in (gains, gives_up) for part in text.split(";"))
-    return "; ".join(part for part in parts if " by " in part)
 
 
 def reasons(maker: PlanMaker, weights: Sequence[Weight], words: Words) -> tuple[ReasonRow, ...]:
@@ -102,7 +111,11 @@ def flips(prices: Iterable[PriceFlip], answers: Iterable[Flip], words: Words) ->
 
 def _price_row(item: PriceFlip) -> FlipRow:
     word = "above" if item.after > item.before else "below"
-    change = f"{item.plan.label} {word} {show(item.after, 'USD')} an hour (now {show(item.before, 'USD')})"
+    cost = item.plan.cost
+    bought = cost is not None and cost.basis == "buying"
+    hours = cost.compared.usd_per_month / cost.compared.usd_per_hour if cost is not None and bought else 1.0
+    after, before = (show(value * hours, "USD") for value in (item.after, item.before))
+    change = f"{item.plan.label} {word} {after} {'a month to own' if bought else 'an hour'} (now {before})"
     return FlipRow(change, "it wins" if item.winner.id == item.plan.id else short_text(item.winner), item.near)
 
 
@@ -119,11 +132,12 @@ def assumed(advice: Advice, decisive: Iterable[Rule]) -> tuple[AssumedRow, ...]:
     first = used_names((rule.condition for rule in decisive), knowledge.values)
     fired = [*consultation.session.fired, *(knowledge.rule_by_id[name] for name in consultation.plans.fired)]
     second = used_names((rule.condition for rule in fired), knowledge.values)
+    told = {item.question.name for item in consultation.applied.assumed if settled(consultation, item.question)}
     rows = []
     for item in advice.assumed:
         spec = knowledge.vocabulary.get(item.name)
         value = show_plain(item.value, spec.unit if spec else None, item.name)
-        order = 0 if item.name in first else 1 if item.name in second else 2
+        order = 3 if item.name in told else 0 if item.name in first else 1 if item.name in second else 2
         rows.append((order, AssumedRow(item.answer, value, item.because, order < 2)))
     return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0]))
 
@@ -141,28 +155,48 @@ def ruled_out(advice: Advice, words: Words) -> tuple[RuledOut, ...]:
             items[0].because[0].text,
             tuple(item.plan.accelerator.name for item in items),
             words.of_rule(rules[rule]),
+            rules[rule].title,
         )
         for rule, items in groups.items()
     ]
     return tuple(sorted(found, key=lambda item: -item.count))
 
 
-def disagreements(advice: Advice, words: Words, plans: Iterable[Plan]) -> tuple[Disagreement, ...]:
-    """Where rules cancel each other on a plan that is shown."""
+def disagreements(advice: Advice, weights: Sequence[Weight], words: Words) -> tuple[Disagreement, ...]:
+    """Where sources disagree and a rule that settles it speaks of a plan shown, what decides first; then where rules
+    cancel each other on one.
+    """
+    knowledge, fired = advice.consultation.knowledge, advice.consultation.plans.fired
+    rows = [pick.plan.index for pick in advice.shortlist]
+    spoken = {name for name, mask in fired.items() if mask[rows].any()}
+    weight = {item.rule.id: (item.decides, item.worth) for item in reversed(weights)}
+    found: list[tuple[tuple[bool, float], Disagreement]] = []
+    for tension in knowledge.tensions.values():
+        names = set(tension.settled_by)  # rules, or whole tables
+        settling = [name for name in sorted(spoken) if names & {name, name.partition("/")[0]}]
+        if settling and tension.how is not None:
+            first = max(settling, key=lambda name: weight.get(name, (False, 0.0)))
+            rule = knowledge.rule_by_id[first]
+            evidence = Evidence(rule.id, words.location(rule), tension.between)
+            said = Disagreement(f"{tension.about} Decided: {tension.how}", (evidence,))
+            found.append((weight.get(first, (False, 0.0)), said))
+    told = tuple(item for _, item in sorted(found, key=lambda item: item[0], reverse=True))
+    return (*told, *_cancelled(advice, words))
+
+
+def _cancelled(advice: Advice, words: Words) -> Iterator[Disagreement]:
+    """Rules that say opposite things of a plan shown, worth the same."""
     rules = advice.consultation.knowledge.rule_by_id
-    shown = {plan.id: plan for plan in plans}
-    found = []
+    shown = {pick.plan.id: pick.plan for pick in advice.shortlist}
     for item in advice.conflicts:
         plan = shown.get(item.plan)
-        if plan is None or not item.favour or not item.against:
-            continue
-        one, other = rules[item.favour[0]], rules[item.against[0]]
-        text = (
-            f"On {item.criterion} of {short_text(plan)} the sources disagree. For: {words.because(one, plan.index)} "
-            f"Against: {words.because(other, plan.index)} Both weigh the same, so neither counts."
-        )
-        found.append(Disagreement(text, words.of_rule(one), words.of_rule(other)))
-    return tuple(found)
+        if plan is not None and item.favour and item.against:
+            one, other = rules[item.favour[0]], rules[item.against[0]]
+            text = (
+                f"By {item.criterion} of {short_text(plan)} one rule is for it ({one.title}) and one against "
+                f"({other.title}). Decided: both are worth the same, so neither counts."
+            )
+            yield Disagreement(text, (words.of_rule(one), words.of_rule(other)))
 
 
 def items(advice: Advice, words: Words) -> tuple[ItemRow, ...]:
@@ -182,11 +216,8 @@ def _item(consultation: Consultation, item: Item, kind: str, words: Words) -> It
     return ItemRow(item.text, kind, general, evidence)  # type: ignore[arg-type]  # one of the three kinds above
 
 
-def named_claims(view_parts: Iterable[Evidence]) -> Iterator[str]:
-    """Every claim that is named, each once."""
-    seen: set[str] = set()
-    for evidence in view_parts:
-        for claim in evidence.claims:
-            if claim not in seen:
-                seen.add(claim)
-                yield claim
+def quoted(knowledge: Knowledge, evidence: Iterable[Evidence]) -> dict[str, str]:
+    """What each claim named says, and in which document, by its id."""
+    named = dict.fromkeys(claim for item in evidence for claim in item.claims)
+    found = ((name, knowledge.claims[name]) for name in named if name in knowledge.claims)
+    return {name: f"{claim.says} ({knowledge.documents[claim.document].title})" for name, claim in found}

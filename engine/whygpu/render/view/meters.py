@@ -61,7 +61,9 @@ def _limited(need: Need, plan: Plan) -> MeterRow:
     limit, got = show(need.limit, need.unit), show(need.got.likely, need.unit)
     if need.of_hardware:  # what is needed is the plan's figure, and the accelerator has the limit
         each = " each" if plan.count > 1 else ""
-        return MeterRow(label_of(need) + each, got, f"{limit} usable", span(need.got), margin, share, need.status)
+        ends = span(need.got)
+        needed = f"{got} ({ends})" if ends else got
+        return MeterRow(label_of(need) + each, needed, f"{limit} usable", "", margin, share, need.status)
     word = "at most" if need.at_most else "at least"
     return MeterRow(label_of(need), f"{word} {limit}", got, span(need.got), margin, share, need.status)
 

@@ -50,6 +50,7 @@ class MeterRow:
     needs: str
     gets: str
     range: str
+    """Of what it gets; what it needs of an accelerator has its range beside it."""
     margin: str
     share: float | None
     """How far from the limit, as a share of it; None where there is no limit."""
@@ -118,6 +119,8 @@ class RuledOut:
     text: str
     names: tuple[str, ...]
     evidence: Evidence
+    title: str
+    """What the rule is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +143,11 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Sources that say opposite things of a plan shown, and what was made of it."""
+    """Sources, or rules, that say opposite things: both sides, what was decided and why."""
 
     text: str
-    favour: Evidence
-    against: Evidence
+    evidence: tuple[Evidence, ...]
+    """The rule that settles it with the claims of both sides, or the rules that cancel each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,35 @@ class Section:
     title: str
     lines: tuple[Line, ...]
     grid: Grid | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCell:
+    """What one criterion is worth for one plan, and every rule that says so."""
+
+    worth: str
+    """Times the money, for example "1.75x"; "1x" where nothing speaks for or against it."""
+    said: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One criterion, with a cell for each plan."""
+
+    criterion: str
+    cells: tuple[BoardCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Plans side by side: price, what each criterion is worth, what each counts as."""
+
+    plans: tuple[str, ...]
+    prices: tuple[str, ...]
+    rows: tuple[BoardRow, ...]
+    counts: tuple[str, ...]
+    claims: dict[str, str]
+    """What every claim named says, and in which document, by its id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from whygpu.explain.bracket import LADDER
 from whygpu.explain.changes import Differences, FigureChange, RuleChange, differences
 from whygpu.explain.figures import show_plain
 from whygpu.explain.proof import Proof, arithmetic
+from whygpu.explain.would_win import tried
 from whygpu.quantity import show
 from whygpu.render.style import plain_markdown
 from whygpu.render.view import lists
@@ -29,11 +33,20 @@ _FEW = 8
 def why_not_sections(advice: Advice, asked: str, found: Sequence[WhyNot]) -> Iterator[Section]:
     """Why each plan is not the recommendation; of many cards the nearest, and how many more there are."""
     words = Words(advice.consultation)
+    nearest = min(found, key=_counted, default=None)  # to search takes as long as a few flips
     for item in found[:_FEW]:
-        yield _why_not(advice, item, words)
+        section = _why_not(advice, item, words)
+        if item is nearest and (item.behind is not None or item.rejected) and not item.left_out:
+            section = replace(section, lines=(*section.lines, *_would_win(advice, item.plan.accelerator.id, words)))
+        yield section
     if len(found) > _FEW:
         names = ", ".join(item.plan.accelerator.name for item in found[_FEW:])
         yield Section(f"'{asked}' also names", (Line(names),))
+
+
+def _counted(item: WhyNot) -> float:
+    """What a plan counts as; those that are out come last."""
+    return math.inf if item.plan.counted is None else item.plan.counted.value
 
 
 def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
@@ -71,6 +84,22 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
         tuple(lines),
         _sides(item.factors, None if best is None else short_text(best)),
     )
+
+
+def _would_win(advice: Advice, card: str, words: Words) -> Iterator[Line]:
+    """From which load, context or size of a job the accelerator would be recommended, or that none was found."""
+    found = advice.would_win(card)
+    for item in found:
+        now, after = (words.value(item.answer, value) for value in (item.before, item.after))
+        more = isinstance(item.after, float) and isinstance(item.before, float) and item.after > item.before
+        plan = "" if item.plan is None else f": {short_text(item.plan)}, {price_text(item.plan)}"
+        side = "or more" if more else "or less"
+        yield Line(f"It would be recommended at {item.answer} {after} {side} (now {now}){plan}.")
+    keys = tried(advice.consultation)
+    if not found and keys:
+        yield Line(
+            f"No other {' or '.join(keys)} that was tried, up to {LADDER[-1]:.0f} times more or less, makes it win."
+        )
 
 
 def _gap(reason: Reason) -> Iterator[Line]:
@@ -112,7 +141,7 @@ def what_if_section(before: Advice, after: Advice, changes: Mapping[str, Any]) -
     if not lines:
         lines = [Line("Nothing changes: no figure, no rule and no plan rests on it.")]
     rows = tuple((item.name, _figure(item.before, item), _figure(item.after, item)) for item in found.figures)
-    grid = Grid(("", "before", "after"), rows) if rows else None
+    grid = Grid(("figure", "before", "after"), rows) if rows else None
     return Section(f"What if {words.change(changes)}", tuple(lines), grid)
 
 

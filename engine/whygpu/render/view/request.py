@@ -45,15 +45,16 @@ _PHRASES = {
     "service_months": "for {}",
     "training_runs": "{} each time",
     "retrain_months": "trained again every {}",
-    "count": "on {}",
     "providers": "from {}",
     "provider_classes": "from {} providers",
     "regions": "in {}",
     "accelerators": "on {}",
+    "count": "{} of them",
     "exclude_accelerators": "not on {}",
     "runtime": "with {}",
 }
 """How an answer is said; what has no phrase is said by its key. In this order."""
+_METHODS = {"full": "all weights trained", "lora": "with LoRA", "qlora": "with QLoRA"}
 _MATTER = ("concurrency", "context_tokens", "criticality", "deployment")
 """What is said even where it was assumed."""
 _UNSAID = ("phase", "task", "model")
@@ -114,9 +115,11 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
     spec = consultation.knowledge.name_by_answer.get(key)
     value = consultation.answers.values.get(key, raw)
     if isinstance(value, list | tuple):
-        text = " or ".join(str(item) for item in value)
+        cards = consultation.knowledge.catalogue.accelerators
         if key == "owned":
             text = ", ".join(f"{item.get('count', 1)}x {item.get('accelerator')}" for item in value)
+        else:
+            text = " or ".join(cards[item].name if item in cards else str(item) for item in value)
     elif spec is None or isinstance(value, dict):
         text = str(value)
     elif spec.unit == "pixels":
@@ -125,6 +128,10 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
         text = show_plain(
             float(value) if isinstance(value, int) and not isinstance(value, bool) else value, spec.unit, spec.name
         )
+    if key == "method":
+        return _METHODS.get(text, text)
+    if key == "count" and "accelerators" not in consultation.answers.given:
+        return f"on {text} accelerators" if value != 1 else "on 1 accelerator"
     return _PHRASES[key].format(text) if key in _PHRASES else f"{key.replace('_', ' ')} {text}"
 
 

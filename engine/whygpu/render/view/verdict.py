@@ -11,11 +11,12 @@ from whygpu.knowledge.preferences import POWER, SPEED
 from whygpu.quantity import show
 from whygpu.render.view.meters import label_of
 from whygpu.render.view.model import Confidence, Headline, Sentence
-from whygpu.render.words import method_text, price_text, short_text, spread_text
+from whygpu.render.words import method_text, money_text, price_text, short_text, spread_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice
     from whygpu.explain.deciding import Weight
     from whygpu.explain.plan import Plan
@@ -49,24 +50,35 @@ def price(plan: Plan) -> str:
     if cost is None:
         return "no price known"
     part = cost.compared
-    text = price_text(plan)
     if part.usd_total is not None:
-        return f"{text}, {show(part.usd_total, 'USD')} for the job"
-    return f"{text}, {show(part.usd_per_month, 'USD')} a month"
+        return f"{price_text(plan)}, {show(part.usd_total, 'USD')} for the job"
+    month = f"{show(part.usd_per_month, 'USD')} a month"
+    if cost.basis == "buying" and cost.buying is not None:
+        estimated = " (estimated)" if cost.estimated else ""
+        return f"{show(cost.buying.usd_purchase, 'USD')} to buy{estimated}, {month} with its power"
+    return f"{price_text(plan)}, {month}"
 
 
 def _confidence(advice: Advice, plan: Plan) -> tuple[Confidence, str]:
     consultation = advice.consultation
-    rough = list(_rough(plan, needs(consultation, plan)))
+    rough = list(_rough(plan, needs(consultation, plan), measured(consultation, plan)))
     close = list(_close(advice, plan))
     if rough:
         return "rough estimate", "; ".join([*rough, *close])
     return ("close call", "; ".join(close)) if close else ("sure", "")
 
 
-def _rough(plan: Plan, found: Sequence[Need]) -> Iterator[str]:
+def measured(consultation: Consultation, plan: Plan) -> bool:
+    """Whether a measurement covers the plan's kind of work, stack and card; its speeds' ranges are wider where not."""
+    estimate, place = consultation.plans.plan_set.speeds.estimate(plan.index)
+    return estimate.work.columns.measured(place)
+
+
+def _rough(plan: Plan, found: Sequence[Need], seen: bool) -> Iterator[str]:
     if plan.unverified:
         yield "a limit could not be checked, for want of a figure"
+    if not seen:
+        yield "no measurement covers such a model on this kind of card under such a stack"
     for need in found:
         if need.status == "at risk":
             ends = f"{show(need.got.low)} to {show(need.got.high, need.unit)}"
@@ -106,10 +118,11 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
     found = sorted(_contributions(plan, other), key=lambda item: -item[1])
     criterion, share = found[0] if found else ("money", 0.0)
     mine, theirs = (show(one.value, one.unit) for one in (plan.counted, other.counted))
-    counts = f"all reasons together it counts as {mine}, the next best as {theirs}"
+    counts = f"with all reasons weighed it counts as {mine}, that as {theirs}"
     if criterion == "money" or share <= 0:
-        one, two = _money(plan), _money(other)
-        return (Sentence(f"It costs {one} against {two} for {short_text(other)}, the next best{_alike(found)}."),)
+        one, two, with_handling = _moneys(plan, other)
+        it = "With the handling of each machine it costs" if with_handling else "It costs"
+        return (Sentence(f"{it} {one} against {two} for {short_text(other)}, the next best{_alike(found)}."),)
     if criterion == SPEED:
         return (Sentence(f"It is faster than {short_text(other)}, the next best: {_speed(plan, other)}; {counts}."),)
     if criterion == POWER:
@@ -121,8 +134,29 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
         return (Sentence(f"It is better by {criterion} than {short_text(other)}, the next best; {counts}."),)
     said = words.text(weight)
     who = "" if weight.favourable else f"Against {short_text(other)}, the next best: "
-    after = f" It counts as {mine}, {'that' if who else short_text(other)} as {theirs}."
+    after = f" With all reasons weighed {short_text(plan)} counts as {mine}, {short_text(other)} as {theirs}."
     return (Sentence(f"{who}{said}{after}", words.evidence(weight)),)
+
+
+def _moneys(plan: Plan, other: Plan) -> tuple[str, str, bool]:
+    """What both cost, by the price, or with the handling where that turns the order around; whether it does."""
+    prices = [None if one.cost is None else one.cost.compared for one in (plan, other)]
+    figures = [
+        None if price is None else price.usd_per_hour if price.usd_total is None else price.usd_total
+        for price in prices
+    ]
+    if figures[0] is None or figures[1] is None or figures[0] <= figures[1]:
+        return money_text(plan), money_text(other), False
+    one, two = (_handled(item) for item in (plan, other))
+    return one, two, True
+
+
+def _handled(plan: Plan) -> str:
+    """What a plan costs with its handling: what it counts as without what rules are worth."""
+    if plan.counted is None:
+        return money_text(plan)
+    factors = math.prod(item.worth for item in plan.counted.factors)
+    return show(plan.counted.value / factors, plan.counted.unit)
 
 
 def _alike(found: Sequence[tuple[str, float]]) -> str:
@@ -144,15 +178,6 @@ def _contributions(plan: Plan, other: Plan) -> Iterator[tuple[str, float]]:
         total -= share
         yield criterion, share
     yield "money", total
-
-
-def _money(plan: Plan) -> str:
-    cost = plan.cost
-    if cost is None:
-        return "an unknown price"
-    if cost.compared.usd_total is not None:
-        return f"{show(cost.compared.usd_total, 'USD')} for the job"
-    return price_text(plan)
 
 
 def _speed(plan: Plan, other: Plan) -> str:

@@ -54,19 +54,23 @@ class Words:
         return Evidence(rule.id, self.location(rule), rule.sources)
 
     def change(self, changes: Mapping[str, Any]) -> str:
-        """Changed answers: "budget_per_hour $1.20/hour instead of $0.50/hour, and without providers"."""
+        """Changed answers: "budget_per_hour $1.20/hour instead of $0.50/hour, and providers left out (now runpod)"."""
         return " and ".join(self._change(key, value) for key, value in changes.items())
 
     def _change(self, key: str, value: Any) -> str:
-        now = self.value(key, self._c.answers.values.get(key))
+        given = self._c.answers.given.get(key)
+        now = self.value(key, self._c.answers.values.get(key, given))
         if value is None:
-            return f"without {key}" + (f" ({now})" if key in self._c.answers.values else "")
+            return f"{key} left out" + (f" (now {now})" if now else "")
         after = self.value(key, value)
-        return f"{key} {after}" + (f" instead of {now}" if key in self._c.answers.values else "")
+        return f"{key} {after}" + (f" instead of {now}" if now else "")
 
     def value(self, key: str, value: Any) -> str:
         """An answer's value with its unit."""
         spec = self._c.knowledge.name_by_answer.get(key)
+        if isinstance(value, list | tuple):
+            cards = self._c.knowledge.catalogue.accelerators
+            return ", ".join(cards[item].name if item in cards else str(item) for item in value)
         if spec is None or value is None:
             return "" if value is None else str(value)
         return show_plain(

@@ -1,0 +1,177 @@
+"""Where nothing is recommended: changes of the answers that bring a recommendation back, each complete and said as what
+somebody can do, with its number: a larger budget, less load, another format. Physics is never lifted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice, product
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from whygpu.answers import LISTS
+from whygpu.chain.environment import plain
+from whygpu.errors import AnswerError
+from whygpu.explain.bracket import Tried, nearest
+from whygpu.explain.conditions import conditions_of
+from whygpu.explain.fixes import FIXED, fixes, rounded
+from whygpu.explain.flips import LOADS
+from whygpu.explain.plan_maker import PlanMaker
+from whygpu.explain.rejections import infeasible
+from whygpu.explain.rerun import ENGINE, rerun
+from whygpu.language import tree as t
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from whygpu.consult.consultation import Consultation
+    from whygpu.explain.plan import Plan
+    from whygpu.knowledge.rules import Rule
+
+MOST_REPAIRS = 3
+_PER_RULE = 6
+_TRIED = 24
+"""Consultations that looking for repairs takes at most, beside those that find how much less load would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A set of changed answers (None leaves one out) with which a plan is recommended."""
+
+    changes: Mapping[str, Any]
+    plan: Plan
+    engine: str = ENGINE
+
+
+def repairs(consultation: Consultation, most: int = MOST_REPAIRS) -> tuple[Repair, ...]:
+    """Changes of the answers that bring a recommendation back, each complete, the cheapest plan first."""
+    found: dict[frozenset[str], Repair] = {}
+    for changes in islice(_candidates(consultation), _TRIED):
+        keys = frozenset(changes)
+        if not any(known <= keys for known in found):  # else a smaller change does already
+            repair = _repair(consultation, changes)
+            if repair is not None:
+                found[keys] = repair
+    for key in LOADS:
+        repair = _less(consultation, key) if key in consultation.answers.values else None
+        if repair is not None:
+            found[frozenset((key,))] = repair
+    return tuple(sorted(found.values(), key=_price)[:most])
+
+
+def _price(repair: Repair) -> tuple[float, int]:
+    cost = repair.plan.cost
+    return math.inf if cost is None else cost.compared.usd_per_hour, len(repair.changes)
+
+
+def _candidates(consultation: Consultation) -> Iterator[dict[str, Any]]:
+    """Single changes first: what the nearest plans miss, then each restriction lifted; then the pairs."""
+    given = consultation.answers.given
+    sets = _nearest(consultation)
+    for rules, row in sets:
+        if len(rules) == 1:
+            yield from islice(fixes(consultation, rules[0], row), _PER_RULE)
+    specs = consultation.knowledge.name_by_answer
+    kept = (*FIXED, *LOADS)
+    limits = [key for key in given if key not in kept and (key in LISTS or specs[key].kind in ("choice", "number"))]
+    yield from ({key: None} for key in limits)
+    for rules, row in sets:
+        if len(rules) > 1:
+            options = [list(islice(fixes(consultation, rule, row), 3)) for rule in rules]
+            for chosen in product(*options):
+                yield {key: value for part in chosen for key, value in part.items()}
+
+
+def _nearest(consultation: Consultation) -> list[tuple[tuple[Rule, ...], int]]:
+    """The plans that miss least, each with the rules that reject it."""
+    maker = PlanMaker(consultation)
+    trouble = infeasible(maker)
+    rules = consultation.knowledge.rule_by_id
+    found = trouble.relaxations if trouble is not None else ()
+    return [
+        (tuple(rules[name] for name in item.constraint.split(" and ")), row)
+        for item in found
+        if (row := maker.rows.find(item.plan)) is not None
+    ]
+
+
+def _repair(consultation: Consultation, changes: Mapping[str, Any]) -> Repair | None:
+    """The repair, with a value in the place of each answer that is lifted, where that brings a plan back, too."""
+    after = _with(consultation, changes)
+    plan = None if after is None else PlanMaker(after).best()
+    if after is None or plan is None or None not in changes.values():
+        return None if plan is None else Repair(changes, plan)
+    exact = {key: _needed(consultation, after, key, plan) if value is None else value for key, value in changes.items()}
+    if any(value == consultation.answers.given.get(key) for key, value in exact.items()):
+        return Repair(changes, plan)  # it is not this answer that has to be another one
+    again = _with(consultation, exact)
+    best = None if again is None else PlanMaker(again).best()
+    return Repair(changes, plan) if best is None else Repair(exact, best)
+
+
+def _with(consultation: Consultation, changes: Mapping[str, Any]) -> Consultation | None:
+    try:
+        return rerun(consultation, changes)
+    except AnswerError:
+        return None
+
+
+_OF_PLAN: Mapping[str, Callable[[Plan], Any]] = MappingProxyType(
+    {
+        "accelerators": lambda plan: [plan.accelerator.id],
+        "count": lambda plan: plan.count,
+        "max_count": lambda plan: plan.count,
+        "max_nodes": lambda plan: plan.nodes,
+        "format": lambda plan: plan.format,
+        "kv_format": lambda plan: plan.kv_format,
+        "method": lambda plan: plan.method,
+        "batch_size": lambda plan: plan.batch_size,
+        "tensor_parallel": lambda plan: plan.parallelism.tensor,
+        "pipeline_parallel": lambda plan: plan.parallelism.pipeline,
+        "replicas": lambda plan: plan.parallelism.data,
+        "providers": lambda plan: plan.cost and [plan.cost.provider],
+        "provider_classes": lambda plan: plan.cost and [plan.cost.provider_class],
+        "regions": lambda plan: [plan.cost.region] if plan.cost and plan.cost.region else None,
+        "price_kinds": lambda plan: plan.cost and [plan.cost.price_kind],
+    }
+)
+"""What a plan has in the place of an answer."""
+
+
+def _needed(consultation: Consultation, after: Consultation, key: str, plan: Plan) -> Any:
+    """The value of an answer that the plan needs: what it has, the limit that it just keeps to, or what is assumed
+    without an answer; None where there is no such value.
+    """
+    if key in _OF_PLAN:
+        return _OF_PLAN[key](plan)
+    spec = consultation.knowledge.name_by_answer.get(key)
+    if spec is None:
+        return None
+    for rule in consultation.knowledge.rules:
+        for condition in conditions_of(rule.when) if rule.rejects else ():
+            tree = condition.tree
+            limits = isinstance(tree, t.Compare) and isinstance(tree.right, t.Name) and tree.right.name == spec.name
+            if isinstance(tree, t.Compare) and limits and isinstance(tree.left, t.Name):
+                got = plain(after.plans.environment.at(tree.left.name, plan.index))
+                if tree.op in ("<", "<=", ">", ">=") and tree.left.name.startswith("plan.") and isinstance(got, float):
+                    return rounded(got, spec, up=tree.op in (">", ">="))
+    return after.session.answered(key)
+
+
+def _less(consultation: Consultation, key: str) -> Repair | None:
+    """The most load of a kind with which something is recommended."""
+    value, spec = consultation.answers.values[key], consultation.knowledge.name_by_answer[key]
+    if not isinstance(value, float):
+        return None
+    plans: dict[float, Plan | None] = {}
+
+    def attempt(number: float) -> Tried:
+        after = _with(consultation, {key: number})
+        plans[number] = None if after is None else PlanMaker(after).best()
+        return Tried(plans[number] is not None, None)
+
+    ends = nearest(value, None, spec, attempt, up=False)
+    plan = None if ends is None else plans[ends[1]]
+    return None if ends is None or plan is None else Repair({key: ends[1]}, plan)
