@@ -67,12 +67,15 @@ class Step:
     title: str
     text: str
     rule: str | None = None
+    """The id of a rule; ``claims`` are ids of claims."""
     plan: str | None = None
     conditions: tuple[Outcome, ...] = ()
     uses: tuple[str, ...] = ()
+    """Ids of facts; ``gives`` likewise."""
     gives: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     place: str | None = None
+    """File and line."""
     formula: str | None = None
     terms: tuple[Term, ...] = ()
     by: str | None = None

@@ -61,10 +61,12 @@ def output_tables(knowledge: Knowledge) -> str:
 
 def _record(name: str, schema: Any) -> str:
     rows = [f"### {name}", "", *([schema["description"], ""] if "description" in schema else [])]
-    rows += ["| key | type |", "|---|---|"]
+    described = any("description" in value for value in schema["properties"].values())
+    rows += ["| key | type | |", "|---|---|---|"] if described else ["| key | type |", "|---|---|"]
     for key, value in schema["properties"].items():
         sometimes = "" if key in schema["required"] else " (may be left out)"
-        rows.append(f"| `{key}` | {_type(value)}{sometimes} |")
+        meaning = f" {value.get('description', '')} |".replace("``", "`") if described else ""
+        rows.append(f"| `{key}` | {_type(value)}{sometimes} |{meaning}")
     return "\n".join(rows) + "\n"
 
 

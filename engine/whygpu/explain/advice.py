@@ -195,7 +195,7 @@ class Advice:
         return flips.search(self.consultation).found
 
     def to_dict(self, *, every: bool = True, trace: bool = True) -> dict[str, Any]:
-        """The JSON form, as docs/reference/json.md lists it.
+        """The JSON form, as docs/reference/contract.md lists it.
 
         Without ``every`` other plans than the recommendation and what is out are left away, without ``trace`` the
         record: what is not asked for is not made.

@@ -39,26 +39,43 @@ class PlanJson(TypedDict):
     """One way to run the work. Memory is GiB per accelerator; speed and cost are of the whole plan."""
 
     id: str
+    """Such as ``l4-x1-fp8``; ``--why-not`` takes it."""
     accelerator: AcceleratorName
     count: int
+    """Accelerators."""
     nodes: int
+    """Machines."""
     format: str
     kv_format: str | None
+    """The number format of the key and value cache."""
     method: str | None
+    """How it is trained; null in inference."""
     batch_size: int | None
+    """Samples for one accelerator and step, where the plan chose it."""
     techniques: list[str]
+    """What is applied."""
     parallelism: Parallelism
     memory: Memory
     speed: dict[str, RangeJson | None]
+    """``ttft_ms``, ``token_ms``, ``tokens_per_s``, ``requests_per_s``, ``train_tokens_per_s``, ``samples_per_s``,
+    ``frames_per_s``, ``train_hours``; null where one does not apply.
+    """
     cost: Cost | None
+    """Null where no price is known."""
     unpriced: str | None
+    """Why there is no cost."""
     verdicts: list[VerdictJson]
     owned: bool
+    """Whether it runs on existing hardware."""
     rank: int | None
+    """1 for the recommendation; plans that tie share a rank. Null where it is ruled out."""
     unverified: bool
+    """Whether a limit could not be checked."""
     counted: Counted | None
     behind: str | None
+    """What it lost by."""
     variants: NotRequired[list[PlanJson]]
+    """Other plans on the same accelerator, without variants of their own."""
 
 
 class AssumedJson(TypedDict):
@@ -72,9 +89,12 @@ class PickJson(TypedDict):
     """A plan of the shortlist."""
 
     role: str
+    """What it is the best at."""
     plan: PlanJson
     gains: str
+    """What one gains by it, beside the recommendation."""
     gives_up: str
+    """What one gives up."""
 
 
 class ItemJson(TypedDict):
@@ -98,8 +118,11 @@ class InfeasibleJson(TypedDict):
     """Why no plan is left, and what would bring one back."""
 
     conflict: list[str]
+    """The rules that leave no plan."""
     relaxations: list[Relaxation]
+    """What would bring a plan back."""
     least_bad: PlanJson | None
+    """Where plans are left and none is sensible: the one that counts least."""
 
 
 class PointJson(TypedDict):
@@ -128,24 +151,35 @@ class AdviceJson(TypedDict):
     """The answer to a consultation: ``kb-explain --format json``. A line of a batch may leave out what is optional."""
 
     schema: int
+    """Counts incompatible versions: 1."""
     kb: KnowledgeBaseJson
     engine: str
     status: Status
+    """``tied``: two or more plans within a tenth of each other."""
     answers: dict[str, Any]
+    """What was answered, as given."""
     assumed: dict[str, AssumedJson]
+    """By name."""
     recommendation: PlanJson | None
     alternatives: NotRequired[list[PlanJson]]
+    """The other plans, one for each accelerator, best first."""
     shortlist: list[PickJson]
     rejected: NotRequired[list[RejectionJson]]
     techniques: list[ItemJson]
     advice: list[ItemJson]
     warnings: list[ItemJson]
     conflicts: list[ConflictJson]
+    """Rules that disagree about a plan by a criterion."""
     comparisons: list[Comparison]
+    """Two plans side by side where that decides something, such as buying against renting."""
     open: list[OpenQuestion]
+    """Unanswered questions."""
     infeasible: InfeasibleJson | None
+    """Null where there is a recommendation."""
     profile: NotRequired[ProfileJson | None]
+    """What the phase is like."""
     trace: NotRequired[TraceJson]
+    """The whole chain of reasoning."""
 
 
 class TrainCostJson(TypedDict):

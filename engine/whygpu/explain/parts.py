@@ -28,8 +28,10 @@ class Reason:
     rule: str
     text: str
     left: float | str | bool | None
+    """Both numbers that the rule compares, or what stands for them."""
     right: float | str | bool | None
     gap: float | None
+    """How far they are apart."""
     unit: str | None
     claims: tuple[str, ...]
 

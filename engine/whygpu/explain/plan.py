@@ -19,9 +19,12 @@ class AcceleratorName:
     id: str
     name: str
     family: str
+    """The product line ("A100"), never the architecture."""
     vendor: str
     marketing_gb: float | None
+    """Of 10^9 bytes."""
     usable_mib: float | None
+    """What the driver reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,7 @@ class Parallelism:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """GiB per accelerator: the parts sum to ``total_gib``.
-
-    ``overhead_gib`` lies outside the framework's allocator; ``reused_gib`` is zero or negative, room that two
-    parts take one after the other: gradients and activations, or logits and the layers before them.
-    """
+    """GiB per accelerator: the parts sum to ``total_gib``."""
 
     weights_gib: float
     kv_cache_gib: float
@@ -49,12 +48,17 @@ class Memory:
     activations_gib: float
     logits_gib: float
     overhead_gib: float
+    """Outside the framework's allocator: context, NCCL."""
     reused_gib: float
+    """Zero or negative: room that two parts take one after the other, gradients and activations, or logits and the
+    layers before them.
+    """
     total_gib: float
     low_gib: float
     high_gib: float
     usable_gib: float | None
     verdict: str
+    """``fits``; ``tight`` where only the high end does not; ``no``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +99,7 @@ class Buying:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the plan costs and the offering that says so: rent, or the power of what is owned already.
-
-    ``basis``: what it compares by ("renting", "owned", "buying"), and so what the objective is.
-    """
+    """What the plan costs and the offering that says so: rent, or the power of what is owned already."""
 
     usd_per_hour: float
     offering: str
@@ -111,8 +112,10 @@ class Cost:
     usd_per_million_tokens: float | None
     usd_total: float | None
     objective: float | None
+    """What plans are compared by, in ``objective_unit``."""
     objective_unit: str
     basis: str
+    """What it compares by: ``renting``, ``buying`` or ``owned``."""
     usd_power_per_hour: float | None
     spot: Spot | None
     buying: Buying | None
@@ -156,6 +159,7 @@ class Counted:
     """What a plan counts as: its money, with what having the machines costs, times all factors."""
 
     value: float
+    """The plan's price, with what having the machines costs, times all ``factors``."""
     unit: str
     factors: tuple[Factor, ...]
 

@@ -77,7 +77,7 @@ class LifecycleAdvice:
         return Recorder(self.said).trace(known)
 
     def to_dict(self, *, every: bool = True, trace: bool = True) -> dict[str, Any]:
-        """The JSON form, as docs/reference/json.md lists it; what is not known is null, with the reason beside it.
+        """The JSON form, as docs/reference/contract.md lists it; what is not known is null, with the reason beside it.
 
         ``every``, ``trace``: as of an advice on one phase.
         """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
+from itertools import pairwise
 from typing import (
     Annotated,
     Any,
@@ -75,11 +77,14 @@ def _record(kind: Any, defs: dict[str, Schema], *, sparse: bool = False) -> Sche
     if name not in defs:
         defs[name] = {}  # a plan has variants, which are plans
         hints = get_type_hints(kind, localns=_NAMES, include_extras=True)
+        meanings = _meanings(kind)
         needed = [key for key, hint in hints.items() if get_origin(hint) is not NotRequired]
         defs[name] = {
             **_described(kind),
             "type": "object",
-            "properties": {key: _schema(_given(hint), defs) for key, hint in hints.items()},
+            "properties": {
+                key: {**meanings.get(key, {}), **_schema(_given(hint), defs)} for key, hint in hints.items()
+            },
             "required": ["id"] if sparse else needed,
             "additionalProperties": False,
         }
@@ -88,6 +93,20 @@ def _record(kind: Any, defs: dict[str, Schema], *, sparse: bool = False) -> Sche
 
 def _given(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is NotRequired else hint
+
+
+def _meanings(kind: Any) -> dict[str, Schema]:
+    """What the texts below the fields of a class say of them."""
+    try:
+        (node,) = ast.parse(inspect.getsource(kind)).body
+    except (OSError, TypeError):  # a class without a text of its own
+        return {}
+    found: dict[str, Schema] = {}
+    for field, below in pairwise(node.body if isinstance(node, ast.ClassDef) else ()):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
+                found[name] = {"description": " ".join(text.split())}
+    return found
 
 
 def _described(kind: Any) -> Schema:
