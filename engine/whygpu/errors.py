@@ -63,7 +63,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     text = word.lower()[:200]
     head = re.split(r"[^a-z0-9]", text, maxsplit=1)[0]
     alike = [name for name in names if name.startswith(head)] if len(head) > 2 else []
-    near = get_close_matches(text, alike, n=2, cutoff=0.4) or get_close_matches(text, names, n=2, cutoff=0.6)
+    near = get_close_matches(text, alike, n=2) or get_close_matches(text, names, n=2)
     if not near:
         return None
     return "did you mean " + " or ".join(f"'{names[name]}'" for name in near) + "?"

@@ -55,14 +55,10 @@ def _held_back(best: Plan, plan: Plan, deciding: Deciding) -> Iterator[Hold]:
 
 
 def clause(best: Plan, plan: Plan, deciding: Deciding) -> str:
-    """The weightiest reason in a few words; nothing where only its price keeps it back."""
+    """The weightiest reason in a few words, a rule against it first; nothing where only its price keeps it back."""
     found = held_back(best, plan, deciding)
-    if not found:
-        return ""
-    first = found[0]
-    if first.against is not None:
-        return first.against.title
-    return first.otherwise if first.lacking is None else f"not so: {first.lacking.title}"
+    against = next((item.against.title for item in found if item.against is not None), None)
+    return against or (found[0].otherwise if found else "")
 
 
 def why_not_cheaper(advice: Advice, deciding: Deciding, words: Words) -> Iterator[Sentence]:
