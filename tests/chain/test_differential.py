@@ -172,6 +172,6 @@ def test_a_program_is_reproduced_by_its_seed() -> None:
 
 def test_engines_and_reference_agree_on_many_more() -> None:
     tally = Tally()
-    for seed in range(1_000_001, 1_004_001):
+    for seed in range(1_000_001, 1_001_001):
         judge(program(seed), tally)
     assert tally.disagreements == []

@@ -187,7 +187,7 @@ def test_eight_threads_on_one_engine_give_the_same_answers() -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_consultations_hold_memory_flat() -> None:
+def test_thousands_of_consultations_hold_memory_flat() -> None:
     givens = [program(seed) for seed in range(1, 6)]
     engines = [DurableEngine(given.knowledge) for given in givens]
     silent = knowledge([(["workload.n > 1"], ADVISE)])
@@ -201,4 +201,4 @@ def test_ten_thousand_consultations_hold_memory_flat() -> None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     settled = consult_all(300)
-    assert consult_all(10_000 // len(givens)) - settled < 4 * 1024  # KiB
+    assert consult_all(4_000 // len(givens)) - settled < 2 * 1024  # KiB

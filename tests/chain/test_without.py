@@ -37,14 +37,14 @@ def _fired(found: Consultation) -> set[str]:
     return {rule.id for rule in found.session.fired} | set(found.plans.fired)
 
 
-@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("answers", ANSWERS, ids=lambda answers: answers["phase"])
-def test_each_rule_that_fires_is_missed_when_it_is_not_compiled(answers: dict[str, object], every: int) -> None:
+def test_a_rule_that_fires_is_missed_when_it_is_not_compiled(answers: dict[str, object]) -> None:
+    """Every fourth one."""
     whole = _consult(answers)
     fired = _fired(whole)
     assert len(fired) > 10
     advice = Advice(whole).to_dict()
-    for rule in sorted(fired)[::every]:
+    for rule in sorted(fired)[::4]:
         less = _consult(answers, frozenset({rule}))
         assert rule not in _fired(less)
         assert Advice(less).to_dict() != advice, rule
