@@ -101,7 +101,7 @@ def test_what_if_and_flips_say_the_engine_that_they_ran_on(
 
 def test_numeric_checks_that_need_no_model_are_the_same_ones(kb: whygpu.KnowledgeBase) -> None:
     assert format_checks(kb.knowledge).keys() == {
-        name for name, check in NUMERIC_CHECKS.items() if check.of_knowledge is not None
+        name for name, check in NUMERIC_CHECKS.items() if check.of_catalogue is not None
     }
 
 

@@ -45,6 +45,7 @@ def test_example(block: Block) -> None:
     assert [str(item) for item in found] == []
 
 
+@pytest.mark.slow
 def test_every_construct_is_shown() -> None:
     """Effects, strengths, overrides, tests, table policies and expectations of cases."""
     rules = [rule for block in EXAMPLES for rule in _loaded(block).rules if rule.location.file == block.file]

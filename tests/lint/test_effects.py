@@ -102,6 +102,7 @@ def _turned(line: str) -> str:
     return re.sub(words, lambda match: _OPPOSITE[match.group()], line)
 
 
+@pytest.mark.slow
 def test_no_file_turned_round_passes() -> None:
     """The same in the text: each ``prefer`` of a rule or table an ``avoid`` and the other way round; tests stay."""
     texts = read_texts(default_root())

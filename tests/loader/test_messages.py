@@ -36,7 +36,7 @@ def problems_of(name: str, text: str, *, across_rules: bool = False) -> Knowledg
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, id=path.stem, marks=pytest.mark.slow if number % 2 else ())
+        pytest.param(path, id=path.stem, marks=pytest.mark.slow if number % 3 else ())
         for number, path in enumerate(FILES)
     ],
 )

@@ -67,7 +67,7 @@ class Answering:
             hint = "add 'model:', a preset's name or a mapping of its figures"
             message = "no model is given and none can be assumed"
             raise AnswerError([Problem("no-model", message, Location("answers"), hint)])
-        return Work(self._shape, setup_of(self._knowledge, self.environment), self._knowledge)
+        return Work(self._shape, setup_of(self._knowledge, self.environment), self._knowledge.catalogue)
 
     def _begin(self) -> None:
         """The answers as facts; of the model what it is for and how large it is are asked before it."""

@@ -97,7 +97,7 @@ class Planning:
         """The network of each accelerator's machines, where plans may take several of them."""
         if max(self._limit("max_nodes", 1), self._whole("count") or 1) == 1:
             return ()
-        prices, cards = price_list(self._knowledge, self._answers, today), cards_of(self._knowledge)
+        prices, cards = price_list(self._knowledge, self._answers, today), cards_of(self._knowledge.catalogue)
         return tuple(
             prices.network_bytes_s(card.id, size)
             for card, size in zip(cards.accelerators, cards.per_node.tolist(), strict=True)

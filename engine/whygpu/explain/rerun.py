@@ -91,6 +91,6 @@ class Among:
 
     def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:
         """The plans on those that are allowed, too."""
-        names = work.knowledge.catalogue.accelerators
+        names = work.catalogue.accelerators
         left = allowed & np.array([name in self.cards for name in names])
         return plans_with_owned(work, left, options, targets)

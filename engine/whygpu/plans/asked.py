@@ -44,7 +44,7 @@ class Asked:
         if rest.any():
             setup = work.setup
             if self.format is not None:
-                setup = replace(setup, format=work.knowledge.catalogue.formats[self.format])
+                setup = replace(setup, format=work.catalogue.formats[self.format])
             named = replace(wanted, count=self.count or 1)
             extra = joined(extra, explicit_plans(replace(work, setup=setup), rest, named, targets))
         return joined(base, extra)

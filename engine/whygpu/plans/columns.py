@@ -248,7 +248,7 @@ def accelerator_columns(knowledge: Knowledge) -> dict[str, v.Value]:
         "gpu.name": v.Word(np.array([card.name for card in cards])),
         "gpu.family": v.Word(np.array([card.family for card in cards])),
         "gpu.vendor": v.Word(np.array([card.vendor for card in cards])),
-        "gpu.usable_gib": v.column(cards_of(knowledge).usable_bytes / GIB),
+        "gpu.usable_gib": v.column(cards_of(knowledge.catalogue).usable_bytes / GIB),
     }
     for name, spec in knowledge.vocabulary.items():
         if spec.entity == "gpu" and name not in columns:

@@ -37,7 +37,7 @@ def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Target
 @lru_cache(maxsize=32)
 def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> PlanSet:
     allowed = np.frombuffer(allowed_bytes, dtype=np.bool_)
-    cards = cards_of(work.knowledge)
+    cards = cards_of(work.catalogue)
     search = Search(work, cards, options)
     for setup in _configurations(work, options):
         for on_card, members in on_cards(work, setup, cards, allowed):
@@ -56,7 +56,7 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
 
 
 def _configurations(work: Work, options: Options) -> Iterator[Setup]:
-    formats, setup = work.knowledge.catalogue.formats, work.setup
+    formats, setup = work.catalogue.formats, work.setup
     if options.at_once is not None:  # as few as there can be: each plan is filled when its cards are known
         setup = replace(setup, concurrency=1, batch_size=1)
     for method in options.methods or (work.setup.method,):

@@ -29,7 +29,7 @@ def plans_with_owned(work: Work, allowed: Mask, options: Options, targets: Targe
 
 @lru_cache(maxsize=32)
 def _with_owned(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> PlanSet:
-    cards, new = cards_of(work.knowledge), replace(options, owned=())
+    cards, new = cards_of(work.catalogue), replace(options, owned=())
     base = enumerate_plans(work, np.frombuffer(allowed_bytes, dtype=np.bool_), new, targets)
     # Owned plans may let requests queue only where nothing else holds them all either.
     asked = work.setup.concurrency

@@ -31,7 +31,7 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
     first that fits, replicas before shards before stages; in training, activations are recomputed where replicas would
     not fit without. Where none fits, the one that needs least.
     """
-    cards = cards_of(work.knowledge)
+    cards = cards_of(work.catalogue)
     search = Search(work, cards, options)
     found: list[tuple[int, int, bool]] = []
     for setup, members in on_cards(work, _setup(work, options), cards, allowed):
@@ -58,7 +58,7 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
 
 def _setup(work: Work, options: Options) -> Setup:
     """The setup in its format; QLoRA's base is a quantized one, whatever the work is native to."""
-    setup, formats = work.setup, work.knowledge.catalogue.formats
+    setup, formats = work.setup, work.catalogue.formats
     if options.at_once is not None:  # filled when it is known how it is spread
         setup = replace(setup, concurrency=1, batch_size=1)
     if setup.trains and setup.method == "qlora" and not setup.format.quantized:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
     from whygpu.checks.memory.estimate import MemoryEstimate
     from whygpu.checks.speed.estimate import SpeedEstimate
-    from whygpu.knowledge.base import Knowledge
-    from whygpu.knowledge.catalogue import Accelerator
+    from whygpu.knowledge.catalogue import Accelerator, Catalogue
     from whygpu.plans.work import Work
 
 _RATES = (
@@ -223,9 +222,9 @@ class Cards:
 
 
 @lru_cache(maxsize=8)
-def cards_of(knowledge: Knowledge) -> Cards:
+def cards_of(catalogue: Catalogue) -> Cards:
     """The catalogue's accelerators as columns."""
-    cards = tuple(knowledge.catalogue.accelerators.values())
+    cards = tuple(catalogue.accelerators.values())
 
     def column(name: str, scale: float = 1.0) -> NDArray[np.float64]:
         return np.array([math.nan if (value := card.number(name)) is None else value * scale for card in cards])
@@ -252,7 +251,7 @@ def cards_of(knowledge: Knowledge) -> Cards:
     kinds = tuple(dict.fromkeys(words))
     return Cards(
         cards,
-        np.array([knowledge.catalogue.usable_bytes(card) for card in cards]),
+        np.array([catalogue.usable_bytes(card) for card in cards]),
         per_node.astype(np.int64),
         column("bandwidth_gb_s", 1e9),
         column("tdp_w"),
@@ -276,7 +275,7 @@ def plan_set_of(
     networks: tuple[float, ...] = (),
 ) -> PlanSet:
     """The plans, their speeds computed; ``networks`` as in Options."""
-    cards = cards_of(work.knowledge)
+    cards = cards_of(work.catalogue)
     return PlanSet(
         cards,
         configurations,
@@ -327,7 +326,7 @@ def _speeds(
             cards.kind[rows],
             len(rows),
         )
-        coefficients = work.knowledge.catalogue.coefficients
+        coefficients = work.catalogue.coefficients
         estimate = speed.estimate(
             work.shape, setup, layouts, device, coefficients, ranges=False, concurrency=concurrency[plans]
         )

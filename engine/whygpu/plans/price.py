@@ -70,7 +70,7 @@ def usual_prices(catalogue: Catalogue, today: date) -> PriceList:
 def price_list(knowledge: Knowledge, answers: Answers, today: date) -> PriceList:
     """The prices under the answers' restrictions; the same list for the same restrictions on the same day."""
     return _price_list(
-        knowledge, answers.price_kinds, answers.providers, answers.provider_classes, answers.regions, today
+        knowledge.catalogue, answers.price_kinds, answers.providers, answers.provider_classes, answers.regions, today
     )
 
 
@@ -78,20 +78,22 @@ def spot_list(knowledge: Knowledge, answers: Answers, today: date) -> PriceList 
     """The spot prices under the same restrictions; None where spot capacity is what was asked for already."""
     if "spot" in answers.price_kinds:
         return None
-    return _price_list(knowledge, ("spot",), answers.providers, answers.provider_classes, answers.regions, today)
+    return _price_list(
+        knowledge.catalogue, ("spot",), answers.providers, answers.provider_classes, answers.regions, today
+    )
 
 
 @lru_cache(maxsize=64)
 def _price_list(
-    knowledge: Knowledge,
+    catalogue: Catalogue,
     kinds: tuple[str, ...],
     providers: Restriction,
     classes: Restriction,
     regions: Restriction,
     today: date,
 ) -> PriceList:
-    since = first_fresh_days(knowledge.catalogue, today)
-    return PriceList(knowledge.catalogue, kinds, providers, classes, regions, since)
+    since = first_fresh_days(catalogue, today)
+    return PriceList(catalogue, kinds, providers, classes, regions, since)
 
 
 class PriceList:

@@ -44,7 +44,7 @@ def accumulating(setup: Setup, layout: ParallelLayout) -> Setup:
 
 def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[tuple[Setup, Mask]]:
     """The setup as the cards run it: where one lacks the format, what it runs instead (FP16 for BF16 on a T4)."""
-    formats = work.knowledge.catalogue.formats
+    formats = work.catalogue.formats
     wanted = setup.format
     lacking = np.zeros_like(allowed)
     if wanted.needs in cards.rates and wanted.instead in formats:

@@ -45,7 +45,7 @@ class Slices:
 
 @lru_cache(maxsize=8)
 def _slices(knowledge: Knowledge) -> Slices:
-    cards = cards_of(knowledge).accelerators
+    cards = cards_of(knowledge.catalogue).accelerators
     share = knowledge.catalogue.coefficients.pick("mig-usable-share", {}).low
     rows: dict[str, list[tuple[float, str, float, float]]] = {card.id: [] for card in cards}
     for row in knowledge.catalogue.coefficients.table("mig-profiles"):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from whygpu.checks.memory.estimate import MemoryEstimate
     from whygpu.checks.model_shape import ModelShape
     from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Catalogue
 
 ONE_CARD = ParallelLayout()
 
@@ -80,29 +81,27 @@ class Work:
 
     shape: ModelShape
     setup: Setup
-    knowledge: Knowledge
+    catalogue: Catalogue
 
     @property
     def splits_layers(self) -> bool:
         """Whether the stack that serves it spreads a model over cards by whole layers alone (llama.cpp and Ollama)."""
         context = self.setup.context(self.shape)
-        return not self.setup.trains and self.knowledge.catalogue.coefficients.pick("splits-layers", context).likely > 0
+        return not self.setup.trains and self.catalogue.coefficients.pick("splits-layers", context).likely > 0
 
     @property
     def interleaved_stages(self) -> int:
         """Stages of a training pipeline on each card (Narayanan et al. 2021, arXiv:2104.04473)."""
         context = self.setup.context(self.shape)
-        return int(self.knowledge.catalogue.coefficients.pick("pipeline-interleave", context).likely)
+        return int(self.catalogue.coefficients.pick("pipeline-interleave", context).likely)
 
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory per accelerator of one way to run it."""
-        return memory.estimate(self.shape, setup, layout, self.knowledge.catalogue.coefficients)
+        return memory.estimate(self.shape, setup, layout, self.catalogue.coefficients)
 
     def calculations_in(self, format_id: str) -> list[Calculation]:
         """How the need on one accelerator in a format comes about."""
-        return self.memory(
-            replace(self.setup, format=self.knowledge.catalogue.formats[format_id]), ONE_CARD
-        ).calculations()
+        return self.memory(replace(self.setup, format=self.catalogue.formats[format_id]), ONE_CARD).calculations()
 
     def checks(self) -> Mapping[str, Callable[[Sequence[v.Value]], v.Value]]:
         """The named numeric checks on this work."""
@@ -111,7 +110,7 @@ class Work:
     def api_usd(self, arguments: Sequence[v.Value]) -> v.Value:
         """The price of the row of `api-prices` nearest by parameters; none for models that are no decoder."""
         key = {"input": "usd_in", "output": "usd_out"}.get(str(plain(arguments[0])))
-        rows = self.knowledge.catalogue.coefficients.table("api-prices") if self.shape.kind == "decoder" else ()
+        rows = self.catalogue.coefficients.table("api-prices") if self.shape.kind == "decoder" else ()
         if key is None or not rows:
             return v.NO_NUMBER
         nearest = min(rows, key=lambda row: abs(math.log(row["parameters"] / self.shape.parameters)))
@@ -120,13 +119,13 @@ class Work:
     def in_format(self, arguments: Sequence[v.Value], size: Callable[[Format], float]) -> v.Value:
         """A size in bytes, in the format given, as GiB; unknown where there is no such format."""
         word = plain(arguments[0])
-        found = self.knowledge.catalogue.formats.get(word) if isinstance(word, str) else None
+        found = self.catalogue.formats.get(word) if isinstance(word, str) else None
         return v.NO_NUMBER if found is None else v.number(size(found) / GIB)
 
     def by_method(self, arguments: Sequence[v.Value], size: Callable[[MemoryEstimate], float]) -> v.Value:
         """Training by a method in a format on one accelerator; QLoRA's frozen weights are in 4 bits anyway."""
         method, word = (plain(argument) for argument in arguments)
-        formats = self.knowledge.catalogue.formats
+        formats = self.catalogue.formats
         base = formats.get("nf4" if method == "qlora" else str(word))
         if method not in ("full", "lora", "qlora") or base is None:
             return v.NO_NUMBER
@@ -134,9 +133,9 @@ class Work:
         return v.number(size(self.memory(setup, ONE_CARD)) / GIB)
 
 
-def _runs(knowledge: Knowledge, arguments: Sequence[v.Value]) -> v.Value:
+def _runs(catalogue: Catalogue, arguments: Sequence[v.Value]) -> v.Value:
     word, runtime = (plain(argument) for argument in arguments)
-    found = knowledge.catalogue.formats.get(str(word))
+    found = catalogue.formats.get(str(word))
     if found is None or not isinstance(runtime, str):
         return v.NO_NUMBER
     return v.number(float(found.runs_on(runtime)))
@@ -150,7 +149,7 @@ class NumericCheck:
     unit: str | None
     meaning: str
     of_work: Callable[[Work, Sequence[v.Value]], v.Value]
-    of_knowledge: Callable[[Knowledge, Sequence[v.Value]], v.Value] | None = None
+    of_catalogue: Callable[[Catalogue, Sequence[v.Value]], v.Value] | None = None
     """The same without a model, so that questions may ask it before it is known; None where it needs one."""
 
 
@@ -194,7 +193,7 @@ NUMERIC_CHECKS: Mapping[str, NumericCheck] = MappingProxyType(
             ("word", "word"),
             None,
             "1 where a number format is run by a serving stack, 0 where it is not",
-            lambda work, given: _runs(work.knowledge, given),
+            lambda work, given: _runs(work.catalogue, given),
             _runs,
         ),
     }
@@ -209,9 +208,9 @@ FUNCTIONS: Mapping[str, Signature] = MappingProxyType(
 def format_checks(knowledge: Knowledge) -> Mapping[str, Callable[[Sequence[v.Value]], v.Value]]:
     """The checks that need no model, so that questions may ask them before it is known."""
     return {
-        name: partial(item.of_knowledge, knowledge)
+        name: partial(item.of_catalogue, knowledge.catalogue)
         for name, item in NUMERIC_CHECKS.items()
-        if item.of_knowledge is not None
+        if item.of_catalogue is not None
     }
 
 
