@@ -23,8 +23,8 @@ CASES = [
 
 
 def _asked() -> Iterator[Any]:
-    """Every twelfth case, on the engines by turns. The evaluator's rest is slow; ``whygpu check`` asks durable-rules all
-    of them.
+    """Every twelfth case, on the engines by turns. The evaluator's rest is slow; ``whygpu check`` asks all of them of
+    durable-rules.
     """
     for number, name in enumerate(CASES):
         if number % 24 == 12:
