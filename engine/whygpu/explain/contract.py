@@ -58,7 +58,8 @@ class PlanJson(TypedDict):
     memory: Memory
     speed: dict[str, RangeJson | None]
     """``ttft_ms``, ``token_ms``, ``tokens_per_s``, ``requests_per_s``, ``train_tokens_per_s``, ``samples_per_s``,
-    ``frames_per_s``, ``train_hours``; null where one does not apply.
+    ``frames_per_s`` (no more than decoders give), ``decoded_frames_per_s`` (of several camera streams),
+    ``train_hours``; null where one does not apply.
     """
     cost: Cost | None
     """Null where no price is known."""
