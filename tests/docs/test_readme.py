@@ -51,7 +51,9 @@ def test_a_picture_keeps_columns_colours_and_marks() -> None:
     assert f'width="{round(COLUMNS * 8.4 + 36)}"' in svg
 
 
-@pytest.mark.parametrize("picture", [terminal.PICTURE, wizard.PICTURE], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "picture", [terminal.PICTURE, *map(wizard.IMAGES.joinpath, wizard.PICTURES)], ids=lambda path: path.name
+)
 def test_pictures_are_small(picture: Path) -> None:
     assert 0 < picture.stat().st_size < MOST_BYTES
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.checks.conftest import Facts
 from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.activations import sample_bytes
 from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.training import gathered_bytes, states_of, training_context
 from whygpu.checks.setup import ParallelLayout, Setup
@@ -183,3 +184,14 @@ def test_sharded_gradients_stay_sharded_while_they_accumulate(facts: Facts) -> N
     )
     assert more == once
     assert litgpt == pytest.approx(64 * once)
+
+
+def test_blocks_of_a_diffusion_transformer_are_checkpoints_each(facts: Facts) -> None:
+    """Korthikanti et al. 2022: of the 34 bytes an element that a block keeps its input is 2; FLUX has 57 blocks."""
+    shape = facts.shape("flux.1-dev")
+    setup = Setup(facts.formats["bf16"], phase="fine-tuning", method="lora")
+    kept, full = (sample_bytes(shape, replace(setup, gradient_checkpointing=kind)) for kind in ("off", "full"))
+    assert full == pytest.approx(kept * (2 / 34 + 1 / 57))
+    unet = facts.shape("stable-diffusion-xl")
+    kept, full = (sample_bytes(unet, replace(setup, gradient_checkpointing=kind)) for kind in ("off", "full"))
+    assert full == pytest.approx(kept * 2 / unet.layers**0.5)
