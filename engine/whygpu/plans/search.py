@@ -108,13 +108,14 @@ class Search:
         return self._memory(configuration.setup, replace(layout, data=max(layout.data - spare, 1)))
 
     def run(self, setup: Setup, members: Mask) -> None:
-        """Find the smallest spread for each member, and where no machine holds a training job the smallest one over
-        tensor shards and pipeline stages too: which of the two is done sooner depends on the network.
+        """Find the smallest spread for each member; where no machine holds a training job, and a link joins all cards
+        of one, the smallest over shards and stages too: which of them is done sooner depends on the network.
         """
         self._run(setup, members, self._layouts)
         if self._deep and members.any():
             whole = self._memory(self._one(replace(setup, gradient_checkpointing="full")), ParallelLayout())
             beyond = members & (whole.total > self.cards.per_node * self.cards.usable_bytes)
+            beyond &= self.cards.link_cards >= self.cards.per_node  # shards exchange activations in every layer
             self._run(setup, beyond, self._deep)
 
     def _run(self, setup: Setup, members: Mask, layouts: tuple[ParallelLayout, ...]) -> None:

@@ -124,7 +124,7 @@ def explain(done: VisionWork, i: int) -> list[Calculation]:
     )
     formula, value = "data * pipeline * batch / batch_s", float(done.samples_s[LIKELY, i])
     found = [compute, read, moved, batch, Calculation("samples_per_s", formula, terms, value, "1/s")]
-    if decodes(done.columns):
+    if decodes(done.columns) and np.isfinite(done.columns.device.video_frames_s[i]):
         found.append(video.explain(done.columns, decoded_frames_s(done.columns), i))
     return found
 
