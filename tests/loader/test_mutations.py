@@ -76,6 +76,6 @@ def test_mutations_of_every_file_load_or_are_explained(block: int) -> None:
 
 @pytest.mark.parametrize("block", range(11))
 def test_many_mutations_load_or_are_explained(block: int) -> None:
-    """1,650 changes, of the real files in their full length."""
+    """825 changes, of the real files in their full length."""
     for seed in range(10_000 + block * 75, 10_000 + block * 75 + 75):
         _try(seed, whole_files=True)
