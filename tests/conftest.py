@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
@@ -23,9 +25,21 @@ from whygpu.loader import assemble
 from whygpu.loader.files import default_root
 from whygpu.yamldoc import document
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 settings.register_profile("ours", deadline=None, max_examples=50)  # a deadline is a wall clock's
 settings.load_profile("ours")
 ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -124,3 +138,19 @@ def _text(stream: io.TextIOWrapper) -> str:
     data = stream.buffer
     assert isinstance(data, io.BytesIO)
     return data.getvalue().decode()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Debian's Chromium with an empty profile; the tests that need it are skipped where there is none.
+
+    One for all of them: playwright cannot run twice in a process.
+    """
+    executable = shutil.which("chromium") or shutil.which("chromium-browser")
+    if executable is None:
+        pytest.skip("there is no chromium on this machine")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(CHROMIUM_FLAGS))
+        yield browser
+        browser.close()

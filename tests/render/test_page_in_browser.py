@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from tests.ui.conftest import chromium
 from whygpu.render.html import page
 from whygpu.render.view.questions import why_not_sections
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from whygpu.render.view import View
 
 pytestmark = pytest.mark.slow
-__all__ = ["chromium"]  # the fixture
 NAMES = ("chat", "train-7b", "budget-too-small")
 WIDTHS = (1280, 390)
 
