@@ -7,9 +7,14 @@ taken out only where it fired, and no further case is tried once plans or their 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from whygpu.api import KnowledgeBase
+from whygpu.chain.engines import EvaluatorChain
+from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError, Problem
 from whygpu.knowledge.rules import Advise, Warn
 from whygpu.knowledge.strata import Strata, Stratum
@@ -17,6 +22,7 @@ from whygpu.lifecycle.advice import LifecycleAdvice
 from whygpu.lint.cases import asked_on
 from whygpu.lint.outcome import Outcome
 from whygpu.lint.use import WHO_CITES
+from whygpu.plans.existing import plans_with_owned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +35,9 @@ if TYPE_CHECKING:
     from whygpu.knowledge.rules import Rule
     from whygpu.knowledge.sources import Citation, Claim, Tension
     from whygpu.lint.outcome import Moved
+    from whygpu.plans.enumerate import Planner
+    from whygpu.plans.plan_set import Options, PlanSet, Targets
+    from whygpu.plans.work import Work
 
 
 _RANKING = "ranking"
@@ -225,6 +234,7 @@ class _Movers:
         self._knowledge, self._runs = knowledge, runs
         self._thinned: dict[str, KnowledgeBase] = {}
         self._found: dict[tuple[str, str, str], Moved | None] = {}
+        self._planner = _keeping()
 
     def of(self, claim: Claim) -> tuple[Mover, ...]:
         """The rules that cite the claim and move plans; a whole table, where none of its rows does alone."""
@@ -250,7 +260,7 @@ class _Movers:
             preferences = self._knowledge.preferences.without(part)
             self._thinned[name] = KnowledgeBase(replace(self._knowledge, preferences=preferences))
         for run in sorted(self._runs, key=lambda run: claim.id not in run.case.sources):
-            what = run.outcome.moved(Outcome.of(_consult(self._thinned[name], run.case, run.answers)))
+            what = run.outcome.moved(Outcome.of(self._without(name, run)))
             if what is not None and what != "verdicts":
                 return Mover(name, run.case.id, what)
         return None
@@ -276,6 +286,11 @@ class _Movers:
                 weak = weak or Mover(name, run.case.id, what)
         return weak
 
+    def _without(self, name: str, run: _Run) -> Consultation:
+        """The case without a rule or a part of the ranking, as it is thinned under this name."""
+        kb = self._thinned[name]
+        return consult(kb.knowledge, run.answers, EvaluatorChain(), asked_on(run.case), self._planner)
+
     def _moved(self, name: str, rules: Sequence[Rule], run: _Run) -> Moved | None:
         """What changes in a case without the rules; nothing, where none of them fires."""
         ids = {rule.id for rule in rules}
@@ -285,12 +300,18 @@ class _Movers:
         if key not in self._found:
             if name not in self._thinned:
                 self._thinned[name] = KnowledgeBase(_without(self._knowledge, ids))
-            self._found[key] = run.outcome.moved(Outcome.of(_consult(self._thinned[name], run.case, run.answers)))
+            self._found[key] = run.outcome.moved(Outcome.of(self._without(name, run)))
         return self._found[key]
 
 
-def _consult(kb: KnowledgeBase, case: Case, answers: Answers) -> Consultation:
-    return kb.consult(answers, engine="evaluator", today=asked_on(case))
+def _keeping() -> Planner:
+    """Finds the plans of each work once, half a megabyte of them: to take a rule out changes few."""
+
+    @cache
+    def found(work: Work, allowed: bytes, options: Options, targets: Targets) -> PlanSet:
+        return plans_with_owned(work, np.frombuffer(allowed, dtype=np.bool_), options, targets)
+
+    return lambda work, allowed, options, targets: found(work, allowed.tobytes(), options, targets)
 
 
 def _may_move(rule: Rule) -> bool:
