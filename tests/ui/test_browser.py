@@ -35,9 +35,9 @@ PAGES = (
     "page=knowledge&item=l4",
 )
 SETTLED = """() => document.querySelector('[data-testid=stApp]').dataset.testScriptState !== 'running'
-  && !document.querySelector('[data-stale=true]')
+  && !document.querySelector('[data-stale=true], [aria-busy=true]')
   && document.getAnimations().every(item => item.effect.getTiming().iterations === Infinity)"""
-"""The script has run, no element waits to be drawn anew, and nothing fades any more: a colour is what it stays."""
+"""The script has run, no element waits to be drawn, and nothing fades any more: a colour is what it stays."""
 
 
 def _open(page: Page, server: str, query: str) -> Page:
