@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from whygpu.errors import AnswerError
 from whygpu.explain.bracket import Tried, nearest
 from whygpu.explain.meters import needs
 from whygpu.explain.plan_maker import PlanMaker
-from whygpu.explain.rerun import ENGINE, Among, changed, choice, lead_of, rerun
+from whygpu.explain.rerun import ENGINE, Among, changed, choice, lead_of, rerun_or_none
 from whygpu.explain.rows import Rows
 
 if TYPE_CHECKING:
@@ -237,8 +236,7 @@ class _Search:
                 return
 
     def _attempt(self, key: str, planner: Planner | None, number: float) -> Tried:
-        try:
-            after = rerun(self._c, {key: number}, planner)
-        except AnswerError:
+        after = rerun_or_none(self._c, {key: number}, planner)
+        if after is None:
             return Tried(changes=False, lead=None)
         return Tried(choice(after) != self._before, lead_of(after, self._before))

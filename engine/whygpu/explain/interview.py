@@ -16,10 +16,9 @@ from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.strata import used_names
 from whygpu.checks.setup import Setup
 from whygpu.consult.driver import consult
-from whygpu.errors import AnswerError
 from whygpu.explain.open_questions import settled
 from whygpu.explain.plan_maker import PlanMaker
-from whygpu.explain.rerun import choice, rerun
+from whygpu.explain.rerun import choice, rerun_or_none
 from whygpu.explain.templates import fill_template
 from whygpu.explain.trials import Value, graded, trials
 from whygpu.knowledge.rules import Conclude, Consider, Exclude, Require
@@ -233,10 +232,10 @@ class Interview:
         kept = (self._knowledge.hash, c.today, c.answers.life, repr(sorted(given.items(), key=lambda pair: pair[0])))
         known = self._memory.get(kept)
         if known is None:
-            try:
-                known = _recommended(rerun(c, {key: value}))
-            except AnswerError:
+            after = rerun_or_none(c, {key: value})
+            if after is None:
                 return None
+            known = _recommended(after)
             self._memory.keep(kept, known)
         return AnswerEffect(value, *known, known[0] != self._before)
 

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
-from whygpu.errors import AnswerError
 from whygpu.explain.bracket import Tried, nearest
 from whygpu.explain.conditions import conditions_of
 from whygpu.explain.fixes import FIXED, fixes, rounded
 from whygpu.explain.flips import LOADS
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rejections import infeasible
-from whygpu.explain.rerun import ENGINE, rerun
+from whygpu.explain.rerun import ENGINE, rerun_or_none
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
@@ -99,23 +98,16 @@ def _nearest(consultation: Consultation) -> list[tuple[tuple[Rule, ...], int]]:
 
 def _repair(consultation: Consultation, changes: Mapping[str, Any]) -> Repair | None:
     """The repair, with a value in the place of each answer that is lifted, where that brings a plan back, too."""
-    after = _with(consultation, changes)
+    after = rerun_or_none(consultation, changes)
     plan = None if after is None else PlanMaker(after).best()
     if after is None or plan is None or None not in changes.values():
         return None if plan is None else Repair(changes, plan)
     exact = {key: _needed(consultation, after, key, plan) if value is None else value for key, value in changes.items()}
     if any(value == consultation.answers.given.get(key) for key, value in exact.items()):
         return Repair(changes, plan)  # it is not this answer that has to be another one
-    again = _with(consultation, exact)
+    again = rerun_or_none(consultation, exact)
     best = None if again is None else PlanMaker(again).best()
     return Repair(changes, plan) if best is None else Repair(exact, best)
-
-
-def _with(consultation: Consultation, changes: Mapping[str, Any]) -> Consultation | None:
-    try:
-        return rerun(consultation, changes)
-    except AnswerError:
-        return None
 
 
 _OF_PLAN: Mapping[str, Callable[[Plan], Any]] = MappingProxyType(
@@ -168,7 +160,7 @@ def _less(consultation: Consultation, key: str) -> Repair | None:
     plans: dict[float, Plan | None] = {}
 
     def attempt(number: float) -> Tried:
-        after = _with(consultation, {key: number})
+        after = rerun_or_none(consultation, {key: number})
         plans[number] = None if after is None else PlanMaker(after).best()
         return Tried(plans[number] is not None, None)
 

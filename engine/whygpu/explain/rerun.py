@@ -59,28 +59,46 @@ def lead_of(consultation: Consultation, choice_: Identity | None) -> float | Non
     """By how much the best other choice counts more than this one, as a logarithm; negative where it counts less, None
     where either is out or has no price, or only one of them could be checked.
     """
-    plans = consultation.plans
     if choice_ is None:
         return None
-    mine = Rows(consultation).alike_rows(choice_)
-    order, values = plans.ranking.order, plans.ranking.counted.values
+    mine, unverified = Rows(consultation).alike_rows(choice_), consultation.plans.unverified
+    firsts = first_of_each(consultation, mine)
+    if firsts is None or unverified[firsts[0]] != unverified[firsts[1]]:
+        return None
+    return lead(consultation, *firsts)
+
+
+def first_of_each(consultation: Consultation, mine: Mask) -> tuple[int, int] | None:
+    """The first plan in the mask and the first that is not, as rows; None where all plans left are on one side."""
+    order = consultation.plans.ranking.order
     one = next((row for row in order if mine[row]), None)
     other = next((row for row in order if not mine[row]), None)
-    if one is None or other is None or plans.unverified[one] != plans.unverified[other]:
-        return None
-    found = float(np.log(values[other] / values[one])) if values[one] > 0 < values[other] else math.nan
+    return None if one is None or other is None else (one, other)
+
+
+def lead(consultation: Consultation, one: int, other: int) -> float | None:
+    """By how much the other plan counts more than the one, as a logarithm; None where either has no price."""
+    values = consultation.plans.ranking.counted.values
+    found = math.log(values[other] / values[one]) if values[one] > 0 < values[other] else math.nan
     return found if math.isfinite(found) else None
+
+
+def rerun_or_none(
+    consultation: Consultation, changes: Mapping[str, Any], planner: Planner | None = None
+) -> Consultation | None:
+    """``rerun``; None where the changed answers cannot be held together."""
+    try:
+        return rerun(consultation, changes, planner)
+    except AnswerError:
+        return None
 
 
 def changed(
     consultation: Consultation, changes: Mapping[str, Any], before: Identity | None, planner: Planner | None = None
 ) -> Consultation | None:
     """The changed consultation, where it can be held and recommends something else than ``before``."""
-    try:
-        after = rerun(consultation, changes, planner)
-    except AnswerError:
-        return None
-    return after if choice(after) != before else None
+    after = rerun_or_none(consultation, changes, planner)
+    return after if after is not None and choice(after) != before else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.explain.fixes import fixes, is_limit
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rejections import reasons
-from whygpu.explain.rerun import rerun
+from whygpu.explain.rerun import rerun, rerun_or_none
 from whygpu.explain.rows import Rows
 from whygpu.knowledge.catalogue import fold
 from whygpu.plans.asked import Asked
@@ -201,9 +201,8 @@ def _fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None) -> M
     for changes in islice(fixes(consultation, rule, row), _TRIED):
         if is_limit(consultation, rule, changes):
             return changes
-        try:
-            after = rerun(consultation, changes, planner)
-        except AnswerError:
+        after = rerun_or_none(consultation, changes, planner)
+        if after is None:
             continue
         same = Rows(after).row_like(identity)
         mask = after.plans.fired.get(rule_id)

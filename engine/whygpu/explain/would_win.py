@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.errors import AnswerError
 from whygpu.explain.bracket import Tried, nearest
 from whygpu.explain.flips import LOADS, Flip
 from whygpu.explain.plan_maker import PlanMaker
-from whygpu.explain.rerun import Among, rerun
+from whygpu.explain.rerun import Among, first_of_each, lead, rerun_or_none
 from whygpu.explain.rows import Rows
 
 if TYPE_CHECKING:
@@ -55,21 +53,14 @@ def _of_answer(consultation: Consultation, card: str, key: str, among: Planner) 
         ends = nearest(value, _behind(consultation, card), spec, partial(attempt, among), up=up)
         if ends is None:
             continue
-        after = _with(consultation, key, ends[1], None)
+        after = rerun_or_none(consultation, {key: ends[1]})
         if after is not None and _first(after, card) and not attempt(None, ends[0]).changes:
             yield Flip(key, value, ends[1], PlanMaker(after).best(), ends[0])
 
 
 def _attempt(consultation: Consultation, card: str, key: str, planner: Planner | None, number: float) -> Tried:
-    after = _with(consultation, key, number, planner)
+    after = rerun_or_none(consultation, {key: number}, planner)
     return Tried(changes=False, lead=None) if after is None else Tried(_first(after, card), _behind(after, card))
-
-
-def _with(consultation: Consultation, key: str, number: float, planner: Planner | None) -> Consultation | None:
-    try:
-        return rerun(consultation, {key: number}, planner)
-    except AnswerError:
-        return None
 
 
 def _first(consultation: Consultation, card: str) -> bool:
@@ -81,12 +72,7 @@ def _behind(consultation: Consultation, card: str) -> float | None:
     """How much more the accelerator's best plan counts than the best other one, as a logarithm; None where either is
     out or has no price.
     """
-    plans = consultation.plans
-    mine = np.array([item.id == card for item in plans.plan_set.cards.accelerators])[plans.plan_set.card]
-    order, values = plans.ranking.order, plans.ranking.counted.values
-    one = next((row for row in order if mine[row]), None)
-    other = next((row for row in order if not mine[row]), None)
-    if one is None or other is None or not values[one] > 0 < values[other]:
-        return None
-    found = math.log(values[one] / values[other])
-    return found if math.isfinite(found) else None
+    plan_set = consultation.plans.plan_set
+    mine = np.array([item.id == card for item in plan_set.cards.accelerators])[plan_set.card]
+    firsts = first_of_each(consultation, mine)
+    return None if firsts is None else lead(consultation, firsts[1], firsts[0])

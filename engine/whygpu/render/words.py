@@ -63,6 +63,11 @@ def money_text(plan: Plan) -> str:
     return price_text(plan) if total is None else f"{show(total, 'USD')} for the job"
 
 
+def worth_text(worth: float) -> str:
+    """What a verdict or a criterion is worth, times the money: "1.75x"."""
+    return f"{worth:.2f}".rstrip("0").rstrip(".") + "x"
+
+
 def cost_text(cost: Cost) -> str:
     """What a plan is rented for, or draws where it is owned: by the hour, the month, the job, and where it says so."""
     total = f"; {show(cost.usd_total, 'USD')} for the job" if cost.usd_total is not None else ""

@@ -8,7 +8,7 @@ from whygpu.quantity import show
 from whygpu.render.view.lists import quoted
 from whygpu.render.view.model import Board, BoardCell, BoardRow, Line
 from whygpu.render.view.words import Words
-from whygpu.render.words import price_text, short_text
+from whygpu.render.words import price_text, short_text, worth_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ def board(advice: Advice, plans: Sequence[Plan]) -> Board:
 
 def _cell(advice: Advice, words: Words, plan: Plan, counted: Counted, criterion: str) -> BoardCell:
     worth = next((item.worth for item in counted.factors if item.criterion == criterion), 1.0)
-    return BoardCell(f"{worth:.2f}".rstrip("0").rstrip(".") + "x", tuple(_said(advice, words, plan, criterion)))
+    return BoardCell(worth_text(worth), tuple(_said(advice, words, plan, criterion)))
 
 
 def _said(advice: Advice, words: Words, plan: Plan, criterion: str) -> Iterator[Line]:

@@ -19,7 +19,7 @@ from whygpu.render.view.model import (
     ShortRow,
 )
 from whygpu.render.view.rivals import clause
-from whygpu.render.words import price_text, short_text
+from whygpu.render.words import price_text, short_text, worth_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -93,7 +93,7 @@ def reasons(maker: PlanMaker, weights: Sequence[Weight], words: Words) -> tuple[
             item.rule.title,
             words.text(item),
             item.criterion,
-            f"{item.worth:.2f}".rstrip("0").rstrip(".") + "x",
+            worth_text(item.worth),
             item.decides,
             None if item.instead is None else short_text(maker.at(item.instead)),
             None if item.row == best else short_text(maker.at(item.row)),
