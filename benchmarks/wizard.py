@@ -61,9 +61,10 @@ def clicks(browser: Browser, address: str, times: int) -> tuple[list[float], lis
         for number in range(times):
             page = context.new_page()
             page.goto(f"{address}/?page=start&item=chat")
-            model = page.locator("[class*='st-key-model-'] button").nth(number % 8)
-            model.wait_for()
+            models = page.locator("[class*='st-key-model-'] button")
+            models.first.wait_for()
             page.wait_for_timeout(500)
+            model = models.nth(number % models.count())
             verdicts.append(_until(page, model.click, "TAKE"))
             page.wait_for_timeout(1000)
             begun = time.perf_counter()

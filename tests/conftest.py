@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 import whygpu
+from tests.effort import PATIENCE
 from tests.loader.small import real_texts, small_texts
 from whygpu.cli import main
 from whygpu.errors import Problem
@@ -40,6 +41,13 @@ CHROMIUM_FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests load is kept in a cache of their own, for the processes they start."""
+    with mock.patch.dict(os.environ, {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -101,7 +109,7 @@ def process() -> Command:
             capture_output=True,
             text=True,
             cwd=ROOT,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
             env={**os.environ, **environment},
         )

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 _ADDITIONS = 1_000_000
+PATIENCE = 300
+"""Seconds that nothing takes, however busy the machine is: what hangs fails by it, and what is slow does not."""
 
 
 def _loop() -> float:

@@ -73,3 +73,25 @@ def _imported(body: Sequence[ast.stmt]) -> Iterator[str]:
             yield from (item.name for item in node.names)
         elif isinstance(node, ast.If | ast.ClassDef | ast.FunctionDef):
             yield from _imported(node.body)
+
+
+CLOCKS = {f"time.{clock}{unit}" for clock in ("time", "monotonic", "perf_counter") for unit in ("", "_ns")}
+
+
+def clocks(text: str) -> Iterator[str]:
+    """Where a test reads the clock, or waits no longer than a busy machine may take."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            waits = [item.value for item in node.keywords if (item.arg or "").endswith("timeout")]
+            waits += node.args if name.endswith((".wait", ".communicate", ".set_default_timeout")) else []
+            if name in CLOCKS or any(isinstance(item, ast.Constant) for item in waits):
+                yield f"{name} in line {node.lineno}"
+
+
+def test_no_test_fails_by_the_clock() -> None:
+    """Those that did failed on a busy machine. What is waited for has the patience of tests/effort.py."""
+    for path in (ROOT / "tests").rglob("*.py"):
+        assert list(clocks(path.read_text(encoding="utf-8"))) == [], path
+    seen = list(clocks("time.perf_counter()\nrun(timeout=9)\ndone.wait(2)\ndone.wait(PATIENCE)"))
+    assert seen == ["time.perf_counter in line 1", "run in line 2", "done.wait in line 3"]

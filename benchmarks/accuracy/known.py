@@ -30,7 +30,7 @@ KNOWN = (
     "  30 to 150% fast.",
     "- **Old transformers** (deepseek-llm, qwen1-inference, of 2023) are set up as they were: logits of every token",
     "  of the prompt (the last alone since 4.45), the old cache held beside the new one, scores written out. What a",
-    "  plan needs is by today's release. 67B with prompts of 4,096 tokens is still a fifth too low.",
+    "  plan needs is by today's release. 67B with prompts of 4,096 tokens is still a seventh too low.",
     "- **FasterTransformer's own gigabyte** (fastertransformer-gpt, unseen): whatever the model and the batch it holds",
     "  1.0 to 1.1 GiB beyond weights, cache, activations and a context of that time.",
     "- **What vLLM holds outside PyTorch** (vllm-logs): 1.8 GiB on one card, 3.6 GiB on each of two and 0.04 GiB on an",

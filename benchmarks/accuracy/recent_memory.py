@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from benchmarks.accuracy.inference_memory import GB, GIB, allocated, compared
-from benchmarks.accuracy.rows import INFERENCE_MEMORY, WEIGHTS_AND_KV, LeftOut, Outcome, Row
+from benchmarks.accuracy.rows import INFERENCE_MEMORY, STARTUP, WEIGHTS_AND_KV, LeftOut, Outcome, Row
 from benchmarks.accuracy.subjects import Subjects
 
 from whygpu.checks.calculation import Range
@@ -27,7 +27,7 @@ def _vllm(row: Row, subjects: Subjects) -> Outcome:
         return compared(row, WEIGHTS_AND_KV, parts.weights, GIB, done)
     if row["includes"].startswith("activation"):
         beside = parts.activations + parts.logits + parts.overhead + parts.reused
-        return compared(row, INFERENCE_MEMORY, beside, GIB, done)
+        return compared(row, STARTUP, beside, GIB, done)
     return LeftOut(row["family"], row["id"], "what is left for the cache: said by the other rows of the same start")
 
 

@@ -55,6 +55,8 @@ DETECTORS = {
 }
 DETECTION_PIXELS = 852.0
 """Side of a square of a mean padded COCO image: the short side drawn from 640 to 800, the long one 1.4 times it."""
+LARGEST_PIXELS = 1033.0
+"""That of the largest image, 800 by 1,333: what a peak is of."""
 POWER_LIMITED_H100 = (2.4e12, 500.0)
 """torchtitan's H100 with 96 GB: bytes per second and watts, as its reports state."""
 
@@ -122,7 +124,7 @@ def _detectron_speed(row: Row, subjects: Subjects) -> Outcome:
 
 def _detectron_memory(row: Row, subjects: Subjects) -> Outcome:
     shape, setup, layout = _detectron(row, subjects)
-    done = memory.estimate(shape, setup, layout, subjects.coefficients)
+    done = memory.estimate(shape, replace(setup, pixels=LARGEST_PIXELS), layout, subjects.coefficients)
     return compared(row, TRAINING_MEMORY, allocated(done), GIB, done)
 
 

@@ -20,6 +20,7 @@ RECENT = ("memory_2026_11.yaml", "throughput_2026_11.yaml")
 
 WEIGHTS_AND_KV = "weights and KV"
 INFERENCE_MEMORY = "inference memory, total"
+STARTUP = "set aside at start"
 TRAINING_MEMORY = "training memory"
 TRAINING_STATES = "training states (a paper's formula)"
 DECODE = "decode speed"
@@ -30,6 +31,7 @@ TRAINING_SPEED = "training speed"
 KINDS = (
     WEIGHTS_AND_KV,
     INFERENCE_MEMORY,
+    STARTUP,
     TRAINING_MEMORY,
     TRAINING_STATES,
     DECODE,

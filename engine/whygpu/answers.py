@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, assert_never
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.catalogue import Catalogue
     from whygpu.language.names import NameSpec
+    from whygpu.measured.measurement import Measurement
 
 MAX_ITEMS = 500
+_PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
+"""A character beyond U+FFFF as JSON may write it, and YAML does not read it."""
+MEASURED = "measured"
+"""The answer that holds measurements."""
 LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")
 
 
@@ -53,6 +59,8 @@ class Answers:
     """Ids of accelerators that are there already, each once, and how many."""
     given: ReadOnly[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """The answers as they were given, for the record."""
+    measured: tuple[Measurement, ...] = ()
+    """What was measured, which corrects the estimates of the same model, card and runtime."""
 
     @property
     def allows_own(self) -> bool:
@@ -129,6 +137,8 @@ def is_text(value: str) -> bool:
 def read_text(text: str, name: str) -> Node:
     """Answers as YAML or JSON text; raises AnswerError."""
     problems: list[Problem] = []
+    if text.lstrip()[:1] == "{":  # JSON, in which a backslash stands only for an escape
+        text = _PAIR.sub(lambda pair: bytes.fromhex(pair[1] + pair[2]).decode("utf-16-be"), text)
     node = parse(text, name, problems)
     if problems or node is None:
         raise AnswerError(problems or [Problem("empty", "there are no answers in it", Location(name))])
@@ -215,6 +225,44 @@ def check(node: Node, knowledge: Knowledge) -> Answers:
     return answers
 
 
+def read_number(key: str, node: Scalar, spec: NameSpec, problems: list[Problem]) -> float | None:
+    """A number as people write it, within the bounds of its name; None, with a problem, where it is none."""
+    value: float | None = None
+    if isinstance(node.value, bool):
+        value = None
+    elif spec.unit == "pixels":
+        value = parse_pixels(node.text)
+    elif isinstance(node.value, int | float):
+        value = float(node.value) if abs(node.value) < 1e300 else None
+    elif isinstance(node.value, str):
+        value = parse_number(node.value, spec.unit)
+    if value is None or not math.isfinite(value):
+        example = "1920x1080" if spec.unit == "pixels" else "8, 70e9, 32k, 8B or 16GiB"
+        problem(
+            problems,
+            node,
+            "wrong-type",
+            f"'{key}' must be a number{f' of {spec.unit}' if spec.unit else ''}, not {kind_of(node)}",
+            f"for example {example}",
+        )
+        return None
+    low, high = spec.minimum, spec.maximum
+    if (low is not None and value < low) or (high is not None and value > high):
+        bounds = (
+            f"at least {low:g}"
+            if high is None
+            else f"at most {high:g}"
+            if low is None
+            else f"between {low:g} and {high:g}"
+        )
+        problem(problems, node, "out-of-range", f"'{key}' is {value:g}; it must be {bounds}")
+        return None
+    if spec.integer and value != int(value):
+        problem(problems, node, "wrong-type", f"'{key}' must be a whole number, not {value:g}")
+        return None
+    return value
+
+
 class _Reader:
     def __init__(self, node: Mapping, knowledge: Knowledge, problems: list[Problem]) -> None:
         self._node, self._knowledge, self._problems = node, knowledge, problems
@@ -225,6 +273,7 @@ class _Reader:
         locations: dict[str, Location] = {}
         lists: dict[str, tuple[str, ...]] = {}
         owned: tuple[tuple[str, int], ...] = ()
+        measured: tuple[Measurement, ...] = ()
         model: str | dict[str, Any] | None = None
         for key, node in self._node.items.items():
             if isinstance(node, Scalar) and node.value is None:
@@ -236,6 +285,8 @@ class _Reader:
                 lists[key] = self._list(key, node)
             elif key == "owned":
                 owned = self._owned(node)
+            elif key == MEASURED:
+                measured = self._measured(node)
             elif key in specs:
                 value = self._value(key, node, specs[key])
                 if value is not None and value == specs[key].unanswered:
@@ -246,7 +297,7 @@ class _Reader:
                 message = "'phases' describes a lifecycle, training and serving; this is about a single phase"
                 self._add(self._node.keys[key], "whole-life", message, "leave it out, and give 'phase' instead")
             else:
-                known = [*specs, *LISTS, "model", "owned"]
+                known = [*specs, *LISTS, "model", "owned", MEASURED]
                 problem(
                     self._problems,
                     self._node.keys[key],
@@ -270,7 +321,20 @@ class _Reader:
             price_kinds=lists.get("price_kinds", ("on-demand",)),
             owned=owned,
             given=MappingProxyType(given if isinstance(given, dict) else {}),
+            measured=measured,
         )
+
+    def _measured(self, node: Node) -> tuple[Measurement, ...]:
+        """Measurements: mappings as in their files."""
+        from whygpu.measured.read import measurement_of  # noqa: PLC0415  it checks answers itself
+
+        found: list[Measurement] = []
+        for item in node.items if isinstance(node, Sequence) else [node]:
+            try:
+                found.append(measurement_of(item, item.document.name, self._knowledge))
+            except AnswerError as error:
+                self._problems.extend(error.problems)
+        return tuple(found)
 
     def _check_together(self, values: dict[str, float | bool | str], lists: dict[str, tuple[str, ...]]) -> None:
         """Answers that are fine alone and contradict each other."""
@@ -312,7 +376,7 @@ class _Reader:
             return None
         match spec.kind:
             case "number":
-                return self._number(key, node, spec)
+                return read_number(key, node, spec, self._problems)
             case "flag":
                 if isinstance(node.value, bool):
                     return node.value
@@ -338,41 +402,6 @@ class _Reader:
         near = did_you_mean(text, spec.values) or f"one of {', '.join(list(spec.values)[:24])}"
         self._add(node, "bad-choice", f"'{key}' cannot be {kind_of(node)}", near)
         return None
-
-    def _number(self, key: str, node: Scalar, spec: NameSpec) -> float | None:
-        value: float | None = None
-        if isinstance(node.value, bool):
-            value = None
-        elif spec.unit == "pixels":
-            value = parse_pixels(node.text)
-        elif isinstance(node.value, int | float):
-            value = float(node.value) if abs(node.value) < 1e300 else None
-        elif isinstance(node.value, str):
-            value = parse_number(node.value, spec.unit)
-        if value is None or not math.isfinite(value):
-            example = "1920x1080" if spec.unit == "pixels" else "8, 70e9, 32k, 8B or 16GiB"
-            self._add(
-                node,
-                "wrong-type",
-                f"'{key}' must be a number{f' of {spec.unit}' if spec.unit else ''}, not {kind_of(node)}",
-                f"for example {example}",
-            )
-            return None
-        low, high = spec.minimum, spec.maximum
-        if (low is not None and value < low) or (high is not None and value > high):
-            bounds = (
-                f"at least {low:g}"
-                if high is None
-                else f"at most {high:g}"
-                if low is None
-                else f"between {low:g} and {high:g}"
-            )
-            self._add(node, "out-of-range", f"'{key}' is {value:g}; it must be {bounds}")
-            return None
-        if spec.integer and value != int(value):
-            self._add(node, "wrong-type", f"'{key}' must be a whole number, not {value:g}")
-            return None
-        return value
 
     def _texts(self, key: str, node: Node) -> list[Scalar]:
         items = node.items if isinstance(node, Sequence) else [node]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -18,33 +19,46 @@ from whygpu.consult.driver import consult
 from whygpu.consult.names import PHASE_OF_LIFE
 from whygpu.errors import EngineError, KnowledgeBaseError, Location, Problem
 from whygpu.explain.advice import Advice
+from whygpu.explain.start import START_NAMES
+from whygpu.kept import forget
+from whygpu.knowledge.base import Knowledge
 from whygpu.lifecycle.answers import check_lifecycle, is_lifecycle
 from whygpu.lifecycle.conclude import LIFE_NAMES, conclude_lifecycle
-from whygpu.loader.assemble import Registry, default_root, load_texts, read_texts
+from whygpu.loader import cache
+from whygpu.loader.files import default_root, read_texts
+from whygpu.loader.registry import Registry
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
+from whygpu.sizing.names import SIZING_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from collections.abc import Mapping as ReadOnly
     from datetime import date
 
+    from whygpu.diagnosis.diagnosis import Diagnosis
     from whygpu.explain.estimate import Estimate
     from whygpu.explain.interview import Interview, Memory, NextQuestion
     from whygpu.explain.plan import Plan
-    from whygpu.knowledge.base import Knowledge
     from whygpu.lifecycle.advice import LifecycleAdvice
+    from whygpu.measured.measurement import Measurement
+    from whygpu.sizing.pace import Pace, Unit
+    from whygpu.sizing.sized import Sized
     from whygpu.yamldoc.document import Node
 
-REGISTRY = Registry(FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, PHASE_OF_LIFE))
+REGISTRY = Registry(
+    FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, *START_NAMES, *SIZING_NAMES, PHASE_OF_LIFE)
+)
 
 
 class KnowledgeBase:
     """A loaded knowledge base and its engines; safe to share between threads."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        """Wrap loaded knowledge; engines are compiled when first used."""
+    def __init__(self, knowledge: Knowledge, program: Program | None = None) -> None:
+        """Wrap loaded knowledge; engines are compiled when first used. ``program``: its rules as compiled before."""
         self.knowledge = knowledge
+        if program is not None:
+            self.program = program
 
     @cached_property
     def program(self) -> Program:
@@ -166,6 +180,48 @@ class KnowledgeBase:
             return self.advise_lifecycle(node, engine=engine, today=today)
         return Advice(self.consult(node, engine=engine, today=today))
 
+    def size_inference(
+        self,
+        measured: Iterable[Measurement],
+        answers: ReadOnly[str, object] | Node | None = None,
+        *,
+        engine: EngineName = "durable",
+        today: date | None = None,
+    ) -> Sized:
+        """Replicas, capacity and cost of a service from its load test; raises AnswerError.
+
+        ``answers``: those of the vocabulary (``requests_per_second`` at the peak, ``latency_ms`` ...) and of sizing
+        itself (``p95_ms``, ``burstiness`` ...), docs/how-to/size.md.
+        """
+        from whygpu.sizing.asked import ask  # noqa: PLC0415  to give advice takes none of it
+        from whygpu.sizing.size import sized_service  # noqa: PLC0415
+
+        asked = ask("inference", measured, answers or {}, self.knowledge)
+        return sized_service(asked, self.knowledge, lambda: self.chain(engine), today)
+
+    def size_training(
+        self,
+        measured: Iterable[Measurement],
+        answers: ReadOnly[str, object] | Node | None = None,
+        *,
+        engine: EngineName = "durable",
+        today: date | None = None,
+    ) -> Sized:
+        """Accelerator-hours, days and cost of a training run from measured steps; raises AnswerError.
+
+        A pace that was not measured is estimated from the model and the accelerator, and said to be.
+        """
+        from whygpu.sizing.asked import ask  # noqa: PLC0415
+        from whygpu.sizing.estimated import estimated_pace  # noqa: PLC0415
+        from whygpu.sizing.size import sized_training  # noqa: PLC0415
+
+        asked = ask("training", measured, answers or {}, self.knowledge)
+
+        def estimate(unit: Unit) -> Pace | None:
+            return estimated_pace(asked, unit, lambda given: self.estimate(given, engine=engine, today=today))
+
+        return sized_training(asked, self.knowledge, lambda: self.chain(engine), estimate, today)
+
     def advise_lifecycle(
         self, answers: ReadOnly[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
     ) -> LifecycleAdvice:
@@ -179,20 +235,52 @@ class KnowledgeBase:
         serve = self.consult(checked.serve, engine=engine, today=today)
         return conclude_lifecycle(checked.given, train, serve, again, self.chain(engine))
 
+    def diagnose(
+        self, *measurements: Measurement | ReadOnly[str, object], engine: EngineName = "durable", ask: bool = True
+    ) -> Diagnosis:
+        """The causes of what was measured of one system: measurements, or what a measurement file holds as a mapping.
+
+        ``ask``: look for what to measure next, too. Raises AnswerError.
+        """
+        from whygpu.diagnosis.diagnosis import diagnose  # noqa: PLC0415  to give advice takes neither
+        from whygpu.measured.read import measurement_of  # noqa: PLC0415
+
+        found = [
+            measurement_of(as_node(item), "measurement", self.knowledge) if isinstance(item, Mapping) else item
+            for item in measurements
+        ]
+        return diagnose(self._diagnosing.knowledge, found, self._diagnosing.chain(engine), ask=ask)
+
+    @cached_property
+    def _diagnosing(self) -> KnowledgeBase:
+        """The knowledge with the rules that diagnose in the place of those that a consultation judges."""
+        return KnowledgeBase(replace(self.knowledge, strata=self.knowledge.diagnosis))
+
 
 def load(path: str | Path | None = None) -> KnowledgeBase:
     """Load a knowledge base from a folder, by default the one that comes with whygpu; raises KnowledgeBaseError."""
+    forget()
     root = default_root() if path is None else Path(path)
     texts = read_texts(root)
+    key = cache.key_of(texts, str(root))
     with _collector_at_rest():
-        kb = KnowledgeBase(load_texts(texts, str(root), REGISTRY, cases=False))
-    try:
-        _ = kb.program
-    except EngineError as error:
-        raise KnowledgeBaseError(
-            [Problem("engine-limit", str(error), Location(str(root)), "split or merge rules")]
-        ) from error
+        match cache.read(key):
+            case Knowledge() as knowledge, Program() as program:
+                return KnowledgeBase(knowledge, program)
+        kb = KnowledgeBase(_load(texts, str(root)))
+        try:
+            cache.write(key, (kb.knowledge, kb.program))
+        except EngineError as error:
+            raise KnowledgeBaseError(
+                [Problem("engine-limit", str(error), Location(str(root)), "split or merge rules")]
+            ) from error
     return kb
+
+
+def _load(texts: ReadOnly[str, str], root: str) -> Knowledge:
+    from whygpu.loader.assemble import load_texts  # noqa: PLC0415  what was loaded before needs no reader
+
+    return load_texts(texts, root, REGISTRY, cases=False)
 
 
 @contextmanager

@@ -44,8 +44,20 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "add_prices_options",
             "run_prices",
         ),
+        "measure": Command("measure the device at hand, and say what is in this machine", "whygpu.commands.measure"),
+        "diagnose": Command(
+            "what is wrong, by what was measured, and what to measure next", "whygpu.commands.diagnose"
+        ),
         "replay": Command("whether a recorded decision still holds, and what changed", "whygpu.commands.replay"),
         "schema": Command("JSON Schema of answers, output and knowledge base files", "whygpu.commands.schema"),
+        "serve": Command("the same answers over HTTP, for other programs", "whygpu.commands.serve"),
+        "mcp": Command(
+            "the same answers as tools of the Model Context Protocol",
+            "whygpu.commands.serve",
+            "add_mcp_options",
+            "run_mcp",
+        ),
+        "size": Command("how much hardware, from your own measurements", "whygpu.commands.size"),
         "ui": Command("the wizard in a browser", "whygpu.commands.ui"),
     }
 )

@@ -79,6 +79,8 @@ def write_whole(path: Path, text: str) -> None:
         handle, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
         Path(scratch).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
         Path(scratch).replace(path)
     except OSError as error:

@@ -50,6 +50,8 @@ def _scale(suffix: str, unit: str | None) -> float | None:
         return 1.0 if not suffix else None
     if unit == "ms" and suffix == "s":
         return 1000.0
+    if unit == "share" and suffix == "%":
+        return 0.01
     return _DECIMAL.get(suffix) or _BINARY.get(suffix)
 
 

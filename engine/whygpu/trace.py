@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Origin = Literal["answer", "assumed", "catalogue", "check", "concluded"]
+Origin = Literal["answer", "assumed", "catalogue", "check", "concluded", "measured"]
 StepKind = Literal["rule", "check", "plan", "exclude", "prefer", "override", "conflict", "rank"]
 StepStatus = Literal["fired", "silent", "blocked", "defeated", "open"]
 Plain = float | bool | str | None

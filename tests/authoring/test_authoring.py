@@ -11,8 +11,9 @@ import pytest
 from tests.docs.pages import Block, blocks
 from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
-from whygpu.knowledge.rules import Advise, Conclude, Consider, Exclude, Require, Verdict, Warn
+from whygpu.knowledge.rules import Advise, Conclude, Consider, Exclude, Require, Sign, Verdict, Warn
 from whygpu.lint.cases import check_cases
+from whygpu.lint.diagnoses import check_diagnoses
 from whygpu.lint.registry import lint
 from whygpu.lint.tests import check_tests
 from whygpu.loader.assemble import load_texts
@@ -40,7 +41,11 @@ def test_example(block: Block) -> None:
     assert block.file, "begin each example with its path: # rules/x.yaml"
     knowledge = _loaded(block)
     own = [rule for rule in knowledge.rules if rule.location.file == block.file]
-    found = [*check_tests(knowledge, own), *check_cases(KnowledgeBase(knowledge))]
+    found = [
+        *check_tests(knowledge, own),
+        *check_cases(KnowledgeBase(knowledge)),
+        *check_diagnoses(KnowledgeBase(knowledge)),
+    ]
     found += [item for item in lint(knowledge) if item.location.file == block.file and item.code != "no-price"]
     assert [str(item) for item in found] == []
 
@@ -50,7 +55,7 @@ def test_every_construct_is_shown() -> None:
     """Effects, strengths, overrides, tests, table policies and expectations of cases."""
     rules = [rule for block in EXAMPLES for rule in _loaded(block).rules if rule.location.file == block.file]
     shown = {type(effect) for rule in rules for effect in rule.effects}
-    assert shown == {Advise, Conclude, Consider, Exclude, Require, Verdict, Warn}
+    assert shown == {Advise, Conclude, Consider, Exclude, Require, Sign, Verdict, Warn}
     assert {test.expect for rule in rules for test in rule.tests} == {"fires", "silent", "unknown"}
     assert any(rule.overrides for rule in rules)
     assert any(rule.unless.parts for rule in rules)

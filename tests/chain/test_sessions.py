@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import threading
+import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import pytest
 from tests.chain.drive import run
 from tests.chain.programs import program
 from tests.chain.small import ADVISE, knowledge, program_of
+from tests.effort import PATIENCE
 from whygpu.chain.durable import RETIRED, SESSIONS, DurableEngine
 from whygpu.errors import EngineError
 
@@ -164,10 +166,11 @@ def test_more_consultations_than_sessions_wait_for_one() -> None:
         done.set()
 
     threading.Thread(target=consult_one, daemon=True).start()
-    assert not done.wait(0.1)
+    time.sleep(0.1)
+    assert not done.is_set()
     for chain in chains:
         chain.__exit__(None, None, None)
-    assert done.wait(10)
+    assert done.wait(PATIENCE)
     assert engine.most == SESSIONS
 
 

@@ -51,6 +51,26 @@ def test_sliding_layers_keep_their_window(facts: Facts) -> None:
     assert sliding.tokens(8192) == 128
 
 
+def test_a_layer_that_chooses_reads_all_narrow_keys_and_the_chosen_vectors(facts: Facts) -> None:
+    """DeepSeek-V3.2, 2.1: an indexer of 64 heads of 128 chooses 2,048 tokens of 512 + 64 numbers."""
+    (group,) = facts.shape("deepseek-v3.2").kv_groups
+    assert group.elements_read(2048) == 704 * 2048
+    assert group.elements_read(100_000) == 576 * 2048 + 128 * 100_000
+    assert group.attended(100_000) == 2048
+    assert group.searched(100_000) == 64 * 128 * 50_000
+    assert group.tokens(100_000) == 100_000, "it keeps them all"
+
+
+@pytest.mark.parametrize(("model", "share"), [("deepseek-v4-pro", 0.27), ("deepseek-v4-flash", 0.10)])
+def test_choosing_takes_the_share_of_arithmetic_that_was_published(facts: Facts, model: str, share: float) -> None:
+    """DeepSeek-V4, abstract and section 1: operations of one token after 2^20 others, against DeepSeek-V3.2's."""
+    ours, before = (
+        2.0 * shape.active_parameters + 4.0 * shape.query_width * shape.attended(2.0 * 2**20)
+        for shape in (facts.shape(model), facts.shape("deepseek-v3.2"))
+    )
+    assert ours / before == pytest.approx(share, rel=0.25)
+
+
 def test_encoders_and_vision_keep_no_cache(facts: Facts) -> None:
     assert facts.shape("bert-base").kv_groups == ()
     assert facts.shape("resnet-50").kv_groups == ()

@@ -81,9 +81,11 @@ def test_explain_gives_advice_and_settings_lie_over_every_row(run: Run, tmp_path
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["id"] for row in found] == ["a", "b"]
     assert [row["advice"]["status"] == "infeasible" for row in found] == [False, True]
-    assert not {"trace", "alternatives", "rejected"} & found[0]["advice"].keys()
+    left_out = {"trace", "alternatives", "rejected", "profile", "conflicts", "comparisons", "open"}
+    assert not left_out & found[0]["advice"].keys()
+    assert {"recommendation", "shortlist", "techniques", "advice", "warnings"} <= found[0]["advice"].keys()
     assert "variants" not in found[0]["advice"]["recommendation"]
-    assert all(len(line) < 30_000 for line in done.stdout.splitlines())  # 806 KB with everything
+    assert all(len(line) < 25_000 for line in done.stdout.splitlines())  # 806 KB with everything
     assert found[0]["advice"]["answers"] == {"concurrency": 4, "phase": "inference", "model": "llama-3.1-8b"}
 
 
@@ -158,7 +160,7 @@ def test_a_small_parquet_file_that_stands_for_gigabytes_takes_little_memory(tmp_
     assert kib < 300 * 1024
 
 
-@pytest.mark.parametrize(("size", "message"), [(6_000_000, "more than 5,000,000 cells"), (100, "")])
+@pytest.mark.parametrize(("size", "message"), [(21_000_000, "more than 20,000,000 cells"), (100, "")])
 def test_parquet_cells_are_bounded(tmp_path: Path, size: int, message: str) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow, which comes with streamlit, is not installed")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -197,7 +199,7 @@ def test_an_endless_line_is_one_bad_row(tmp_path: Path) -> None:
         ("in.txt", b"{}", "none of .jsonl, .csv, .parquet"),
         ("in.csv", b"", "must name up to"),
         ("in.csv", b"a,a\n1,2\n", "different columns"),
-        ("in.jsonl", b"\n" * (row.MAX_ROWS + 5), "more than 100,000 rows"),
+        ("in.jsonl", b"\n" * (row.MAX_ROWS + 5), "more than 2,000,000 rows"),
     ],
 )
 def test_what_cannot_be_read_leaves_no_output(

@@ -16,12 +16,13 @@ import pytest
 
 from tests.cli.signals import as_on_a_terminal
 from tests.conftest import ROOT
+from tests.effort import PATIENCE
 from whygpu.api import KnowledgeBase
 from whygpu.cli import main
 from whygpu.commands.job import Detail, Job
 from whygpu.commands.journal import output
 from whygpu.commands.row import Row
-from whygpu.commands.workers import CHUNK, Workers
+from whygpu.commands.workers import Workers
 from whygpu.errors import AnswerError
 
 pytestmark = pytest.mark.slow
@@ -85,7 +86,7 @@ def test_whatever_ends_it_nothing_is_lost_or_done_twice(tmp_path: Path) -> None:
             wait_for(lambda before=before: lines_of(part(tmp_path)) > before, "more lines")  # type: ignore[misc]
             started = children(running)
             running.send_signal(number)
-            _, said = running.communicate(timeout=240)
+            _, said = running.communicate(timeout=PATIENCE)
         assert "Traceback" not in said
         assert running.returncode == (130 if number == signal.SIGINT else -number)
         assert not (tmp_path / "out.jsonl").exists()
@@ -178,11 +179,11 @@ def test_a_process_that_dies_takes_no_other_row_with_it(kb: KnowledgeBase, tmp_p
     job = Job(crash, "plan", "evaluator", None, kb.knowledge.hash, None, Detail())
     given: dict[int, dict[str, Any]] = {
         3: {"always": True},
-        CHUNK + 1: {"once": str(tmp_path / "flag")},
-        2 * CHUNK: {"bug": True},
+        9: {"once": str(tmp_path / "flag")},
+        16: {"bug": True},
     }
-    rows = [Row(number, f"row {number}", given.get(number, {})) for number in range(3 * CHUNK)]
+    rows = [Row(number, f"row {number}", given.get(number, {})) for number in range(24)]
     found = [json.loads(line) for lines in Workers(job, 2).lines(rows) for line in lines]
-    assert [row["id"] for row in found] == list(range(3 * CHUNK))
+    assert [row["id"] for row in found] == list(range(24))
     bad = {row["id"]: row["error"][0]["code"] for row in found if "error" in row}
-    assert bad == {3: "crashed", 2 * CHUNK: "internal"}
+    assert bad == {3: "crashed", 16: "internal"}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.signals import as_on_a_terminal
+from tests.effort import PATIENCE
 from tests.loader.small import small_texts
 from whygpu.cli import main
 
@@ -209,7 +210,7 @@ def test_watch_checks_again_and_ends_with_0(mykb: Path) -> None:
         shutil.rmtree(mykb / "rules")
         time.sleep(0.5)
         running.send_signal(signal.SIGINT)
-        assert running.wait(120) == 0
+        assert running.wait(PATIENCE) == 0
         assert running.stderr is not None
         assert "Traceback" not in running.stderr.read()
 

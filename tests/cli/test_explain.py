@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import whygpu
+from tests.effort import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,7 +187,7 @@ def test_colour_only_on_a_terminal(no_color: str, painted: bool) -> None:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         env={"PATH": _path(), "NO_COLOR": no_color, "TERM": "xterm", "PYTHONPATH": "engine"},
     )
@@ -307,7 +308,7 @@ def test_a_bare_kb_explain_prints_help_with_an_example() -> None:
     command = Path(sys.executable).parent / "kb-explain"
     if not command.exists():
         pytest.skip("kb-explain is not installed in this environment")
-    done = subprocess.run([str(command)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([str(command)], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0
     assert "example: kb-explain --set" in done.stdout
 
@@ -320,7 +321,7 @@ def test_a_closed_pipe_is_no_error() -> None:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         env={"PATH": _path(), "PYTHONPATH": "engine"},
     )

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.cli.signals import as_on_a_terminal
+from tests.effort import PATIENCE
 from whygpu.commands.ask import Stop, ask
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def test_on_a_terminal_the_bare_command_asks_and_ctrl_c_is_clean() -> None:
         text = _until(ours, "What is the hardware for?")
         process.send_signal(2)
         text += _until(ours, "Stopped.")
-        assert process.wait(20) == 130
+        assert process.wait(PATIENCE) == 130
     os.close(ours)
     assert "Traceback" not in text
 

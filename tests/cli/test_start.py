@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import whygpu
+from tests.effort import PATIENCE
 from whygpu.cli import COMMANDS, main
 from whygpu.loader.files import default_root
 
@@ -34,7 +35,7 @@ print(*[name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
 def imported_by(call: str) -> list[str]:
     """Which of HEAVY a call imports."""
     code = IMPORTED.format(call=call, heavy=HEAVY)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     return done.stderr.splitlines()[-1].split() if done.stderr.strip() else []
 
 

@@ -15,6 +15,7 @@ import pytest
 import whygpu
 from whygpu.answers import apply_settings, read_text
 from whygpu.explain.compare import fast_or_cheap
+from whygpu.yamldoc.document import plain_data
 
 TODAY = date(2026, 11, 21)
 
@@ -103,6 +104,15 @@ def test_a_side_may_have_a_decimal_point(kb: whygpu.KnowledgeBase, side: object)
 def test_half_a_pixel_is_none(kb: whygpu.KnowledgeBase, side: object) -> None:
     with pytest.raises(whygpu.AnswerError):
         kb.check({"resolution": side})
+
+
+def test_characters_beyond_the_first_plane_may_be_escaped_as_json_does() -> None:
+    """json.dumps writes a name with an emoji so, and YAML took its halves for characters of their own."""
+    name = "model \N{GRINNING FACE}"
+    found = plain_data(read_text(json.dumps({"model": {"name": name, "parameters": 8e9}}), "mine.json"))
+    assert found == {"model": {"name": name, "parameters": 8e9}}
+    with pytest.raises(whygpu.AnswerError, match="invalid Unicode"):
+        read_text('{"model": "\\ud83d"}', "mine.json")
 
 
 def test_every_id_names_one_accelerator(kb: whygpu.KnowledgeBase) -> None:

@@ -21,8 +21,8 @@ from docs.tools.command import run
 from tests.docs.pages import PAGES, ROOT, Block, blocks, named
 
 import whygpu
-from whygpu import api
 from whygpu.imports import target
+from whygpu.loader import assemble
 from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def checkout(kb: whygpu.KnowledgeBase, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     load = whygpu.load
     monkeypatch.setattr(whygpu, "load", lambda path=None: kb if path in (None, "kb") else load(path))
-    for module in (api, target):
+    for module in (assemble, target):
         monkeypatch.setattr(module, "load_texts", _load_once(load_texts))
     return tmp_path
 

@@ -41,6 +41,14 @@ def test_a_good_config_with_bad_values(row: dict[str, Any], changes: dict[str, o
     assert_answered(*from_hf_config({**row["config"], **changes}))
 
 
+def test_a_width_for_each_layer_that_is_no_number() -> None:
+    """Found by the test above: lists in a list cannot be hashed."""
+    config = {"model_type": "gpt_bigcode", "n_embd": 768, "n_head": 12, "n_layer": 12, "vocab_size": 50257}
+    shape, problems = from_hf_config({**config, "d_ff": [[]]})
+    assert shape is None
+    assert [problem.path for problem in problems] == ["model.config.intermediate_size"]
+
+
 @given(st.dictionaries(st.sampled_from(KEYS), sizes_near_right, max_size=12))
 @settings(max_examples=300)
 def test_any_keys_of_a_config(data: dict[str, object]) -> None:

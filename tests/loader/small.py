@@ -27,7 +27,8 @@ def real_texts() -> dict[str, str]:
 def case_ids() -> dict[str, list[str]]:
     """The ids of the worked cases by their topics, read from their text: to name tests takes no knowledge base."""
     files = {name: text for name, text in real_texts().items() if name.startswith("cases/")}
-    return {Path(name).stem: re.findall(r"(?m)^- id: (\S+)$", text) for name, text in files.items()}
+    cases = {Path(name).stem: text.partition("\ndiagnoses:\n")[0] for name, text in files.items()}
+    return {topic: re.findall(r"(?m)^- id: (\S+)$", text) for topic, text in cases.items()}
 
 
 @lru_cache(maxsize=1)
@@ -42,6 +43,8 @@ def _shortened(name: str, text: str) -> str:
         return _keep(text, lambda item: any(f"accelerator: {card}," in item for card in ACCELERATORS))
     if name.startswith("facts/models/"):
         return _keep(text, lambda item: _id(item) in MODELS)
+    if name == "facts/launch.yaml":  # under 'cards' each accelerator is a line of its own
+        return re.sub(rf"(?m)^    (?!(?:{'|'.join(ACCELERATORS)}):)[a-z0-9-]+: \S+\n", "", text)
     return text
 
 

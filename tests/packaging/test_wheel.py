@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -17,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_a_wheel_carries_the_knowledge_base_and_answers_away_from_the_checkout(tmp_path: Path) -> None:
     wheels = tmp_path / "wheels"
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(wheels), str(ROOT)]
-    subprocess.run(build, check=True, timeout=300)
+    subprocess.run(build, check=True, timeout=PATIENCE)
     (wheel,) = wheels.glob("whygpu-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     for name in (
@@ -33,13 +35,13 @@ def test_a_wheel_carries_the_knowledge_base_and_answers_away_from_the_checkout(t
     target = tmp_path / "env"
     venv.create(target, with_pip=True)
     python = target / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", str(wheel)], check=True, timeout=500)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", str(wheel)], check=True, timeout=2 * PATIENCE)
     done = subprocess.run(
         [target / "bin" / "kb-explain", "--set", "model=llama-3.1-8b"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

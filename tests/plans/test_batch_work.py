@@ -196,3 +196,11 @@ def test_what_is_bought_and_sleeps_is_compared_by_its_hours_of_use(kb: whygpu.Kn
     assert always.cost is not None
     assert office.cost is not None
     assert office.cost.objective > 2 * always.cost.objective  # type: ignore[operator]  # both are known
+
+
+def test_wider_shards_keep_to_the_machines_that_may_be(kb: whygpu.KnowledgeBase) -> None:
+    """Random answers found 16 cards on four machines where one was allowed."""
+    work = {"phase": "batch-inference", "model": "llama-3-70b", "format": "q3_k_s", "prefix_hit_rate": 0.43}
+    found = kb.consult({**work, "max_nodes": 1}, engine="evaluator").plans
+    assert found.alive.sum() > 10
+    assert found.plan_set.nodes[found.alive].max() == 1

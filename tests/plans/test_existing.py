@@ -311,6 +311,18 @@ def test_what_is_owned_and_out_is_told(kb: whygpu.KnowledgeBase) -> None:
     assert "compute capability" in told
 
 
+def test_what_lets_in_what_is_owned_is_told(kb: whygpu.KnowledgeBase) -> None:
+    """70B by QLoRA on two cards of 24 GB, weights on the host (Answer.AI, FSDP and QLoRA, 2024-03-06)."""
+    answers = {"phase": "fine-tuning", "model": "llama-3.1-70b", "method": "qlora", "dataset_tokens": 2e7}
+    owned = [{"accelerator": "rtx-4090", "count": 2}]
+    advice = advise(kb, **answers, owned=owned)
+    (told,) = [item.text for item in advice.warnings if item.id == "owned-out-rtx-4090"]
+    assert told.endswith("offload = all would let it in.")
+    after = advise(kb, **answers, owned=owned, offload="all").recommendation
+    assert after is not None
+    assert after.owned
+
+
 def test_what_is_owned_and_not_tried_is_told(kb: whygpu.KnowledgeBase) -> None:
     for restriction in ({"accelerators": ["L4"]}, {"provider_classes": ["hyperscaler"]}):
         advice = advise(kb, **SERVE, owned=FOUR_3090, **restriction)

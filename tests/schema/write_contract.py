@@ -35,6 +35,10 @@ def answers_table(knowledge: Knowledge) -> str:
             rows.append("| `model` | a preset's id, name or alias, or a mapping of sizes or of a file | |")
         elif key == "owned":
             rows.append("| `owned` | list of `{accelerator, count}` | |")
+        elif key == "measured":
+            rows.append(
+                "| `measured` | a measurement as in its file, a list of them, or on the command line a file's name | |"
+            )
         elif key == "phases":
             continue
         elif spec is None:

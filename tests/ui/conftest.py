@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import whygpu_ui
+from tests.effort import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ def opened() -> Callable[..., AppTest]:
     """Open the app, without a browser, at an address with these parameters."""
 
     def open_at(**parameters: str) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=30)
+        app = AppTest.from_file(str(APP), default_timeout=PATIENCE)
         for key, value in parameters.items():
             app.query_params[key] = value
         return app.run()
@@ -52,7 +53,7 @@ def server() -> Iterator[str]:
             yield address[0]
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(PATIENCE)
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
     """A fresh profile on a desktop, with the clipboard allowed; fails where a page asked another machine."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(1_000 * PATIENCE)
     asked: list[str] = []
     context.on("request", lambda request: asked.append(request.url))
     yield context

@@ -69,6 +69,7 @@ def test_a_link_gives_back_the_same_answers(answers: dict[str, Any], kb: Knowled
         ({"model": ["{parameters: 8B"]}, "yaml-syntax"),
         ({"model": ["x" * (MAX_VALUE + 1)]}, "too-large"),
         ({"model.config": ["/etc/passwd"]}, "file-name"),
+        ({"measured": ['[{"measurement":1,"setup":{"model":{"config":"/etc/passwd"}}}]']}, "file-name"),
         ({"model": ['{"config": "/etc/passwd"}']}, "file-name"),
         ({"": ["x"]}, "bad-setting"),
     ],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from tests.effort import PATIENCE
 from whygpu.render.view import view_of
 from whygpu.render.words import short_text
 
@@ -33,6 +34,9 @@ PAGES = (
     "page=knowledge",
     "page=knowledge&item=little-room-to-grow",
     "page=knowledge&item=l4",
+    "page=size&item=inference",
+    "page=size&item=training",
+    "page=diagnose",
 )
 SETTLED = """() => document.querySelector('[data-testid=stApp]').dataset.testScriptState !== 'running'
   && !document.querySelector('[data-stale=true], [aria-busy=true]')
@@ -237,7 +241,7 @@ def test_nonsense_in_a_link_is_reported(server: str, context: BrowserContext) ->
 
 
 def test_a_pages_headers_hold_it_to_this_server(server: str) -> None:
-    with urllib.request.urlopen(server, timeout=10) as response:
+    with urllib.request.urlopen(server, timeout=PATIENCE) as response:
         policy = response.headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "https:" not in policy

@@ -83,7 +83,7 @@ def _begin(page: Page, journey: Journey) -> None:
         picker.click()  # a phone opens the list on a touch alone
         picker.fill(card)
         page.get_by_role("option", name=card, exact=True).first.click()
-        page.get_by_label("How many").fill(str(count))
+        page.get_by_label("How many", exact=True).fill(str(count))
         page.get_by_role("button", name="Show the answer").last.click()
 
 

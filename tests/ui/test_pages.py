@@ -65,6 +65,17 @@ def test_a_tile_and_a_model_are_an_answer(tile: str, opened: Opened) -> None:
     assert app.title[0].value.startswith(("TAKE ", "No", "Nothing"))
 
 
+def test_several_kinds_of_owned_cards_are_taken(opened: Opened) -> None:
+    app = opened()
+    fields = {str(item.label): item for item in (*app.selectbox, *app.number_input)}
+    fields["Which"].set_value("rtx-3090")
+    fields["How many"].set_value(4)
+    fields["A third kind, if any"].set_value("rtx-4090")
+    app = _press(app, "own-next")
+    assert app.query_params["page"] == "answer"
+    assert _answers(app)["owned"] == [{"accelerator": "rtx-3090", "count": 4}, {"accelerator": "rtx-4090", "count": 1}]
+
+
 def test_the_first_screen_is_the_view(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
     view = view_of(kb.advise(SERVING, engine="evaluator"))
     app = opened(**SERVING, page="answer")
@@ -288,3 +299,29 @@ def test_a_consultation_ends_on_the_edition_that_it_began_with(
     app = _press(app, "edition")
     assert app.query_params["kb"] != began
     assert "has changed since you began" not in _text(app, plain)
+
+
+@pytest.mark.slow
+def test_what_is_half_written_reaches_no_visitor(
+    opened: Opened, kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Plain
+) -> None:
+    """Who came while an author saved a file was told that nothing can be loaded."""
+    import shutil  # noqa: PLC0415
+
+    import streamlit as st  # noqa: PLC0415
+
+    folder = tmp_path / "kb"
+    shutil.copytree(kb.knowledge.root, folder)
+    monkeypatch.setenv("WHYGPU_UI_KB", str(folder))
+    before = opened(**SERVING, page="answer")
+    questions = folder / "questions.yaml"
+    whole = questions.read_text(encoding="utf-8")
+    questions.write_text(whole[: len(whole) // 2] + "\n- {", encoding="utf-8")
+    st.cache_data.clear()
+    for app in (before.run(), opened(**SERVING, page="answer")):
+        assert not app.exception
+        assert app.query_params["kb"] == before.query_params["kb"]
+        assert "this is the edition before" in _text(app, plain)
+    questions.write_text(whole, encoding="utf-8")
+    st.cache_data.clear()
+    assert "this is the edition before" not in _text(opened(**SERVING, page="answer"), plain)

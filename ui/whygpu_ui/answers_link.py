@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import apply_settings, node_of
 from whygpu.errors import AnswerError, Location, Problem
-from whygpu.intake.resolve import shape_of
+from whygpu.intake.resolve import FILES, shape_of
 from whygpu.lifecycle.answers import KEY, PARTS, check_lifecycle
 from whygpu.yamldoc.document import plain_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from whygpu import KnowledgeBase
 
@@ -89,11 +90,7 @@ def check_answer(key: str, value: Given, knowledge_base: KnowledgeBase) -> None:
 
     Files are not read on behalf of an address: a configuration must be given itself, not as a path on the server.
     """
-    if key == "model" and isinstance(value, dict):
-        paths = [name for name in ("config", "safetensors", "gguf", "diffusers") if isinstance(value.get(name), str)]
-        if paths:
-            message = f"'model.{paths[0]}' names a file, and the wizard reads none by name"
-            raise AnswerError([_problem("file-name", message, key, "upload the config.json, or paste it")])
+    refuse_files({key: value})
     if key == KEY:
         parts = [value.get(part) for part in PARTS] if isinstance(value, dict) else []
         for model in [part["model"] for part in parts if isinstance(part, dict) and part.get("model") is not None]:
@@ -103,6 +100,18 @@ def check_answer(key: str, value: Given, knowledge_base: KnowledgeBase) -> None:
     answers = knowledge_base.check({key: value})
     if answers.model is not None:
         shape_of(answers.model, knowledge_base.knowledge.catalogue, Location("model"))
+
+
+def refuse_files(value: object) -> None:
+    """Raise AnswerError where a model, however deep in the value (a measurement has one), is named by a file."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    model = value.get("model") if isinstance(value, Mapping) else None
+    named = [name for name in FILES if isinstance(model, Mapping) and isinstance(model.get(name), str)]
+    if named:
+        message = f"'model.{named[0]}' names a file, and the wizard reads none by name"
+        raise AnswerError([_problem("file-name", message, "model", "upload the config.json, or paste it")])
+    for item in inner:
+        refuse_files(item)
 
 
 def write_link(

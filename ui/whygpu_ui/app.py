@@ -12,17 +12,22 @@ from whygpu_ui.answer_page import answer_page
 from whygpu_ui.better_page import better_page
 from whygpu_ui.browser import focus
 from whygpu_ui.compare_page import compare_page
-from whygpu_ui.knowledge import served
+from whygpu_ui.diagnose_page import diagnose_page
+from whygpu_ui.knowledge import is_behind, served
 from whygpu_ui.knowledge_page import knowledge_page
 from whygpu_ui.life_page import life_page
+from whygpu_ui.measured import Measured
 from whygpu_ui.pieces import STYLE
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import question_page
 from whygpu_ui.session import (
     ANSWER_PAGE,
+    APART,
     BETTER,
     COMPARE,
+    DIAGNOSE,
     KNOWLEDGE_PAGE,
+    SIZE,
     START,
     State,
     go,
@@ -30,6 +35,7 @@ from whygpu_ui.session import (
     restart,
     start,
 )
+from whygpu_ui.size_page import size_page
 from whygpu_ui.start_page import start_page
 
 _DRAWN = {
@@ -38,6 +44,8 @@ _DRAWN = {
     BETTER: better_page,
     KNOWLEDGE_PAGE: knowledge_page,
     COMPARE: compare_page,
+    SIZE: size_page,
+    DIAGNOSE: diagnose_page,
 }
 
 
@@ -61,7 +69,7 @@ def _page() -> None:
     show_problems(now.link_problems, "Part of this link cannot be used and is ignored:")
     box = f"step-{now.visit}"
     with st.container(key=box):
-        if KEY in now.answers and now.page != KNOWLEDGE_PAGE:
+        if KEY in now.answers and now.page not in APART:
             life_page(now.knowledge_base)
         elif now.page in _DRAWN:
             _DRAWN[now.page](now.knowledge_base)
@@ -73,11 +81,11 @@ def _page() -> None:
 
 def _ways(now: State) -> None:
     """Where one can go from every page."""
-    begun = bool(now.answers) or now.stopped is not None
-    ways = [(START, "Start again")] if begun else []
+    begun = bool(now.answers) or now.stopped is not None or now.measured != Measured()
+    ways = [(START, "Start again")] if begun else [(START, "Start")] if now.page in APART else []
     if now.answers and now.stopped is None:
         ways += [(ANSWER_PAGE, "Answer"), (BETTER, "Make it better")]
-    ways.append((KNOWLEDGE_PAGE, "Knowledge"))
+    ways += [(SIZE, "Size"), (DIAGNOSE, "Diagnose"), (KNOWLEDGE_PAGE, "Knowledge")]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="ways"):
         st.markdown("**whygpu**", width="content")
         for page, label in ways:
@@ -93,11 +101,12 @@ def _ways(now: State) -> None:
 
 def _about_the_edition(now: State) -> None:
     """A consultation ends on the edition that it began with; a newer one is offered."""
-    try:
-        newer = served().knowledge.hash != now.knowledge_base.knowledge.hash
-    except KnowledgeBaseError:
-        return
-    if newer:
+    if is_behind():
+        st.markdown(
+            "The files of the knowledge base cannot be loaded as they are now (`whygpu check` says why): this is "
+            "the edition before."
+        )
+    elif served().knowledge.hash != now.knowledge_base.knowledge.hash:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("The knowledge base has changed since you began.", width="content")
             st.button("Take the new edition", key="edition", on_click=_take_edition)

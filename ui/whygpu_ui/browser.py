@@ -23,7 +23,8 @@ export default function (component) {
     const step = document.querySelector(`.st-key-${box}`)
     const heading = step && step.querySelector("h1")
     const form = step && step.querySelector('[data-testid="stForm"]')
-    const field = form && form.querySelector(FIELDS)
+    const first_field = form && form.querySelector(FIELDS)
+    const field = first_field && first_field.checkVisibility() ? first_field : null  // one in a closed part is hidden
     const ready = heading && (field || !step.querySelector(".st-key-fields"))
     if (!ready) {
       if (performance.now() < until) requestAnimationFrame(look)

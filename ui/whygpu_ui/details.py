@@ -30,7 +30,7 @@ from whygpu_ui.knowledge import find, view
 from whygpu_ui.markdown import code, literal, rendered
 from whygpu_ui.pieces import board_table, inline, show, table, who
 from whygpu_ui.question_page import question_of
-from whygpu_ui.session import COMPARE, give, go, part, replace_all, state
+from whygpu_ui.session import COMPARE, SIZE, give, go, part, replace_all, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,6 +98,7 @@ def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
     if advised:
         lines = "".join(f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in advised)
         show(f"<p><strong>With it</strong></p><ul>{lines}</ul>")
+    st.button("Measured it? Size from that", key="to-size", on_click=go, args=(SIZE,))
     with st.expander("The whole chain: every rule that fired, its conditions, its sources"):
         chain(knowledge_base, advice)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import streamlit as st
 
 import whygpu
 from whygpu.chain.names import engine_named
-from whygpu.errors import AnswerError
+from whygpu.errors import AnswerError, KnowledgeBaseError
 from whygpu.explain.advice import Advice
 from whygpu.lifecycle.answers import KEY
 from whygpu.loader.assemble import default_root
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice, Problem
+    from whygpu.chain.names import EngineName
     from whygpu.explain.interview import NextQuestion
 
 ROOT_VARIABLE = "WHYGPU_UI_KB"
@@ -38,23 +40,60 @@ MOST_KEPT = 32
 """Findings that are kept: one takes up to some 5 MB once its page is drawn."""
 
 
+Stamp = tuple[int, int, int]
+"""Files of a folder, when the last of them was written, and their bytes: another one where something changed."""
+
+
 @st.cache_resource(show_spinner=False, max_entries=3)
-def load(root: str | None, stamp: float) -> KnowledgeBase:  # noqa: ARG001  the stamp is part of the key
-    """The knowledge base of a folder as of one edit; raises KnowledgeBaseError with every problem."""
-    return whygpu.load(root)
+def load(root: str | None, stamp: Stamp) -> KnowledgeBase | KnowledgeBaseError:  # noqa: ARG001  the stamp is part of the key
+    """The knowledge base of a folder as of one edit, or every problem; either is found once."""
+    try:
+        return whygpu.load(root)
+    except KnowledgeBaseError as error:
+        return error
 
 
 @st.cache_data(show_spinner=False, ttl=2)
-def stamp_of(root: str | None) -> float:
-    """When a file of the folder was last written; looked at anew every other second."""
+def stamp_of(root: str | None) -> Stamp:
+    """What tells one edit of the folder from another; looked at anew every other second."""
     folder = default_root() if root is None else Path(root)
-    return max((file.stat().st_mtime for file in folder.rglob("*.yaml")), default=0.0)
+    found = []
+    for file in folder.rglob("*.yaml"):
+        with suppress(OSError):  # an editor puts another file in its place just now
+            found.append(file.stat())
+    last = max((item.st_mtime_ns for item in found), default=0)
+    return len(found), last, sum(item.st_size for item in found)
+
+
+@st.cache_resource(show_spinner=False)
+def _sound() -> dict[str | None, KnowledgeBase]:
+    """The last edition of each folder that could be loaded."""
+    return {}
 
 
 def served() -> KnowledgeBase:
-    """The knowledge base of this server as its files are now; raises KnowledgeBaseError with every problem."""
+    """The knowledge base of this server as its files are now, or as they last could be loaded: who edits them saves one
+    after the other. Raises KnowledgeBaseError with every problem where they never could.
+    """
     root = os.environ.get(ROOT_VARIABLE) or None
-    return load(root, stamp_of(root))
+    found = load(root, stamp_of(root))
+    if isinstance(found, KnowledgeBaseError):
+        if root not in _sound():
+            raise KnowledgeBaseError(found.problems)
+        return _sound()[root]
+    _sound()[root] = found
+    return found
+
+
+def is_behind() -> bool:
+    """Whether an earlier edition is served, as the files of now cannot be loaded."""
+    root = os.environ.get(ROOT_VARIABLE) or None
+    return isinstance(load(root, stamp_of(root)), KnowledgeBaseError)
+
+
+def serving_engine() -> EngineName:
+    """The engine that fires the rules of this server."""
+    return engine_named(os.environ.get(ENGINE_VARIABLE) or "evaluator", ENGINE_VARIABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +130,7 @@ def _key(answers: Mapping[str, Any]) -> str:
 
 @st.cache_resource(show_spinner=False, max_entries=MOST_KEPT, ttl=3600)  # no longer: prices age by the day
 def _find(knowledge_hash: str, answers: str, _knowledge_base: KnowledgeBase) -> Finding:  # noqa: ARG001  the hash is part of the key
-    engine = engine_named(os.environ.get(ENGINE_VARIABLE) or "evaluator", ENGINE_VARIABLE)
+    engine = serving_engine()
     given = json.loads(answers)
     try:
         if KEY in given:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from whygpu.render.view.model import Board, BoardCell, Evidence, MeterRow
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.render.view.model import Board, BoardCell, Evidence, Line, MeterRow, Sentence
 
 STYLE = """
 <style>
@@ -43,6 +44,9 @@ STYLE = """
 .whygpu ul { margin: 0 0 0.5rem; padding-left: 1.1rem; }
 .whygpu li { margin: 0 0 0.3rem; }
 .whygpu .plus, .whygpu .minus { font-weight: 700; }
+.whygpu .said summary { cursor: pointer; min-height: 44px; padding: 0.5rem 0; }
+.whygpu ul.bare { list-style: none; padding-left: 0; }
+.whygpu li.below { margin-left: 1.2rem; }
 .whygpu .board td { min-width: 7.5rem; padding-top: 0; padding-bottom: 0; }
 .whygpu .board th { padding-top: 0.6rem; }
 .whygpu .board summary { cursor: pointer; min-height: 44px; padding-top: 0.6rem; text-decoration: underline dotted; }
@@ -56,6 +60,10 @@ STYLE = """
 }
 </style>
 """
+
+
+_WIDE = '<div class="wide" role="group" aria-label="Table" tabindex="0">'
+"""What is wider than a phone scrolls, by keyboard too."""
 
 
 def show(body: str) -> None:
@@ -79,6 +87,32 @@ def who(evidence: Evidence) -> str:
     return f' <span class="who">[{", ".join(map(escape, parts))}]</span>' if parts else ""
 
 
+def opened(line: Line | Sentence, knowledge: Knowledge) -> str:
+    """One item of a list; what a rule says opens it: where the rule stands, and what its sources say."""
+    mark = getattr(line, "mark", "")
+    text = f'<span class="plus">{mark}</span> {inline(line.text)}' if mark else inline(line.text)
+    level = ' class="below"' if getattr(line, "level", 0) else ""
+    evidence = line.evidence
+    rule = knowledge.rule_by_id.get(evidence.rule or "")
+    place = f'<p class="who">{escape(rule.id)}, kb/{escape(str(rule.location))}</p>' if rule is not None else ""
+    quotes = "".join(map(partial(_source, knowledge), evidence.claims))
+    if not place and not quotes:
+        return f"<li{level}>{text}</li>"
+    return f'<li{level}><details class="said"><summary>{text}</summary>{place}{quotes}</details></li>'
+
+
+def _source(knowledge: Knowledge, name: str) -> str:
+    """What a source says: a claim in its words, a reference by its title, address and date."""
+    claim, reference = knowledge.claims.get(name), knowledge.catalogue.references.get(name)
+    if claim is not None:
+        says = inline(claim.says)
+    elif reference is not None:
+        says = escape(", ".join(filter(None, (reference.title, reference.where, reference.as_of))))
+    else:
+        return ""
+    return f'<p class="who">{escape(name)}: {says}</p>'
+
+
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; the first cell of each row is its heading."""
     head = "".join(map(_heading, headings))
@@ -86,7 +120,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'
         for first, *rest in rows
     )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+    return f"{_WIDE}<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
 
 
 def _heading(text: str) -> str:
@@ -122,7 +156,7 @@ def board_table(found: Board) -> str:
     lines += [_row(row.criterion, (_cell(cell, found.claims) for cell in row.cells)) for row in found.rows]
     lines.append(_row("counts as", (f"<strong>{escape(text)}</strong>" for text in found.counts)))
     body = "".join(lines)
-    return f'<div class="wide"><table class="board"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'{_WIDE}<table class="board"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _row(heading: str, cells: Iterable[str]) -> str:

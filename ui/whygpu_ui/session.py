@@ -11,16 +11,21 @@ import streamlit as st
 from whygpu.errors import AnswerError
 from whygpu_ui.answers_link import Given, check_answer, read_link, write_link
 from whygpu_ui.knowledge import find, served
+from whygpu_ui.measured import Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from whygpu import KnowledgeBase, Problem
+    from whygpu_ui.measured import Upload
 
 _P = ParamSpec("_P")
 
 START, ANSWER_PAGE, BETTER, KNOWLEDGE_PAGE, COMPARE = "start", "answer", "better", "knowledge", "compare"
-PAGES = (START, ANSWER_PAGE, BETTER, KNOWLEDGE_PAGE, COMPARE)
+SIZE, DIAGNOSE = "size", "diagnose"
+PAGES = (START, ANSWER_PAGE, BETTER, KNOWLEDGE_PAGE, COMPARE, SIZE, DIAGNOSE)
+APART = (KNOWLEDGE_PAGE, SIZE, DIAGNOSE)
+"""Pages that do not draw what the answers come to."""
 _KEY = "whygpu"
 
 
@@ -49,6 +54,8 @@ class State:
     """The model that the address names and nobody knows: nothing is answered until it is another one."""
     before: Mapping[str, Given] | None = None
     """The answers before the last one, to say what it changed."""
+    measured: Measured = field(default_factory=Measured)
+    """What was uploaded and typed of measurements: no address holds it, and it ends with the visit."""
     acted: bool = False
     """A button was pressed before this run: the state is newer than the address that came with it."""
     mirrored: dict[str, list[str]] = field(default_factory=dict)
@@ -76,12 +83,13 @@ def start() -> State:
             visit=0 if found is None else found.visit + 1,
             link_problems=link.problems,
             was=(link.was or "") if other else None,
+            measured=Measured() if found is None else found.measured,
         )
         if "model" in link.unusable:
             found.stopped = " ".join(value for key, values in address.items() for value in values if key == "model")
         st.session_state[_KEY] = found
     found.acted = False
-    if found.stopped is not None and found.page not in (START, KNOWLEDGE_PAGE):
+    if found.stopped is not None and found.page not in (START, *APART):
         found.page = "model"  # never another model's answer in its place
     pages = (*(item.id for item in found.knowledge_base.knowledge.questions), *PAGES)
     if found.page not in pages:
@@ -162,10 +170,24 @@ def replace_all(answers: Mapping[str, Given]) -> None:
     go(ANSWER_PAGE)
 
 
+def take_measured(uploads: Iterable[Upload], typed: Mapping[str, str]) -> None:
+    """Take measurements beside those of before, and typed figures over them; an empty text takes one back."""
+    now = state()
+    now.measured = now.measured.with_these(uploads, typed)
+    go(now.page, now.item)
+
+
+def drop_measured(name: str) -> None:
+    """Forget the measurements of a file."""
+    now = state()
+    now.measured = now.measured.without(name)
+    go(now.page, now.item)
+
+
 def restart() -> None:
     """Forget every answer and begin again, with the knowledge base as it is now."""
     now = state()
     now.answers.clear()
-    now.stopped = None
+    now.stopped, now.measured = None, Measured()
     now.knowledge_base = served()
     go(START)

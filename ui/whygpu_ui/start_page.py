@@ -16,13 +16,18 @@ from whygpu_ui.answers_link import check_answer
 from whygpu_ui.knowledge import find
 from whygpu_ui.model_field import model_label, popular
 from whygpu_ui.problems import show_problems
-from whygpu_ui.session import START, go, refuse, replace_all, state
+from whygpu_ui.session import DIAGNOSE, SIZE, START, go, refuse, replace_all, state
 
 if TYPE_CHECKING:
     from whygpu import KnowledgeBase
 
 _MODELS = 6
 _MAX_TEXT = 20_000
+_KINDS_OWNED = (
+    ("Which", "How many"),
+    ("A second kind, if any", "How many of the second"),
+    ("A third kind, if any", "How many of the third"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,10 @@ def start_page(knowledge_base: KnowledgeBase) -> None:
             st.button(label, key=f"tile-{item.id}", width="stretch", on_click=go, args=(START, item.id))
     _box()
     _owned(knowledge_base)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("I have measurements:", width="content")
+        st.button("Size from them", key="to-size", on_click=go, args=(SIZE,))
+        st.button("Diagnose what is slow", key="to-diagnose", on_click=go, args=(DIAGNOSE,))
 
 
 def _models(knowledge_base: KnowledgeBase, tile: Tile) -> None:
@@ -194,10 +203,17 @@ def _owned(knowledge_base: KnowledgeBase) -> None:
     with st.expander("I own accelerators already"):
         key = f"own-{state().visit}"
         with st.form("own", border=False):
-            st.selectbox(
-                "Which", list(cards), None, lambda name: cards[name].name, f"{key}-card", placeholder="Choose, or type"
-            )
-            st.number_input("How many", 1, 1024, 1, key=f"{key}-count")
+            for number, (kind, count) in enumerate(_KINDS_OWNED):
+                which, many = st.columns([3, 1])
+                which.selectbox(
+                    kind,
+                    list(cards),
+                    None,
+                    lambda name: cards[name].name,
+                    f"{key}-card-{number}",
+                    placeholder="Choose, or type",
+                )
+                many.number_input(count, 1, 1024, 1, key=f"{key}-count-{number}")
             st.selectbox("For what", [item.id for item in TILES], 0, lambda name: _tile(name).title, f"{key}-tile")
             st.form_submit_button("Show the answer", key="own-next", on_click=_take_owned, args=(key,))
 
@@ -207,10 +223,11 @@ def _tile(name: str) -> Tile:
 
 
 def _take_owned(key: str) -> None:
-    card = st.session_state.get(f"{key}-card")
-    if card is None:
+    now = st.session_state
+    rows = [(now.get(f"{key}-card-{row}"), now.get(f"{key}-count-{row}")) for row in range(len(_KINDS_OWNED))]
+    owned = [{"accelerator": card, "count": int(count or 1)} for card, count in rows if card is not None]
+    if not owned:
         refuse((Problem("empty", "No accelerator is chosen yet", Location("owned"), "choose one"),))
         return
-    tile = _tile(str(st.session_state.get(f"{key}-tile")))
-    owned = [{"accelerator": card, "count": int(st.session_state.get(f"{key}-count") or 1)}]
+    tile = _tile(str(now.get(f"{key}-tile")))
     _usable({"phase": tile.phase, "task": tile.task, "owned": owned})

@@ -15,8 +15,9 @@ import queue
 import re
 import weakref
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -103,7 +104,7 @@ class Kind:
         return {"$and": [{"g": group}, {"k": self.name}, *clauses]}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Bucket:
     """Plan rules of a group that share the facts of one kind, each of plans that are alike in all their tests."""
 
@@ -150,11 +151,30 @@ class Program:
         groups = sum(map(len, self.groups.values()))
         if groups > SET_GROUPS:
             raise EngineError(f"{groups} groups of rules, one or more a stratum; durable-rules takes {SET_GROUPS}")
+        for group in (group for found in self.groups.values() for group in found):
+            for kind in (group.stage, *(bucket.kind for bucket in group.buckets)):
+                kind.shared = Shared()  # it was for knowing what is full
 
     @property
     def definition(self) -> dict[str, Json]:
+        """The rule set."""
+        found: dict[str, Json] = self._definition or json.loads(self.text)
+        return found
+
+    @cached_property
+    def text(self) -> str:
         """The rule set, as durable-rules reads it."""
-        return self._definition
+        return dumps(self._definition)
+
+    def __getstate__(self) -> tuple[str, dict[str, str], list[Stratum], list[list[Group]]]:
+        """What a consultation reads of it, to be kept beside the knowledge that it is of: the strata are the same."""
+        return self.text, self.rule_of, self._stages, [self.groups[id(stratum)] for stratum in self._stages]
+
+    def __setstate__(self, state: tuple[str, dict[str, str], list[Stratum], list[list[Group]]]) -> None:
+        """As it was kept."""
+        self.text, self.rule_of, self._stages, groups = state
+        self._definition = {}
+        self.groups = {id(stratum): found for stratum, found in zip(self._stages, groups, strict=True)}
 
     @staticmethod
     def _expanded(rules: list[Rule]) -> dict[str, tuple[tuple[Literal, ...], ...]]:
@@ -303,9 +323,7 @@ class DurableEngine:
         self.program = program or Program(knowledge, knowledge.strata, without)
         self.share = share
         try:
-            self._handle: int = durable_rules_engine.create_ruleset(
-                f"whygpu{next(_names)}", dumps(self.program.definition)
-            )
+            self._handle: int = durable_rules_engine.create_ruleset(f"whygpu{next(_names)}", self.program.text)
         except durable_rules_engine.error as error:
             raise EngineError(f"durable-rules refused the rule set: {error}") from error
         weakref.finalize(self, durable_rules_engine.delete_ruleset, self._handle)
@@ -435,19 +453,42 @@ class DurableChain:
         return found
 
 
+Fact: TypeAlias = "tuple[str, NDArray[np.int64], str]"
+"""A fact that stands for plans: its name, the plans, its properties."""
+
+
+@dataclass(slots=True, eq=False)
+class _Kept:
+    """What is known of the plans that are left, as long as they and their prices are the same."""
+
+    held: dict[Test, tuple[NDArray[np.bool_], bool]] = field(default_factory=dict)
+    facts: dict[tuple[object, ...], Sequence[Fact]] = field(default_factory=dict)
+    """By the bucket and the tests that can matter."""
+
+
 class _Plans:
     """The plans that are left, as facts."""
 
     def __init__(self, environment: PlanEnvironment, rows: NDArray[np.int64], *, share: bool) -> None:
         self._environment, self.rows, self._share = environment, rows, share
         self._held: dict[Test, tuple[NDArray[np.bool_], bool]] = {}
+        self._kept = environment.beside(rows, _Kept)
 
-    def facts(self, bucket: Bucket) -> Iterator[tuple[str, NDArray[np.int64], str]]:
-        """One fact for each set of plans alike in all tests that can matter: its name, the plans, its properties."""
+    def facts(self, bucket: Bucket) -> Sequence[Fact]:
+        """One fact for each set of plans alike in all tests that can matter."""
         live = [plan for session, plan in bucket.conjunctions if not self._share or self._can_fire(session, plan)]
         if not live:
-            return
+            return ()
         tests = list(dict.fromkeys(test for plan in live for test in plan))
+        if not self._share or not all(self._environment.evaluator.lasts(test.literal.part) for test in tests):
+            return list(self._facts(bucket, tests))
+        key = (bucket, *tests)
+        known = self._kept.facts.get(key)
+        if known is None:
+            known = self._kept.facts[key] = list(self._facts(bucket, tests))
+        return known
+
+    def _facts(self, bucket: Bucket, tests: list[Test]) -> Iterator[Fact]:
         sets = self._alike(tests) if self._share else np.split(self.rows, len(self.rows))
         first = np.array([rows[0] for rows in sets], dtype=np.int64)
         value = self._environment.evaluator.value
@@ -461,21 +502,28 @@ class _Plans:
 
     def _can_fire(self, session: list[Test], plan: list[Test]) -> bool:
         """Whether each test of the rule holds for some plan that is left."""
-        known = self._held  # asked of every rule in every stratum
-        return all((known.get(test) or self._holds(test))[1] for tests in (session, plan) for test in tests)
+        known = self._held  # asked of every rule in every stratum: no generator, no call for what is known
+        for tests in (session, plan):
+            for test in tests:
+                if not (known.get(test) or self._holds(test))[1]:
+                    return False
+        return True
 
     def _holds(self, test: Test) -> tuple[NDArray[np.bool_], bool]:
         """Which of the plans the test holds for, and whether there are any."""
-        found = self._held.get(test)
+        found = self._held.get(test) or self._kept.held.get(test)
         if found is None:
-            value = self._environment.evaluator.truth(test.literal.part)
+            part = test.literal.part
+            value = self._environment.evaluator.truth(part)
             holds = value.true if test.literal.positive else value.false
             if isinstance(holds, np.ndarray):
                 held = holds[self.rows]
                 found = held, bool(held.any())
             else:
                 found = np.full(len(self.rows), holds), bool(holds)
-            self._held[test] = found
+            if self._environment.evaluator.lasts(part):
+                self._kept.held[test] = found
+        self._held[test] = found
         return found
 
     def _alike(self, tests: list[Test]) -> list[NDArray[np.int64]]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from whygpu.language import values as v
-from whygpu.language.evaluate import Evaluator
+from whygpu.language.evaluate import Evaluator, Kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from whygpu.knowledge.base import Knowledge
     from whygpu.language.names import NameSpec
+    from whygpu.language.numbering import Lasting
+
+T = TypeVar("T")
+_MOST_BESIDE = 8
 
 
 def unknown_of(spec: NameSpec) -> v.Value:
@@ -54,7 +60,7 @@ class SessionEnvironment:
         self._checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]] = {}
         self._facts: dict[str, v.Value] = {}
         self._checked: dict[tuple[float | bool | str | None, ...], v.Value] = {}
-        self.evaluator = Evaluator(self)
+        self.evaluator = Evaluator(self, knowledge.numbering.numbers)
 
     def provide(self, checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]]) -> None:
         """Supply the numeric checks, once the work to be sized is known."""
@@ -89,34 +95,51 @@ class SessionEnvironment:
         return self._checked[key]
 
 
+class GivenColumns:
+    """Names of plans that keep their columns while the plans are asked about, and what rests on these alone: plans at
+    the same prices have them in one consultation after the other.
+    """
+
+    def __init__(self, lasting: Lasting, columns: Mapping[str, Callable[[], v.Value | None]]) -> None:
+        """``columns``: each is computed when it is first asked for; None: the name stays unknown."""
+        self.kept = Kept(lasting)
+        self._columns = columns
+        self._made: dict[str, v.Value | None] = {}
+        self.beside: dict[bytes, Any] = {}
+        """What an engine keeps of the plans that are left, by which they are."""
+
+    def column(self, name: str) -> v.Value | None:
+        """The name's column; None where there is none."""
+        if name not in self._made:
+            column = self._columns.get(name)
+            self._made[name] = None if column is None else column()
+        return self._made[name]
+
+
 class PlanEnvironment:
     """Names of the plans, as columns; names of the consultation where it has none."""
 
-    def __init__(self, knowledge: Knowledge, session: SessionEnvironment, size: int) -> None:
+    def __init__(
+        self, knowledge: Knowledge, session: SessionEnvironment, size: int, given: GivenColumns | None = None
+    ) -> None:
         """``size``: the number of plans."""
         self._knowledge = knowledge
         self._session = session
         self._columns: dict[str, v.Value] = {}
-        self._suppliers: dict[str, Callable[[], v.Value | None]] = {}
+        self._given = given
         self.size = size
-        self.evaluator = Evaluator(self)
+        self.evaluator = Evaluator(self, knowledge.numbering.numbers, None if given is None else given.kept)
 
     def set(self, name: str, value: v.Value) -> None:
         """Give a name its column (or one value for all plans), and forget what may rest on not knowing it."""
         self._columns[name] = value
         self.evaluator.renew(name)
 
-    def supply(self, name: str, column: Callable[[], v.Value | None]) -> None:
-        """Give a name a column that is made when it is first asked for; None: the name stays unknown."""
-        self._suppliers[name] = column
-
     def value(self, name: str) -> v.Value:
         """The name's column; unknown where nothing has set it."""
         found = self._columns.get(name)
-        if found is None and name in self._suppliers:
-            found = self._suppliers.pop(name)()
-            if found is not None:
-                self._columns[name] = found
+        if found is None and self._given is not None:
+            found = self._given.column(name)
         if found is None:
             spec = self._knowledge.vocabulary[name]
             if spec.scope == "session":
@@ -126,6 +149,18 @@ class PlanEnvironment:
                 found = self.evaluator.value(derived.expression)
             else:
                 found = unknown_of(spec)
+        return found
+
+    def beside(self, rows: NDArray[np.int64], make: Callable[[], T]) -> T:
+        """What an engine keeps of these plans from one consultation to the next; new where nothing lasts."""
+        if self._given is None:
+            return make()
+        kept, key = self._given.beside, rows.tobytes()
+        if key not in kept:
+            if len(kept) >= _MOST_BESIDE:
+                kept.clear()
+            kept[key] = make()
+        found: T = kept[key]
         return found
 
     def call(self, function: str, arguments: Sequence[v.Value]) -> v.Value:

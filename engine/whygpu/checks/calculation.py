@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 Number: TypeAlias = "int | float"
-Phase = Literal["training", "inference", "life"]
+Phase = Literal["training", "inference", "life", "sizing"]
 
 _MEMORY = ("weights", "activations", "logits", "overhead", "total")
 _MONEY = (
@@ -45,9 +45,16 @@ CHECKS = MappingProxyType(
                 *("same_usd_per_month", "same_serve_usd", "same_usd_total", "same_times"),
             }
         ),
+        "sizing": frozenset(
+            {
+                *("usable_per_s", "needed", "replicas", "accelerators", "usd_per_month", "usd_per_million_tokens"),
+                *("efficiency", "between_failures_hours", "interval_minutes", "lost_share"),
+                *("days", "all_days", "accelerator_hours", "usd_total"),
+            }
+        ),
     }
 )
-"""Every figure that is computed, by phase or of a lifecycle: ``kb/formulas.yaml`` says what it is and who says so."""
+"""Every figure that is computed, by phase, of a lifecycle or by sizing: ``kb/formulas.yaml`` says what it is."""
 _NUMBER = re.compile(r"_\d+\Z")
 
 

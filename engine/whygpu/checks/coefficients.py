@@ -114,7 +114,7 @@ class Coefficients:
             if name not in self._plain:
                 raise _missing(name)
             return self._plain[name]
-        seen = (name, *[context.get(key) for key in keys])
+        seen = (name, *map(context.get, keys))
         found = self._memo.get(seen)
         if found is None:
             found = next((row.figure for row in self._cases[name] if row.matches(context)), self._plain[name])
@@ -130,7 +130,7 @@ class Coefficients:
         and the same other words is not picked again. Raises KnowledgeBaseError where no coefficient has the name.
         """
         keys = self._keys.get(name, ())
-        seen = (name, id(cards), *[base.get(key) for key in keys])
+        seen = (name, id(cards), *map(base.get, keys))
         known = self._rows.get(seen)
         if known is not None and known[0] is cards:
             return known[1]

@@ -32,7 +32,9 @@ class KvGroup:
 
     `window` 0: the whole context. `heads` is what tensor parallelism can divide by; 1 means every rank keeps a copy
     (multi-query and latent attention). `fixed_tokens` above 0: the length is this, whatever the context
-    (cross-attention).
+    (cross-attention). `chosen` above 0: a token attends to so many at most, found by narrow keys of all, which are
+    `index_elements` of the elements, and queries `index_width` wide (DeepSeek-V3.2, 2.1). Each vector stands for
+    `vector_tokens` tokens.
     """
 
     layers: int
@@ -40,12 +42,32 @@ class KvGroup:
     heads: int
     window: int = 0
     fixed_tokens: int = 0
+    chosen: int = 0
+    index_elements: int = 0
+    index_width: int = 0
+    vector_tokens: int = 1
 
     def tokens(self, context_tokens: float) -> float:
         """Tokens one layer of the group keeps of a context of this length."""
         if self.fixed_tokens:
             return float(self.fixed_tokens)
         return min(context_tokens, self.window) if self.window else context_tokens
+
+    def elements_read(self, context_tokens: float) -> float:
+        """Elements one layer reads to write a token after a context of this length."""
+        tokens = self.tokens(context_tokens)
+        if not self.chosen:
+            return self.elements * tokens
+        return (self.elements - self.index_elements) * min(tokens, self.chosen) + self.index_elements * tokens
+
+    def attended(self, length: float) -> float:
+        """Vectors that a token attends to in one layer, on average over a text of this length: those before it."""
+        seen = min(self.tokens(length), length / 2)
+        return (min(seen, self.chosen) if self.chosen else seen) / self.vector_tokens
+
+    def searched(self, length: float) -> float:
+        """Elements that a token's search multiplies in one layer, likewise."""
+        return self.index_width * length / 2 / self.vector_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +218,15 @@ class ModelShape:
             return float(self.parameters)
         dense = self.active_parameters - self.lookup_parameters
         return float(min(dense + self.lookup_parameters * samples, self.parameters))
+
+    def attended(self, length: float) -> float:
+        """Tokens that a token of a text attends to, summed over the layers of the decoder, on average. A search for
+        them, which has no values to add up, counts as so many as take the same arithmetic.
+        """
+        groups = [group for group in self.kv_groups if not group.fixed_tokens]
+        searched = sum(group.layers * group.searched(length) for group in groups)
+        seen = sum(group.layers * group.attended(length) for group in groups)
+        return seen + (searched / (2 * self.query_width) if searched else 0.0)
 
     def kv_elements_per_token(self) -> int:
         """Numbers the cache grows by with each token of a context inside every window, over all layers."""

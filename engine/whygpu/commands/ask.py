@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import AnswerError
 from whygpu.explain.plan_maker import PlanMaker
+from whygpu.files import write_whole
 from whygpu.intake.typed import typed_model
 from whygpu.render.screen import Screen
 from whygpu.render.style import Style, plain_markdown
@@ -169,10 +169,7 @@ class _Session:
 
 
 def write_answers(path: Path, answers: dict[str, Any]) -> None:
-    """Write answers as YAML, whole or not at all; raises OSError."""
+    """Write answers as YAML, whole or not at all; raises AnswerError."""
     import yaml  # noqa: PLC0415
 
-    text = yaml.safe_dump(answers, sort_keys=False, allow_unicode=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-    Path(file.name).replace(path)
+    write_whole(path, yaml.safe_dump(answers, sort_keys=False, allow_unicode=True))

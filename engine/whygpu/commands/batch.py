@@ -41,6 +41,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "whatever ends the run, the same command goes on from there",
     )
     parser.add_argument("--jobs", type=_jobs, metavar="N", help="with --batch: processes (default: one for each core)")
+    parser.add_argument(
+        "--ray",
+        nargs="?",
+        const="local",
+        metavar="ADDRESS",
+        help="with --batch: on the Ray cluster at this address (auto, HOST:PORT), or one of this machine",
+    )
 
 
 def _jobs(text: str) -> int:
@@ -60,6 +67,7 @@ def run(
 
     Raises AnswerError where the input or the output as a whole cannot be used; then nothing is written.
     """
+    from whygpu.commands.groups import SMALL_WINDOW, WINDOW  # noqa: PLC0415
     from whygpu.commands.job import Job  # noqa: PLC0415  --help needs no more
     from whygpu.commands.journal import output  # noqa: PLC0415
     from whygpu.commands.progress import Progress  # noqa: PLC0415
@@ -77,7 +85,15 @@ def run(
             print(f"going on behind {out.done:,} rows that are done", file=sys.stderr)
         progress = Progress(source.lines, out.done)
         try:
-            for lines in _lines(job, knowledge, islice(source.rows(), out.done, None), options.jobs or _cores()):
+            rows = islice(source.rows(), out.done, None)
+            window = SMALL_WINDOW if source.is_live or detail.is_long else WINDOW
+            if options.ray is None:
+                found = _lines(job, knowledge, rows, options.jobs or _cores(), window)
+            else:
+                from whygpu.commands.cluster import Cluster  # noqa: PLC0415
+
+                found = Cluster(job, options.ray, options.jobs, window).lines(rows)
+            for lines in found:
                 out.write(lines)
                 progress.add(len(lines))
         finally:
@@ -85,7 +101,7 @@ def run(
     return OK
 
 
-def _lines(job: Job, knowledge: KnowledgeBase, rows: Iterator[Row], jobs: int) -> Iterator[list[str]]:
+def _lines(job: Job, knowledge: KnowledgeBase, rows: Iterator[Row], jobs: int, window: int) -> Iterator[list[str]]:
     """Result lines in order, by this process or several."""
     from whygpu.commands.workers import Workers  # noqa: PLC0415
 
@@ -93,7 +109,7 @@ def _lines(job: Job, knowledge: KnowledgeBase, rows: Iterator[Row], jobs: int) -
     if jobs > 1:
         first = list(islice(rows, _FEW + 1))
     if len(first) > _FEW:
-        return Workers(job, jobs).lines(chain(first, rows))
+        return Workers(job, jobs, window).lines(chain(first, rows))
     return ([job.line(row, knowledge)] for row in chain(first, rows))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OK, INFEASIBLE, INTERRUPTED = 0, 3, 130
 Format = Literal["text", "json", "markdown", "html", "mermaid", "dot"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-_QUESTIONS = ("why", "assumed", "why_not", "what_if", "flip", "how")
+_QUESTIONS = ("why", "assumed", "why_not", "what_if", "flip", "how", "start", "tool")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -59,6 +59,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--flip", action="store_true", help="for each answer the nearest change that changes the recommendation"
     )
     ask.add_argument("--how", metavar="NAME", help="how a figure, a name, a rule or a plan came about")
+    ask.add_argument("--start", action="store_true", help="the command that starts the recommended plan")
+    ask.add_argument(
+        "--tool", metavar="TOOL", help="the same with this tool, such as sglang, llama.cpp, skypilot or kubernetes"
+    )
     ask.add_argument("--depth", type=int, default=3, metavar="N", help="with --how: steps back (default 3)")
     parser.add_argument("--record", metavar="FILE", help="write a decision record, which 'whygpu replay' checks again")
     parser.add_argument("--trace", action="store_true", help="with --batch: each fact and step behind the plans")
@@ -100,14 +104,17 @@ def _interview(options: argparse.Namespace, knowledge: KnowledgeBase, node: Node
     """The answers after an interview; None where it was left. Raises AnswerError."""
     from pathlib import Path  # noqa: PLC0415
 
-    from whygpu.answers import node_of, read_text  # noqa: PLC0415
+    from whygpu.answers import node_of  # noqa: PLC0415
     from whygpu.commands.ask import Stop, ask  # noqa: PLC0415
+    from whygpu.files import check_target  # noqa: PLC0415
     from whygpu.lifecycle.answers import is_lifecycle  # noqa: PLC0415
     from whygpu.yamldoc.document import plain_data  # noqa: PLC0415
 
     save = None if options.save is None else Path(options.save)
+    if save is not None:
+        check_target(save)
     if inputs.nothing_given(options) and save is not None and save.exists():
-        node = read_text(save.read_text(encoding="utf-8"), str(save))
+        node = inputs.answers_in(str(save))
     if node is not None and is_lifecycle(node):
         raise _idle("a lifecycle is not asked about; ask about one phase", "--ask", "leave 'phases' out")
     begun = {} if node is None else plain_data(node)
@@ -229,6 +236,7 @@ def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section
     from whygpu.explain.flips import price_flips, search  # noqa: PLC0415
     from whygpu.explain.proof import prove  # noqa: PLC0415
     from whygpu.render.view import questions  # noqa: PLC0415
+    from whygpu.render.view.starting import asked_section  # noqa: PLC0415
 
     if options.assumed:
         yield questions.assumed_section(advice)
@@ -242,6 +250,8 @@ def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section
         yield questions.flip_section(advice, price_flips(consultation), search(consultation))
     if options.how is not None:
         yield questions.how_section(advice, options.how, prove(advice, options.how, options.depth))
+    if options.start or options.tool is not None:
+        yield asked_section(advice, options.tool)
 
 
 def settings(texts: Iterable[str]) -> dict[str, Any]:

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 from whygpu.chain.names import ENGINES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whygpu.api import KnowledgeBase
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.measured.measurement import Measurement
     from whygpu.yamldoc.document import Node
 
 MAX_ANSWERS_BYTES = 1024 * 1024
@@ -35,6 +39,14 @@ def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("te
         help="the model: a preset, a model in the Hugging Face cache or on the Hub, or the path of a config.json, "
         ".safetensors or .gguf file, of a folder with one, or of a diffusers pipeline's folder",
     )
+    parser.add_argument(
+        "--measured",
+        action="append",
+        default=[],
+        metavar="FILE|DIR",
+        help="a measurement file of your own, or a folder of them: it corrects the estimates of the same model, card "
+        "and runtime; 'kept' is what 'whygpu measure --keep' has kept; may be repeated",
+    )
     parser.add_argument("--format", choices=formats, default="text")
     parser.add_argument(
         "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
@@ -57,41 +69,90 @@ def _day(text: str) -> date:
 
 def nothing_given(options: argparse.Namespace) -> bool:
     """Whether the command line has no answer at all."""
-    return options.answers is None and not options.set and options.model is None and options.batch is None
+    given = (options.answers, options.model, options.batch)
+    return all(item is None for item in given) and not options.set and not options.measured
 
 
 def read_answers(options: argparse.Namespace, knowledge: KnowledgeBase) -> Node | None:
     """The answers of the command line; None where there are none. Raises AnswerError."""
     from whygpu.answers import apply_settings  # noqa: PLC0415  --help needs no numpy
 
-    node = apply_settings(_file(options.answers), options.set)
+    node = with_measured(apply_settings(answers_in(options.answers), options.set), options.measured, knowledge)
     return with_model(node, options.model, knowledge) if options.model is not None else node
 
 
-def _file(name: str | None) -> Node | None:
-    from whygpu.answers import read_text  # noqa: PLC0415
-    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
+def answers_in(name: str | None) -> Node | None:
+    """The answers in a file, or with ``-`` on standard input; None where none is named. Raises AnswerError."""
+    from whygpu.answers import read_text  # noqa: PLC0415  --help needs no numpy
+
+    return None if name is None else read_text(*read_input(name, MAX_ANSWERS_BYTES, "answers"))
+
+
+def read_input(name: str, most: int, what: str) -> tuple[str, str]:
+    """The text of a file, or of standard input for '-', and what it is called; raises AnswerError."""
+    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415  --help needs no numpy
     from whygpu.files import read_bounded, unreadable  # noqa: PLC0415
 
-    if name is None:
-        return None
     shown = "standard input" if name == "-" else name
     try:
-        data = _standard_input() if name == "-" else read_bounded(Path(name), MAX_ANSWERS_BYTES)
+        data = _standard_input(most) if name == "-" else read_bounded(Path(name), most)
         text = None if data is None else data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise AnswerError([Problem("unreadable", f"is not UTF-8 text: {error.reason}", Location(shown))]) from error
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         raise AnswerError([unreadable(shown, error, "'-' reads standard input")]) from error
     if text is None:
-        raise AnswerError([Problem("too-large", f"more than {MAX_ANSWERS_BYTES:,} bytes of answers", Location(shown))])
-    return read_text(text, shown)
+        raise AnswerError([Problem("too-large", f"more than {most:,} bytes of {what}", Location(shown))])
+    return text, shown
 
 
-def _standard_input() -> bytes | None:
-    """All of it, nothing where it is closed; None where it is more than answers take."""
-    data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_ANSWERS_BYTES + 1)
-    return data if len(data) <= MAX_ANSWERS_BYTES else None
+def read_measurements(
+    files: Sequence[str], settings: Sequence[str], knowledge: Knowledge, most: int
+) -> list[Measurement]:
+    """What was measured, a file of at most so many bytes each, settings last; raises AnswerError with the problems of
+    all.
+    """
+    from whygpu.errors import AnswerError, Problem  # noqa: PLC0415
+    from whygpu.measured.readers.detect import read_any  # noqa: PLC0415
+    from whygpu.measured.settings import of_settings  # noqa: PLC0415
+
+    found: list[Measurement] = []
+    problems: list[Problem] = []
+    for name in files:
+        try:
+            text, shown = read_input(name, most, "a measurement")
+            found.append(read_any(text.removeprefix("\ufeff"), shown, knowledge))
+        except AnswerError as error:
+            problems += error.problems
+    try:
+        found += [of_settings(settings, knowledge)] if settings else []
+    except AnswerError as error:
+        problems += error.problems
+    if problems:
+        raise AnswerError(problems)
+    return found
+
+
+def with_measured(node: Node, named: Sequence[str], knowledge: KnowledgeBase) -> Node:
+    """The answers with the measurement files that they and the command line name; raises AnswerError."""
+    from whygpu.answers import MEASURED, with_answer  # noqa: PLC0415
+    from whygpu.measured.kept import read_named  # noqa: PLC0415
+    from whygpu.yamldoc import document as d  # noqa: PLC0415
+
+    own = node.items.get(MEASURED) if isinstance(node, d.Mapping) else None
+    given = [] if own is None else own.items if isinstance(own, d.Sequence) else [own]
+    texts = [item.text for item in given if isinstance(item, d.Scalar) and isinstance(item.value, str)]
+    if not texts and not named:
+        return node
+    found: list[Node] = [item for item in given if not isinstance(item, d.Scalar)]
+    found += [item for text in (*texts, *named) for item in read_named(text, knowledge.knowledge)]
+    return with_answer(node, MEASURED, d.Sequence(found, d.Document("--measured", ""), 0, 0))
+
+
+def _standard_input(most: int) -> bytes | None:
+    """All of it, nothing where it is closed; None where it is more than ``most``."""
+    data = b"" if sys.stdin is None else sys.stdin.buffer.read(most + 1)
+    return data if len(data) <= most else None
 
 
 def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:

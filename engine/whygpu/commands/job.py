@@ -45,13 +45,26 @@ class Job:
             raise AnswerError([Problem("changed", message, Location(self.kb or "--batch"), "run it again")])
         return knowledge
 
-    def line(self, row: Row, knowledge: KnowledgeBase) -> str:
-        """The result of one row as a line of JSON: the answer, or what is wrong, whatever that is."""
+    def known(self) -> Known | None:
+        """Where a process keeps results for equal rows; None where they are too long to keep."""
+        return None if self.detail.is_long else Known()
+
+    def line(self, row: Row, knowledge: KnowledgeBase, known: Known | None = None) -> str:
+        """The result of one row as a line of JSON: the answer, or what is wrong, whatever that is.
+
+        ``known``: results of rows before it, where equal answers are to be answered once.
+        """
         try:
-            node = row.node()
-            if isinstance(self.common, Mapping) and isinstance(node, Mapping):
-                node = _laid_over(node, self.common)
-            return json_text({"id": row.id, self.key: self.answer(knowledge, node, self.engine, self.detail)})
+            given = None if known is None else row.given
+            text = None if known is None or given is None else known.get(given)
+            if text is None:
+                node = row.node()
+                if isinstance(self.common, Mapping) and isinstance(node, Mapping):
+                    node = _laid_over(node, self.common)
+                text = json_text(self.answer(knowledge, node, self.engine, self.detail))
+                if known is not None and given is not None:
+                    known.keep(given, text)
+            return f'{{"id": {json_text(row.id)}, "{self.key}": {text}}}'
         except InputError as error:
             return json_text({"id": row.id, "error": problems_data(error.problems)})
         except EngineError as error:
@@ -69,6 +82,30 @@ class Detail:
     """Of a lifecycle, this phase."""
     every: bool = False
     trace: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Whether each result takes much memory."""
+        return self.every or self.trace
+
+
+class Known:
+    """The last results, by the answers that they are the results of."""
+
+    def __init__(self, most: int = 256) -> None:
+        """``most``: how many are kept."""
+        self._most = most
+        self._found: dict[str, str] = {}
+
+    def get(self, given: str) -> str | None:
+        """The result of the same answers; None where it is not kept."""
+        return self._found.get(given)
+
+    def keep(self, given: str, text: str) -> None:
+        """Keep a result; the oldest one gives way."""
+        if len(self._found) >= self._most:
+            del self._found[next(iter(self._found))]
+        self._found[given] = text
 
 
 def failed(row: Row, code: str, message: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-MAX_CELLS = 5_000_000  # items of lists count as cells
+MAX_CELLS = 20_000_000  # items of lists count as cells
 MAX_GROUP_BYTES = 256 * 2**20  # a group of rows, decompressed but with each text of it once
 _BATCH_ROWS, _BATCH_BYTES = 256, 16 * 2**20
 

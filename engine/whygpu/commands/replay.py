@@ -74,12 +74,8 @@ def _read(name: str) -> object:
 
 
 def write(name: str, data: Mapping[str, Any]) -> None:
-    """Write a record; raises AnswerError where it cannot be written."""
-    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
+    """Write a record, whole or not at all; raises AnswerError where it cannot be written."""
+    from whygpu.files import write_whole  # noqa: PLC0415
     from whygpu.render.output import json_text  # noqa: PLC0415
 
-    try:
-        Path(name).write_text(json_text(data, indent=1) + "\n", encoding="utf-8")
-    except (OSError, ValueError) as error:
-        what = error.strerror if isinstance(error, OSError) else error
-        raise AnswerError([Problem("unwritable", f"cannot be written: {what}", Location(name))]) from error
+    write_whole(Path(name), json_text(data, indent=1) + "\n")

@@ -12,10 +12,11 @@ from whygpu.errors import AnswerError, Location, Problem
 if TYPE_CHECKING:
     from whygpu.yamldoc.document import Node
 
-MAX_ROWS = 100_000
+MAX_ROWS = 2_000_000
 MAX_LINE_BYTES = 1024 * 1024
 MAX_COLUMNS = 500
 MAX_ID = 200
+_MOST_COMPARED = 4096  # characters of answers by which equal rows are found
 SPLIT = "split it into several files"
 
 Id = str | int | float
@@ -36,6 +37,21 @@ class Row:
         if self.problem is not None:
             raise AnswerError([Problem("bad-row", self.problem, Location(self.name))])
         return node_of({}, self.name) if self.data is None and not self.settings else self._given()
+
+    @property
+    def given(self) -> str | None:
+        """Its answers as a text, equal where they are; None where it has none, or long ones."""
+        if self.problem is not None:
+            return None
+        text = repr((self.data, self.settings))
+        return text if len(text) <= _MOST_COMPARED else None
+
+    @property
+    def likeness(self) -> str:
+        """The same for rows about one model and phase: most of them are sized alike."""
+        if self.data is not None:
+            return repr((self.data.get("model"), self.data.get("phase")))
+        return repr([text for text in self.settings if text.startswith(("model", "phase="))])
 
     def _given(self) -> Node:
         return apply_settings(None, self.settings) if self.data is None else node_of(self.data, self.name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from whygpu.commands.parquet import parquet_rows
 from whygpu.commands.row import MAX_COLUMNS, MAX_ID, MAX_LINE_BYTES, MAX_ROWS, SPLIT, Row, too_many, with_id
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.files import open_regular, unreadable
+from whygpu.json_input import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,11 @@ class Source:
     """About how many rows there are; None where that is not known before."""
     digest: str = ""
     """Of the content; empty where it is not known before."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether someone may write the rows only now, and wait for their results."""
+        return self.stream is not None and not self.digest
 
     @classmethod
     def of(cls, name: str, *, spool: bool) -> Source:
@@ -120,7 +125,7 @@ def _json_lines(file: BinaryIO, source: str) -> Iterator[Row]:
 def _json_row(line: bytes, number: int, name: str) -> Row:
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        data = parse(text)
     except RecursionError:
         return Row(number, name, problem="it is nested too deeply")
     except ValueError as error:  # bad JSON, bad UTF-8, an endless number, a key twice
@@ -128,17 +133,6 @@ def _json_row(line: bytes, number: int, name: str) -> Row:
     if not isinstance(data, dict):
         return Row(number, name, problem="it is not a JSON object of answers")
     return with_id(data, number, name)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
-    return found
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number of JSON")
 
 
 class _Lines:

@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
 OK = 0
 DESCRIPTION = (
-    "JSON Schema (draft 2020-12) of what goes in and out: 'answers'; 'output' (of kb-explain), 'plan' (of whygpu "
-    "estimate), 'record' and 'error'; and each kind of file of a knowledge base ('rules', 'cases', 'vocabulary' ...). "
-    "All of them where none is named. Exit status: 0, or 2 for a kind that there is not."
+    "JSON Schema (draft 2020-12) of what goes in and out: 'answers', 'measurement'; 'output' (of kb-explain), 'plan' "
+    "(of whygpu estimate), 'diagnosis', 'record' and 'error'; and each kind of file of a knowledge base ('rules', "
+    "'cases', 'vocabulary' ...). All of them where none is named. Exit status: 0, or 2 for a kind that there is not."
 )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.description = DESCRIPTION
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help="answers, output, plan, record, error, or a kb file")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help="such as answers, output, measurement, or a kb file")
     parser.add_argument("--out", metavar="DIR", help="write each as DIR/KIND.schema.json (default standard output)")
     parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one of whygpu)")
 
@@ -28,6 +28,7 @@ def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
     """Write the schemas; raises AnswerError where there is no such kind or the folder cannot be written."""
     import whygpu  # noqa: PLC0415  --help needs no numpy
     from whygpu.errors import AnswerError, Location, Problem, did_you_mean  # noqa: PLC0415
+    from whygpu.files import write_whole  # noqa: PLC0415
     from whygpu.render.output import write_json  # noqa: PLC0415
     from whygpu.schema.build import KINDS, schema_of, schema_text  # noqa: PLC0415
 
@@ -47,11 +48,11 @@ def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:
         return OK
     try:
         Path(options.out).mkdir(parents=True, exist_ok=True)
-        for kind, schema in found.items():
-            (Path(options.out) / f"{kind}.schema.json").write_text(schema_text(schema), encoding="utf-8")
     except (OSError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) else error
         raise AnswerError([Problem("unwritable", f"cannot be written: {what}", Location(options.out))]) from error
+    for kind, schema in found.items():
+        write_whole(Path(options.out) / f"{kind}.schema.json", schema_text(schema))
     return OK
 
 

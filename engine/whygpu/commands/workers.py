@@ -1,20 +1,21 @@
 """Processes that answer the rows of a batch: as many at once as there are, results in the rows' order.
 
-Each has a pipe of its own and one chunk of rows at a time: memory is bounded, one that dies is known by its pipe, and
+Each has a pipe of its own and one group of rows at a time: memory is bounded, one that dies is known by its pipe, and
 all of them end where this process does. A row is tried twice: one that ends two processes is an error, and no other row
 is lost for it.
 """
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
 import threading
 from contextlib import contextmanager, suppress
-from itertools import islice
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
 
+from whygpu.commands.groups import WINDOW, groups, in_order
 from whygpu.commands.job import failed
 from whygpu.errors import AnswerError, InputError, Location, Problem
 
@@ -23,68 +24,64 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
 
+    from whygpu.commands.groups import Group
     from whygpu.commands.job import Job
     from whygpu.commands.row import Row
 
-CHUNK = 8  # rows a process is given at once; what it loses when it is killed, and answers again
-_AHEAD = 4  # chunks a process that wait for an earlier one
-
-
-def chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """The rows a few at a time."""
-    rows = iter(rows)
-    while chunk := list(islice(rows, CHUNK)):
-        yield chunk
+_GARBAGE = 20_000  # objects, a few rows' worth
+_AHEAD = 1  # windows that are begun while an earlier one is not done
 
 
 class Workers:
     """The processes."""
 
-    def __init__(self, job: Job, size: int) -> None:
+    def __init__(self, job: Job, size: int, window: int = WINDOW) -> None:
         """``size`` processes for a job; they start when lines are first asked for."""
-        self._job, self._size = job, size
+        self._job, self._size, self._window = job, size, window
         self._idle: list[_Worker] = []
-        self._busy: dict[Connection, tuple[_Worker, int, list[Row]]] = {}
+        self._busy: dict[Connection, tuple[_Worker, Group]] = {}
 
     def lines(self, rows: Iterable[Row]) -> Iterator[list[str]]:
         """Result lines, in order; raises AnswerError where the processes cannot work."""
+        return in_order(self._results(rows))
+
+    def _results(self, rows: Iterable[Row]) -> Iterator[list[tuple[int, str]]]:
         self._idle = [_Worker(self._job) for _ in range(self._size)]
-        waiting = enumerate(chunks(rows))
-        ready: dict[int, list[str]] = {}
-        number = following = 0
+        waiting = groups(rows, self._size, self._window)
+        group = next(waiting, None)
         try:
             while True:
-                while self._idle and number - following < self._size * _AHEAD:
-                    number, chunk = next(waiting, (number, []))
-                    if not chunk:
-                        break
+                while self._idle and group is not None and group.window - self._oldest(group) <= _AHEAD:
                     worker = self._idle.pop()
-                    worker.give(chunk)
-                    self._busy[worker.pipe] = worker, number, chunk
+                    worker.give([row for _, row in group.rows])
+                    self._busy[worker.pipe] = worker, group
+                    group = next(waiting, None)
                 if not self._busy:
                     return
                 heard = wait(list(self._busy))
                 for pipe in [pipe for pipe in self._busy if pipe in heard]:
-                    worker, at, chunk = self._busy[pipe]
+                    worker, given = self._busy[pipe]
                     if worker.is_ready:
                         del self._busy[pipe]
-                        ready[at] = self._answered(worker, chunk)
+                        lines = self._answered(worker, [row for _, row in given.rows])
+                        yield [(number, line) for (number, _), line in zip(given.rows, lines, strict=True)]
                     else:
                         worker.begin()
-                while following in ready:
-                    yield ready.pop(following)
-                    following += 1
         finally:
-            for worker in (*self._idle, *(worker for worker, _, _ in self._busy.values())):
+            for worker in (*self._idle, *(worker for worker, _ in self._busy.values())):
                 worker.end()
 
-    def _answered(self, worker: _Worker, chunk: list[Row]) -> list[str]:
-        """What a worker says to a chunk; where it died, what another one says to each row."""
+    def _oldest(self, group: Group) -> int:
+        """The first window that is not done."""
+        return min((given.window for _, given in self._busy.values()), default=group.window)
+
+    def _answered(self, worker: _Worker, rows: list[Row]) -> list[str]:
+        """What a worker says to some rows; where it died, what another one says to each."""
         try:
             lines = worker.take()
         except (EOFError, OSError):
             worker.end()
-            return [line for row in chunk for line in self._again(row)]
+            return [line for row in rows for line in self._again(row)]
         self._idle.append(worker)
         return lines
 
@@ -112,10 +109,10 @@ class _Worker:
             self._process.start()
         far.close()
 
-    def give(self, chunk: list[Row]) -> None:
+    def give(self, rows: list[Row]) -> None:
         """Let it answer these."""
         with suppress(OSError):  # it is gone, as ``take`` will find
-            self.pipe.send(chunk)
+            self.pipe.send(rows)
 
     def begin(self) -> None:
         """Wait until it can answer; raises AnswerError where it never will."""
@@ -145,7 +142,7 @@ class _Worker:
 
 
 def _work(pipe: Connection, job: Job) -> None:
-    """Answer chunks until nobody asks any more: the other end is closed, or its process gone."""
+    """Answer rows until nobody asks any more: the other end is closed, or its process gone."""
     with suppress(EOFError, OSError):
         try:
             knowledge = job.load()
@@ -153,8 +150,17 @@ def _work(pipe: Connection, job: Job) -> None:
             pipe.send(error.problems)
             return
         pipe.send(())
+        known = job.known()
+        settle()
         while True:
-            pipe.send([job.line(row, knowledge) for row in pipe.recv()])
+            pipe.send([job.line(row, knowledge, known) for row in pipe.recv()])
+
+
+def settle() -> None:
+    """Look for garbage among what rows make and less often: the knowledge base stays, and is most of what there is."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GARBAGE, 20, 20)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from whygpu.chain.environment import SessionEnvironment
 from whygpu.consult.answering import Answering, Reshape
 from whygpu.consult.consultation import Consultation, PlanResult
+from whygpu.consult.correcting import with_measured
 from whygpu.consult.judging import Judging
 from whygpu.consult.planning import Planning
 from whygpu.consult.ranking import Ranker, tally_of
@@ -50,6 +51,7 @@ def consult(
     with chain:
         session = fire_session_rules(knowledge, answering.environment, chain)
         work = answering.work()  # by now the format to size it in is concluded
+        work = with_measured(work, answers, knowledge, day, consult)
         planned = Planning(work, answers, applied, session).plan(planner, day)
         judging, costs = Judging(session, planned.environment, chain), planned.costs
         if len(planned.plan_set):

@@ -13,12 +13,13 @@ from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.consult.answering import assumption_of
 from whygpu.consult.names import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import AnswerError, Location, Problem
-from whygpu.plans.columns import PricedPlans, fill
+from whygpu.plans.columns import PricedPlans, given_columns
 from whygpu.plans.costs import costs_of
 from whygpu.plans.fixed import FixedLayout
 from whygpu.plans.plan_set import Options, Targets, cards_of
 from whygpu.plans.price import price_list, spot_list
 from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of
+from whygpu.plans.recent import Recent
 
 if TYPE_CHECKING:
     from datetime import date
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from whygpu.plans.enumerate import Planner
     from whygpu.plans.plan_set import PlanSet
     from whygpu.plans.work import Work
+
+_RECENT: Recent[Costs] = Recent(32)
+"""Costs of the last plans: answers about operation or priorities change neither plans nor prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,12 @@ class Planning:
         options = self._options(today)
         plan_set = planner(self._work, self._allowed(), options, self._targets())
         costs = self._costs(plan_set, today)
-        environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set))
+        given = None
         if len(plan_set):  # where there are none, none of their names is known
             runtime, named = self._session.answered("runtime"), self._answers.accelerators is not None
             stack = runtime if isinstance(runtime, str) else None
-            fill(environment, PricedPlans(plan_set, costs, self._knowledge, np.datetime64(today), stack, named))
+            given = given_columns(PricedPlans(plan_set, costs, self._knowledge, np.datetime64(today), stack, named))
+        environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set), given)
         return Planned(self._work, options, plan_set, costs, environment)
 
     def _allowed(self) -> Mask:
@@ -125,7 +130,12 @@ class Planning:
         terms = terms_of(self._knowledge, deployment, months, electricity, hours)
         prices = price_list(self._knowledge, self._answers, today)
         spot = spot_list(self._knowledge, self._answers, today)
-        return costs_of(plan_set, prices, self._work, terms, bought=deployment in OWN_DEPLOYMENTS, spot=spot)
+        bought, setup = deployment in OWN_DEPLOYMENTS, self._work.setup
+        return _RECENT.get(
+            (plan_set, prices, terms, spot),
+            (setup, bought),
+            lambda: costs_of(plan_set, prices, setup, terms, bought=bought, spot=spot),
+        )
 
     def _fixed_layout(self) -> FixedLayout:
         """The layout that was answered; raises AnswerError where the model cannot be spread so."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whygpu.knowledge.rules import Verdict
 from whygpu.language import values as v
-from whygpu.plans.costs import money_of, watts_of
+from whygpu.plans.costs import counts_of, money_of, watts_of
 from whygpu.plans.counting import count
 from whygpu.plans.purchase import UNATTENDED
 from whygpu.plans.rank import rank
@@ -79,6 +80,7 @@ class Ranker:
             priority if isinstance(priority, str) else None,
             self._limits(),
         )
+        counted = replace(counted, cards=counts_of(plan_set))
         return rank(alive, self._judging.unverified, counted, self._preferences.tied_within)
 
     def objections(self, verdicts: VerdictTally, ranking: Ranking) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from whygpu.explain.plan import Plans
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.record_plans import PlanRecorder
 from whygpu.explain.rerun import rerun
+from whygpu.explain.start import starts
 from whygpu.knowledge.rules import Advise
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         Status,
     )
     from whygpu.explain.plan import Plan
+    from whygpu.explain.start import Start
     from whygpu.explain.why_not import WhyNot
     from whygpu.knowledge.questions import Profile
     from whygpu.trace import Step, Trace
@@ -149,6 +151,12 @@ class Advice:
         return rejections.infeasible(self.maker)
 
     @cached_property
+    def start(self) -> tuple[Start, ...]:
+        """How tools start the recommendation; those that cannot say why, and come last."""
+        best = self.recommendation
+        return () if best is None else starts(self.consultation, best.index)
+
+    @cached_property
     def profile(self) -> Profile | None:
         """What the phase that this is about is like; None where no profile describes it."""
         return self.consultation.knowledge.profiles.get(str(self.consultation.session.answered("phase")))
@@ -197,8 +205,9 @@ class Advice:
     def to_dict(self, *, every: bool = True, trace: bool = True) -> dict[str, Any]:
         """The JSON form, as docs/reference/contract.md lists it.
 
-        Without ``every`` other plans than the recommendation and what is out are left away, without ``trace`` the
-        record: what is not asked for is not made.
+        Without ``every`` there are the recommendation, the shortlist, reasons and warnings, and not the other plans,
+        what is out, conflicts, comparisons and open questions; without ``trace`` there is no record. What is not asked
+        for is not made.
         """
         infeasible = self.infeasible
         best = self.recommendation
@@ -222,17 +231,6 @@ class Advice:
             "techniques": [item_dict(item) for item in self.techniques],
             "advice": [item_dict(item) for item in self.advice],
             "warnings": [item_dict(item) for item in self.warnings],
-            "conflicts": [
-                {
-                    "criterion": item.criterion,
-                    "plan": item.plan,
-                    "for": list(item.favour),
-                    "against": list(item.against),
-                }
-                for item in self.conflicts
-            ],
-            "comparisons": [json_value(item) for item in self.comparisons],
-            "open": [json_value(item) for item in self.open],
             "infeasible": None if infeasible is None else infeasible_dict(infeasible),
         }
         if every:
@@ -241,6 +239,18 @@ class Advice:
                 {"plan": plan_dict(item.plan), "because": [json_value(reason) for reason in item.because]}
                 for item in self.rejected
             ]
+            found["conflicts"] = [
+                {
+                    "criterion": item.criterion,
+                    "plan": item.plan,
+                    "for": list(item.favour),
+                    "against": list(item.against),
+                }
+                for item in self.conflicts
+            ]
+            found["comparisons"] = [json_value(item) for item in self.comparisons]
+            found["open"] = [json_value(item) for item in self.open]
+            found["start"] = [json_value(item) for item in self.start]
             found["profile"] = None if self.profile is None else profile_dict(self.profile)
         if trace:
             found["trace"] = trace_dict(self.trace)

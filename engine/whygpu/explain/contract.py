@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from whygpu.explain.parts import Comparison, OpenQuestion, Reason, Relaxation, Status
 from whygpu.explain.plan import AcceleratorName, Cost, Counted, Memory, Parallelism
+from whygpu.explain.start import Start
 from whygpu.trace import Fact, Step
 
 SPARSE = "sparse"
@@ -169,14 +170,16 @@ class AdviceJson(TypedDict):
     techniques: list[ItemJson]
     advice: list[ItemJson]
     warnings: list[ItemJson]
-    conflicts: list[ConflictJson]
+    conflicts: NotRequired[list[ConflictJson]]
     """Rules that disagree about a plan by a criterion."""
-    comparisons: list[Comparison]
+    comparisons: NotRequired[list[Comparison]]
     """Two plans side by side where that decides something, such as buying against renting."""
-    open: list[OpenQuestion]
+    open: NotRequired[list[OpenQuestion]]
     """Unanswered questions."""
     infeasible: InfeasibleJson | None
     """Null where there is a recommendation."""
+    start: NotRequired[list[Start]]
+    """How each tool for such work starts the recommendation."""
     profile: NotRequired[ProfileJson | None]
     """What the phase is like."""
     trace: NotRequired[TraceJson]

@@ -121,7 +121,8 @@ def _limits(candidate: Candidate, usable: float) -> Iterator[Limit]:
     else:
         sizes = ("concurrency", "context_tokens") if kind in TOKEN_KINDS else ("batch_size",)
     for size in sizes if math.isfinite(usable) else ():
-        value = memory.largest(need.shape, setup, candidate.layout, need.coefficients, usable, size)
+        room = need.uncorrected(usable)
+        value = memory.largest(need.shape, setup, candidate.layout, need.coefficients, room, size)
         yield Limit(size, value, int(getattr(setup, size)))
 
 
@@ -133,5 +134,6 @@ def _reserved(candidate: Candidate, usable: float) -> Reserved | None:
     taken = memory.reserved_bytes(usable, need.total, setup.runtime, need.coefficients)
     if taken > usable:
         return None
-    requests = memory.largest(need.shape, setup, candidate.layout, need.coefficients, taken, "concurrency")
+    room = need.uncorrected(taken)
+    requests = memory.largest(need.shape, setup, candidate.layout, need.coefficients, room, "concurrency")
     return Reserved(setup.runtime, taken / GIB, (taken - need.total + need.kv_cache) / GIB, requests)

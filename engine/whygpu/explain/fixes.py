@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.explain.conditions import conditions_of
+from whygpu.explain.rerun import rerun_or_none
+from whygpu.explain.rows import Rows
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whygpu.consult.consultation import Consultation
+    from whygpu.explain.plan_maker import PlanMaker
     from whygpu.knowledge.rules import Rule
     from whygpu.language.names import NameSpec
+    from whygpu.plans.enumerate import Planner
 
 FIXED = ("phase", "task", "model", "owned")
 """What the work is: to change it is no repair."""
+_TRIED = 5
+"""Consultations that looking for a fix takes at most."""
 
 
 def fixes(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str, Any]]:
     """Candidate changes under which the rule may let a plan pass, the smallest first; each is still to be tried.
 
-    Nothing where the rule compares what the plan needs with what the hardware has.
+    Where the rule compares what the plan needs with what the hardware has, only those that the rule itself names.
     """
     yield from _limits(consultation, rule, row)
+    yield from _helps(consultation, rule)
     names = used_names([rule.condition], consultation.knowledge.values)
     specs = [consultation.knowledge.vocabulary[name] for name in sorted(names)]
     for spec in specs:
@@ -42,6 +50,16 @@ def fixes(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str
         name.startswith("plan.") and ("provider" in name or "rented" in name or "offered" in name) for name in names
     ):
         yield from ({key: None} for key in LISTS if key in consultation.answers.given)
+
+
+def _helps(consultation: Consultation, rule: Rule) -> Iterator[dict[str, Any]]:
+    """What the rule says may help, where it does not hold already."""
+    for condition in rule.helps:
+        tree = condition.tree
+        if isinstance(tree, t.Compare) and isinstance(tree.left, t.Name) and isinstance(tree.right, t.Constant):
+            spec = consultation.knowledge.vocabulary[tree.left.name]
+            if spec.answer is not None and plain(consultation.session.environment.value(spec.name)) != tree.right.value:
+                yield {spec.answer: tree.right.value}
 
 
 def _limits(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str, Any]]:
@@ -62,6 +80,26 @@ def _limits(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[s
                 continue
             wanted = got if name == tree.right.name else now * got / limit
             yield {spec.answer: rounded(wanted, spec, up=up)}
+
+
+def first_fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None = None) -> Mapping[str, Any] | None:
+    """The first change of the answers that is found to silence the rule on this plan; a limit that moves needs no
+    trial.
+    """
+    consultation = maker.consultation
+    rule = consultation.knowledge.rule_by_id[rule_id]
+    identity = maker.rows.identity(row)
+    for changes in islice(fixes(consultation, rule, row), _TRIED):
+        if is_limit(consultation, rule, changes):
+            return changes
+        after = rerun_or_none(consultation, changes, planner)
+        if after is None:
+            continue
+        same = Rows(after).row_like(identity)
+        mask = after.plans.fired.get(rule_id)
+        if same is not None and (mask is None or not mask[same]):
+            return changes
+    return None
 
 
 def is_limit(consultation: Consultation, rule: Rule, changes: Mapping[str, Any]) -> bool:

@@ -8,8 +8,8 @@ the recommendation is asked; where none does, the interview is over. One topic i
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from whygpu.chain.engines import EvaluatorChain
@@ -18,14 +18,15 @@ from whygpu.checks.setup import Setup
 from whygpu.consult.driver import consult
 from whygpu.explain.open_questions import settled
 from whygpu.explain.plan_maker import PlanMaker
-from whygpu.explain.rerun import choice, rerun_or_none
+from whygpu.explain.rerun import choice, rerun, rerun_or_none
 from whygpu.explain.templates import fill_template
 from whygpu.explain.trials import Value, graded, trials
+from whygpu.kept import kept
 from whygpu.knowledge.rules import Conclude, Consider, Exclude, Require
 from whygpu.language.tree import All, names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import date
 
     from whygpu.answers import Answers
@@ -56,10 +57,14 @@ class AnswerEffect:
 
     value: Value
     identity: Identity | None
-    plan: Plan | None
-    """None where nothing would be left."""
     changes: bool
     """Whether that is another recommendation than without the answer."""
+    _plan: Callable[[], Plan | None] = field(compare=False, repr=False)
+
+    @property
+    def plan(self) -> Plan | None:
+        """What is recommended then, made when it is asked for; None where nothing would be left."""
+        return self._plan()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +89,28 @@ class NextQuestion:
         return self.question.id
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a consultation recommended, and the plan itself once somebody asked for it."""
+
+    identity: Identity | None
+    plans: list[Plan | None] = field(default_factory=list)
+
+
 class Memory:
     """What consultations with other answers recommended: an interview asks the same again after each step."""
 
     def __init__(self) -> None:
         """Nothing is known yet."""
-        self._known: dict[tuple[object, ...], tuple[Identity | None, Plan | None]] = {}
+        self._known: dict[tuple[object, ...], Known] = {}
         self._lock = threading.Lock()
 
-    def get(self, key: tuple[object, ...]) -> tuple[Identity | None, Plan | None] | None:
+    def get(self, key: tuple[object, ...]) -> Known | None:
         """What was recommended, where it is known."""
         with self._lock:
             return self._known.get(key)
 
-    def keep(self, key: tuple[object, ...], found: tuple[Identity | None, Plan | None]) -> None:
+    def keep(self, key: tuple[object, ...], found: Known) -> None:
         """Remember it; the oldest goes where there are too many."""
         with self._lock:
             if len(self._known) >= _MOST_KEPT:
@@ -235,16 +248,21 @@ class Interview:
             after = rerun_or_none(c, {key: value})
             if after is None:
                 return None
-            known = _recommended(after)
+            known = Known(choice(after))
+            if known.identity != self._before:  # what it is will be told
+                known.plans.append(PlanMaker(after).best())
             self._memory.keep(kept, known)
-        return AnswerEffect(value, *known, known[0] != self._before)
+        return AnswerEffect(
+            value, known.identity, known.identity != self._before, partial(self._plan, known, key, value)
+        )
+
+    def _plan(self, known: Known, key: str, value: Value) -> Plan | None:
+        if not known.plans:
+            known.plans.append(PlanMaker(rerun(self.consultation, {key: value})).best())
+        return known.plans[0]
 
 
-def _recommended(consultation: Consultation) -> tuple[Identity | None, Plan | None]:
-    return choice(consultation), PlanMaker(consultation).best()
-
-
-@lru_cache(maxsize=512)
+@kept(512)
 def waiting(knowledge: Knowledge, name: str) -> tuple[float, tuple[Rule, ...]]:
     """The rules that read a name, directly or through derived values and conclusions, and how much hangs on them."""
     reads = _reads(knowledge)
@@ -283,10 +301,10 @@ def _weight(rule: Rule) -> float:
     return 3.0 if any(isinstance(item, Exclude | Require | Consider) for item in rule.effects) else 1.0
 
 
-@lru_cache(maxsize=4)
+@kept(4)
 def _reads(knowledge: Knowledge) -> Mapping[str, tuple[Rule, ...]]:
     found: dict[str, list[Rule]] = {}
-    for rule in knowledge.rules:
+    for rule in knowledge.advising:
         for name in used_names([rule.condition, *graded(rule)], knowledge.values):
             found.setdefault(name, []).append(rule)
     return {name: tuple(rules) for name, rules in found.items()}

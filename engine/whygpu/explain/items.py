@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
+from whygpu.explain.fixes import first_fix
 from whygpu.explain.parts import Item
 from whygpu.explain.rejections import reasons
 from whygpu.explain.templates import fill_template
@@ -50,6 +51,7 @@ def warnings(maker: PlanMaker) -> tuple[Item, ...]:
     found += _unchecked(consultation, next(iter(maker.rows.heads), 0))
     found += _left_out(maker)
     found += _doubts(consultation)
+    found += _measured(consultation)
     return tuple(found)
 
 
@@ -102,6 +104,9 @@ def _owned_out(maker: PlanMaker, name: str) -> Iterator[Item]:
         if plan_set.owned[row] and card.id == name:
             why = next(reasons(maker.consultation, row), None)
             text = f"The {card.name} that is owned is out: {why.text if why else 'no plan is left on it.'}"
+            fix = first_fix(maker, row, why.rule) if why else None
+            if fix:
+                text += f" {', '.join(f'{key} = {value}' for key, value in fix.items())} would let it in."
             yield Item(f"owned-out-{name}", "answers", text, (), ())
 
 
@@ -112,6 +117,12 @@ def _doubts(consultation: Consultation) -> Iterator[Item]:
     if assumed and not isinstance(consultation.answers.model, str):
         text = f"Of the model these were derived or assumed: {', '.join(assumed)}."
         yield Item("model-shape", "model", text, (), ())
+
+
+def _measured(consultation: Consultation) -> Iterator[Item]:
+    """What measurements do to the estimates."""
+    for number, text in enumerate(consultation.plans.work.measured, start=1):
+        yield Item(f"measured-{number}", "measured", text, (), ())
 
 
 def _merged(items: Iterable[Item]) -> Iterator[Item]:

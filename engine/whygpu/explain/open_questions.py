@@ -38,12 +38,12 @@ def settled(consultation: Consultation, question: Question) -> bool:
 def open_questions(consultation: Consultation) -> Iterator[OpenQuestion]:
     """Questions that apply and were not answered: some rule or limit waits for them."""
     knowledge = consultation.knowledge
-    uses = {rule.id: used_names([rule.condition], knowledge.values) for rule in knowledge.rules}
+    uses = {rule.id: used_names([rule.condition], knowledge.values) for rule in knowledge.advising}
     known_keys = {item.question.id for item in consultation.applied.assumed}
     for question in consultation.applied.applicable:
         if question.id in consultation.answers.locations or not question.name:
             continue
-        reading = [rule for rule in knowledge.rules if question.name in uses[rule.id]]
+        reading = [rule for rule in knowledge.advising if question.name in uses[rule.id]]
         readers = [rule.id for rule in sorted(reading, key=lambda rule: not rule.rejects)]  # limits first
         listed = ", ".join(readers[:3]) + (f" and {len(readers) - 3} more" if len(readers) > 3 else "")
         known = question.id in known_keys

@@ -32,6 +32,12 @@ class Rows:
     @cached_property
     def ids(self) -> list[str]:
         """An id for every plan: accelerator, count, format, and what else tells it from the others."""
+        known: list[str] | None = self._plan_set.known.get("ids")
+        if known is None:
+            known = self._plan_set.known["ids"] = self._ids()
+        return known
+
+    def _ids(self) -> list[str]:
         found: list[str] = []
         seen: dict[str, int] = {}
         plan_set = self._plan_set

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import plain
 from whygpu.explain.conditions import Judge
 from whygpu.explain.rows import Rows
+from whygpu.kept import kept
 from whygpu.knowledge.rules import Verdict
 from whygpu.language import tree as t
 
@@ -73,7 +73,7 @@ def cut_points(consultation: Consultation, name: str) -> set[float]:
     return found
 
 
-@lru_cache(maxsize=256)
+@kept(256)
 def compared_with(knowledge: Knowledge, name: str) -> tuple[t.Expression, ...]:
     """The other sides of every comparison that has the name alone on one side, in rules and derived values."""
     found: dict[t.Expression, None] = {}

@@ -24,7 +24,7 @@ def unfired(consultation: Consultation, rows: Rows) -> Iterator[Step]:
     heads, session, plans = rows.heads, consultation.session, consultation.plans
     fired = {rule.id for rule in session.fired} | {rule.id for rule, _ in session.defeated}
     fired |= {rule.id for rule, _, _ in plans.defeated}
-    for rule in consultation.knowledge.rules:
+    for rule in consultation.knowledge.advising:
         if rule.scope == "session":
             judge = Judge(session.environment, consultation.knowledge.vocabulary)
         elif heads:

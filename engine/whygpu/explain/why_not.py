@@ -7,18 +7,16 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from whygpu.chain.strata import used_names
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
-from whygpu.explain.fixes import fixes, is_limit
+from whygpu.explain.fixes import first_fix
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rejections import reasons
-from whygpu.explain.rerun import rerun, rerun_or_none
-from whygpu.explain.rows import Rows
+from whygpu.explain.rerun import rerun
 from whygpu.knowledge.catalogue import fold
 from whygpu.plans.asked import Asked
 
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
     from whygpu.plans.enumerate import Planner
 
 _COUNTED = re.compile(r"(\d{1,6})\s*[x×]\s*(.+)\Z", re.IGNORECASE)
-_TRIED = 4
-"""Consultations that looking for a fix takes at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +145,7 @@ def _answer(maker: PlanMaker, row: int, planner: Planner | None) -> WhyNot:
     behind = None
     if not against and best is not None and row != best and not rows.equal(row, best):
         behind = rows.behind(row)
-    fix = _fix(maker, row, against[0].rule, planner) if against else None
+    fix = first_fix(maker, row, against[0].rule, planner) if against else None
     sides, price = ((), None) if best is None or against else _sides(maker, row, best)
     return WhyNot(
         plan,
@@ -189,26 +185,6 @@ def _left_out(consultation: Consultation, plan: Plan) -> Iterator[str]:
         limit = answers.values.get(key)
         if limit is not None and limit != "auto" and (value > limit if most else value != limit):  # type: ignore[operator]  # both are numbers where it is a limit
             yield key
-
-
-def _fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None) -> Mapping[str, Any] | None:
-    """The first change of the answers that is found to silence the rule on this plan; a limit that moves needs no
-    trial.
-    """
-    consultation = maker.consultation
-    rule = consultation.knowledge.rule_by_id[rule_id]
-    identity = maker.rows.identity(row)
-    for changes in islice(fixes(consultation, rule, row), _TRIED):
-        if is_limit(consultation, rule, changes):
-            return changes
-        after = rerun_or_none(consultation, changes, planner)
-        if after is None:
-            continue
-        same = Rows(after).row_like(identity)
-        mask = after.plans.fired.get(rule_id)
-        if same is not None and (mask is None or not mask[same]):
-            return changes
-    return None
 
 
 def _instead(maker: PlanMaker, row: int, rule_id: str) -> Plan | None:

@@ -81,8 +81,9 @@ def _entry(
 
 def _group(group: KvGroup) -> dict[str, int]:
     """A group of layers without what is usual: one head, no window."""
-    written = {field.name: int(getattr(group, field.name)) for field in fields(KvGroup)}
-    return {name: value for name, value in written.items() if value and (name, value) != ("heads", 1)}
+    usual = {field.name: field.default for field in fields(KvGroup)} | {"heads": 1}
+    written = {name: int(getattr(group, name)) for name in usual}
+    return {name: value for name, value in written.items() if value != usual[name]}
 
 
 def _task(shape: ModelShape) -> str:

@@ -99,9 +99,13 @@ class Target:
         return text
 
     def write(self, text: str) -> None:
-        """Put the text into the file; raises AnswerError."""
-        if self.out is not None:
-            write_whole(self.out, text)
+        """Put the text into the file; raises AnswerError, also where somebody changed it since it was read."""
+        if self.out is None:
+            return
+        now = read_text(self.out, self.name) if self.out.exists() else None
+        if now != self.texts.get(self.name):
+            raise _refused(self.out, "was changed meanwhile, and is left as it is", "run the command again")
+        write_whole(self.out, text)
 
 
 def added(text: str, name: str, entries: Entries) -> str:

@@ -26,7 +26,8 @@ class AttentionKind:
 @dataclass(frozen=True, slots=True)
 class Latent:
     """Latent attention (DeepSeek-V2, 2.1), and the indexer of its sparse form (DeepSeek-V3.2, 2.1), which
-    `indexing` layers have. `gated`: what attention gives is multiplied by a gate as wide (Kimi K3).
+    `indexing` layers have; `chosen` tokens are attended to. `gated`: what attention gives is multiplied by a gate as
+    wide (Kimi K3).
     """
 
     heads: int
@@ -38,6 +39,7 @@ class Latent:
     index_heads: int = 0
     index_dim: int = 0
     indexing: int = 0
+    chosen: int = 0
     gated: bool = False
 
 

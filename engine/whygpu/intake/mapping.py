@@ -86,6 +86,10 @@ GROUP: Mapping[str, str] = {
     "heads": "heads",
     "window": "tokens",
     "fixed_tokens": "tokens",
+    "chosen": "tokens",
+    "index_elements": "head",
+    "index_width": "hidden",
+    "vector_tokens": "tokens",
 }
 """Keys of a group of layers that keep the same cache, as KvGroup has them, and the limit of their values."""
 SHAPED = ("layers", "hidden_size", "heads", "head_dim")
@@ -191,7 +195,7 @@ def _cache_groups(reader: Reader) -> tuple[KvGroup, ...]:
                 shown(unknown).strip("'"), "is not a size of a group", did_you_mean(str(unknown), GROUP) or ""
             )
         sizes = {name: inner.count(limit, name) for name, limit in GROUP.items()}
-        groups.append(KvGroup(**{**sizes, "heads": sizes["heads"] or 1}))
+        groups.append(KvGroup(**{**sizes, **{name: sizes[name] or 1 for name in ("heads", "vector_tokens")}}))
     return tuple(groups)
 
 

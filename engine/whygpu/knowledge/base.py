@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from whygpu.knowledge.preferences import Preferences
 from whygpu.knowledge.questions import DerivedValue, Profile, Question, Unasked
-from whygpu.knowledge.rules import Rule, Table, concluded_names
+from whygpu.knowledge.rules import Rule, Table, Verdict, concluded_names
 from whygpu.knowledge.sources import Citation, Claim, Formula, SourceDocument, Tension
+from whygpu.knowledge.strata import Strata
 from whygpu.language.names import NameSpec
+from whygpu.language.numbering import Numbering
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from whygpu.checks.calculation import Calculation, Phase
     from whygpu.knowledge.cases import Case
     from whygpu.knowledge.catalogue import Catalogue
-    from whygpu.knowledge.strata import Strata
+    from whygpu.knowledge.causes import Cause, DiagnosisCase, Measure
+    from whygpu.knowledge.launches import Launch
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,21 @@ class Knowledge:
     preferences: Preferences = field(default_factory=Preferences)
     """What verdicts, speed and priorities are worth."""
     unasked: tuple[Unasked, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    """How tools start a plan."""
+    causes: Mapping[str, Cause] = field(default_factory=lambda: MappingProxyType({}))
+    """What a diagnosis can find, by id."""
+    measures: Mapping[str, Measure] = field(default_factory=lambda: MappingProxyType({}))
+    """How figures are measured, by name, those that take least effort first."""
+    diagnoses: tuple[DiagnosisCase, ...] = ()
+    """Worked diagnoses; empty where cases were not read."""
+    diagnosis: Strata = field(default_factory=lambda: Strata((), (), ()))
+    """The rules that diagnose, in order; a consultation does not judge them."""
+
+    @cached_property
+    def advising(self) -> tuple[Rule, ...]:
+        """The rules that a consultation judges."""
+        return tuple(rule for rule in self.rules if not rule.diagnoses)
 
     @cached_property
     def rule_by_id(self) -> Mapping[str, Rule]:
@@ -62,6 +80,10 @@ class Knowledge:
     def sourced_lifecycle(self, calculations: Iterable[Calculation]) -> Iterator[Calculation]:
         """The worked figures of a lifecycle, with the sources that their formulas name."""
         return self._sourced(calculations, "life")
+
+    def sourced_sizing(self, calculations: Iterable[Calculation]) -> Iterator[Calculation]:
+        """The worked figures of sizing from measurements, with the sources that their formulas name."""
+        return self._sourced(calculations, "sizing")
 
     def _sourced(self, calculations: Iterable[Calculation], phase: Phase) -> Iterator[Calculation]:
         for item in calculations:
@@ -92,6 +114,20 @@ class Knowledge:
             for other in rule.overrides:
                 found.setdefault(other, []).append(rule.id)
         return {other: tuple(rules) for other, rules in found.items()}
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        """What conditions, values and questions say, numbered."""
+        grades = (
+            effect.grade.expression
+            for rule in self.rules
+            for effect in rule.effects
+            if isinstance(effect, Verdict) and effect.grade is not None
+        )
+        asked = (item for question in self.questions for item in question.expressions)
+        computed = (item for value in self.values.values() for item in value.expressions)
+        conditions = (rule.condition for rule in self.rules)
+        return Numbering((*conditions, *computed, *asked, *(item.when for item in self.unasked), *grades))
 
     @cached_property
     def name_by_answer(self) -> Mapping[str, NameSpec]:

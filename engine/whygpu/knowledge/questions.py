@@ -35,6 +35,11 @@ class Question:
     sources: tuple[str, ...]
     location: Location
 
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """All that decides whether it is asked, and what is assumed."""
+        return (self.when, *(tree for item in self.assumptions for tree in (item.when, item.value)))
+
 
 @dataclass(frozen=True, slots=True)
 class Unasked:

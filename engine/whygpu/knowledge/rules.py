@@ -165,7 +165,16 @@ class Warn:
     text: Template | None
 
 
-Effect = Conclude | Consider | Exclude | Require | Verdict | Advise | Warn
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What was measured speaks for a cause (diagnose) or against it (doubt)."""
+
+    favourable: bool
+    cause: str
+    strength: Strength
+
+
+Effect = Conclude | Consider | Exclude | Require | Verdict | Advise | Warn | Sign
 
 
 def _shown(value: float | bool | str) -> str:
@@ -192,6 +201,8 @@ def in_words(effect: Effect) -> str:
             return f"advise {identifier}"
         case Warn(id=identifier):
             return f"warn {identifier}"
+        case Sign(favourable=favourable, cause=cause, strength=strength):
+            return f"{'diagnose' if favourable else 'doubt'} {cause} {strength}"
 
 
 ABSENT = "absent"
@@ -227,11 +238,21 @@ class Rule:
     condition: Expression
     """What makes it fire, as one tree: ``when and not unless``, and for ``require`` that the requirement fails."""
     location: Location
+    helps: tuple[Condition, ...] = ()
+    """Answers, each ``name == value``, that may let a plan pass which it rejects."""
 
     @property
     def rejects(self) -> bool:
         """Whether plans it fires for are out."""
         return any(isinstance(effect, Exclude | Require) for effect in self.effects)
+
+    @property
+    def diagnoses(self) -> bool:
+        """Whether it is about what was measured: it gives signs of causes, or concludes what was at work."""
+        return any(
+            isinstance(effect, Sign) or (isinstance(effect, Conclude) and effect.name.startswith("measured."))
+            for effect in self.effects
+        )
 
     @property
     def is_hard(self) -> bool:

@@ -18,7 +18,7 @@ Kind = Literal["choice", "number", "flag", "text"]
 Scope = Literal["session", "plan", "field"]
 
 
-_SCOPES: Mapping[str, Scope] = {"gpu": "plan", "plan": "plan", "field": "field"}
+_SCOPES: Mapping[str, Scope] = {"gpu": "plan", "plan": "plan", "start": "plan", "field": "field"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ class _Judge(_SessionJudge):
             case c.Recommends(selector=selector, quantity=quantity):
                 return self._recommends(selector, quantity)
             case c.AmongFirst(selector=selector, first=first, expected=expected):
-                ranks = [plan.rank for plan in self._plans(selector) if plan.rank is not None]
+                ranks = self._ranks(selector)
                 if any(rank <= first for rank in ranks) == expected:
                     return None
                 return f"the best of these is ranked {min(ranks)}; first: {self._best()}" if ranks else self._best()
@@ -184,14 +184,13 @@ class _Judge(_SessionJudge):
         return None if value is None or found.value == value else f"'{key}' is assumed as {found.value}"
 
     def _recommends(self, selector: c.Selector, quantity: str) -> str | None:
-        best = [plan for plan in self._advice.plans if plan.rank == 1]
-        mask = self._mask(selector)
-        chosen = [plan for plan in best if mask[plan.index]]
+        best, mask = self._advice.maker.rows.first, self._mask(selector)
+        chosen = [row for row in best if mask[row]]
         met = {"some": bool(chosen), "all": bool(best) and len(chosen) == len(best), "none": not chosen}[quantity]
         return None if met else self._best()
 
     def _ahead(self, this: c.Selector, other: c.Selector) -> str | None:
-        ranks = [min((plan.rank or 0 for plan in self._plans(item)), default=None) for item in (this, other)]
+        ranks = [min(self._ranks(item), default=None) for item in (this, other)]
         if ranks[0] is None:
             return "no plan of the first kind is ranked"
         if ranks[1] is None or ranks[0] < ranks[1]:
@@ -213,7 +212,7 @@ class _Judge(_SessionJudge):
         return f"{', '.join(missing)} puts none of them out; what does: {', '.join(others)}"
 
     def _judged(self, wanted: c.Judged) -> str | None:
-        plans = self._plans(wanted.selector)
+        plans = list(self._plans(wanted.selector))
         for plan in plans:
             found = {(item.favourable, item.criterion): item.strength for item in plan.verdicts}
             strength = found.get((wanted.favourable, wanted.criterion))
@@ -225,9 +224,16 @@ class _Judge(_SessionJudge):
     def _rejects(self, rule: str) -> bool:
         return self.knowledge.rule_by_id[rule].rejects
 
-    def _plans(self, selector: c.Selector) -> list[Plan]:
-        mask = self._mask(selector)
-        return [plan for plan in self._advice.plans if plan.rank is not None and mask[plan.index]]
+    def _ranks(self, selector: c.Selector) -> list[int]:
+        """The ranks of the plans that lead their accelerators, found without making the plans."""
+        rows, mask = self._advice.maker.rows, self._mask(selector)
+        first = set(rows.first)
+        return [1 if row in first else rank for rank, row in enumerate(rows.heads, start=1) if mask[row]]
+
+    def _plans(self, selector: c.Selector) -> Iterator[Plan]:
+        mask, advice = self._mask(selector), self._advice
+        heads = advice.maker.rows.heads
+        return (advice.plans[place] for place, row in enumerate(heads) if mask[row])
 
     def _mask(self, selector: c.Selector) -> Mask:
         truth = self._result.environment.evaluator.truth(selector.condition)

@@ -10,7 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
-from whygpu.lint import accelerators, facts, prices, rules, tables, use
+from whygpu.lint import accelerators, diagnoses, facts, prices, rules, tables, use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -53,6 +53,9 @@ CHECKS = (
     Check("unused-source", "a reference that nothing cites", use.unused_sources),
     Check("uncited-claim", "a claim that no rule, fact, formula, question or table cites", use.uncited_claims),
     Check("no-formula", "a figure that is computed and that no formula explains", use.unexplained_checks, "error"),
+    Check("unsigned-cause", "a cause that no rule diagnoses", diagnoses.unsigned_causes),
+    Check("no-measure", "a figure that signs rest on and nothing says how to measure", diagnoses.unmeasured_figures),
+    Check("idle-measure", "how a figure is measured that no sign rests on", diagnoses.idle_measures),
     Check("no-profile", "a phase that no profile describes", use.missing_profiles),
     Check("no-such-model", "a model assumed for an open question that no preset is", facts.missing_models),
     Check("bad-model", "a model whose figures do not go together", facts.bad_models),

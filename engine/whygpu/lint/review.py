@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.errors import EngineUnavailableError, KnowledgeBaseError, Problem
-from whygpu.lint.cases import check_cases
+from whygpu.lint.diagnoses import check_diagnoses
+from whygpu.lint.parallel import cases_at_once
 from whygpu.lint.registry import lint
 from whygpu.lint.tests import check_tests
 from whygpu.loader.assemble import load_texts
@@ -150,10 +151,13 @@ def _findings(kb: KnowledgeBase, target: Target, today: date | None) -> Iterator
     name = target.file[1] if target.file is not None else None
     rules = [rule for rule in knowledge.rules if name is None or rule.location.file == name]
     cases = tuple(case for case in knowledge.cases if name is None or case.location.file == name)
-    yield from (_with_snippet(item, target) for item in check_tests(knowledge, rules))
-    yield from (_with_snippet(item, target) for item in check_cases(kb, _engine(kb), cases))
-    found = (item for item in lint(knowledge, today) if name is None or item.location.file == name)
-    yield from (_with_snippet(item, target) for item in found)
+    worked = tuple(case for case in knowledge.diagnoses if name is None or case.location.file == name)
+    with cases_at_once(kb, _engine(kb), cases) as of_cases:
+        yield from (_with_snippet(item, target) for item in check_tests(knowledge, rules))
+        yield from (_with_snippet(item, target) for item in check_diagnoses(kb, _engine(kb), worked))
+        found = (item for item in lint(knowledge, today) if name is None or item.location.file == name)
+        yield from (_with_snippet(item, target) for item in found)
+        yield from (_with_snippet(item, target) for item in of_cases())
 
 
 def _engine(kb: KnowledgeBase) -> EngineName:
@@ -187,14 +191,15 @@ def _summary(knowledge: Knowledge, target: Target) -> str:
         name = target.file[1]
         rules = [rule for rule in knowledge.rules if rule.location.file == name]
         tests = sum(len(rule.tests) for rule in rules)
-        cases = sum(case.location.file == name for case in knowledge.cases)
+        places = [*(case.location for case in knowledge.cases), *(case.location for case in knowledge.diagnoses)]
+        cases = sum(place.file == name for place in places)
         return f"{_count(len(rules), 'rule')}, {_count(tests, 'test')}, {_count(cases, 'case')}"
     tests = sum(len(rule.tests) for rule in knowledge.rules)
     catalogue = knowledge.catalogue
     parts = (
         (len(knowledge.rules), "rule"),
         (tests, "test"),
-        (len(knowledge.cases), "case"),
+        (len(knowledge.cases) + len(knowledge.diagnoses), "case"),
         (len(knowledge.vocabulary), "name"),
         (len(knowledge.claims), "claim"),
         (len(catalogue.accelerators), "accelerator"),

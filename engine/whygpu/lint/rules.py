@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
 from whygpu.explain.conditions import conditions_of
-from whygpu.knowledge.rules import Condition, Verdict, in_words
+from whygpu.knowledge.rules import Condition, Sign, Verdict, in_words
 from whygpu.language.domains import Interval, Numbers
 from whygpu.language.tree import All, Compare, Constant, Expression, Name, OneOf, atoms, names
 from whygpu.lint.logic import allowed, satisfiable
@@ -44,7 +44,7 @@ def unnamed_verdicts(knowledge: Knowledge) -> Iterator[Finding]:
     """A rule whose verdicts no test names: turned round, they would pass every test."""
     rows = {row.rule: row.id for table in knowledge.tables for row in table.rows}
     for rule in knowledge.rules:
-        verdicts = [in_words(effect) for effect in rule.effects if isinstance(effect, Verdict)]
+        verdicts = [in_words(effect) for effect in rule.effects if isinstance(effect, Verdict | Sign)]
         if verdicts and not any(test.effects for test in rule.tests):
             expect = f"{{{rows.get(rule.id, 'fires')}: [{', '.join(verdicts)}]}}"
             yield (

@@ -14,7 +14,7 @@ from whygpu.chain.durable import SET_GROUPS, DurableEngine
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
 from whygpu.errors import EngineUnavailableError, Problem
 from whygpu.explain.conditions import conditions_of
-from whygpu.knowledge.rules import ABSENT, Verdict, in_words
+from whygpu.knowledge.rules import ABSENT, Sign, Verdict, in_words
 from whygpu.knowledge.strata import Strata, Stratum
 from whygpu.language import values
 
@@ -52,7 +52,7 @@ def check_tests(knowledge: Knowledge, rules: Sequence[Rule] | None = None) -> It
 
 def _differences(rule: Rule, test: RuleTest) -> Iterator[str]:
     """What a test names and the rule does not do, and the verdicts that it gives and the test does not name."""
-    own = {in_words(effect): isinstance(effect, Verdict) for effect in rule.effects}
+    own = {in_words(effect): isinstance(effect, Verdict | Sign) for effect in rule.effects}
     for words in test.effects:
         if words not in own:
             yield f"expected: {words}"

@@ -9,6 +9,7 @@ from whygpu.consult.names import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import Location
 from whygpu.knowledge.rules import Advise, Require, Warn
 from whygpu.language.tree import names
+from whygpu.measured.measurement import OF_DEVICE, POINT, PREFIX, SCALING, SIZED, TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +73,7 @@ def unread_values(knowledge: Knowledge) -> Iterator[Finding]:
 
 def unused_names(knowledge: Knowledge) -> Iterator[Finding]:
     """Declared names that nothing reads, and that neither answers, catalogues nor plans fill."""
-    read = _read_names(knowledge)
+    read = _read_names(knowledge) | {f"{PREFIX}{name}" for name in (*POINT, *SCALING, *SIZED, *OF_DEVICE, *TOLD)}
     for spec in knowledge.vocabulary.values():
         if spec.entity == "measured" and spec.answer is None and spec.name not in read:
             yield spec.location, f"nothing uses '{spec.name}'", "use it in a condition, or remove it"

@@ -11,6 +11,7 @@ from whygpu.chain.strata import stratify, value_cycles
 from whygpu.errors import KnowledgeBaseError, Location, Problem, did_you_mean
 from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.catalogue import Catalogue
+from whygpu.loader.causes import cause_ids, read_causes, read_measures
 from whygpu.loader.citations import citations
 from whygpu.loader.conditions import Reading
 from whygpu.loader.crosscheck import cross_check
@@ -18,9 +19,11 @@ from whygpu.loader.entries import read_coefficients, read_formats, read_models
 from whygpu.loader.facts import FactReader
 from whygpu.loader.files import default_root, read_texts
 from whygpu.loader.formulas import read_formulas
+from whygpu.loader.launches import read_launches
 from whygpu.loader.preferences import read_preferences
 from whygpu.loader.prices import read_areas, read_offerings, read_providers, read_purchases
 from whygpu.loader.profiles import read_profiles
+from whygpu.loader.registry import Registry
 from whygpu.loader.rules import read_rules
 from whygpu.loader.sources import read_claims, read_documents, read_tensions, unsettled
 from whygpu.loader.tables import read_tables
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from whygpu.knowledge.rules import Rule, Table
     from whygpu.knowledge.sources import SourceDocument
     from whygpu.language.names import NameSpec
-    from whygpu.language.types import Signature
     from whygpu.yamldoc.forms import Form
 
 LISTS = frozenset(
@@ -47,9 +49,13 @@ LISTS = frozenset(
         "questions",
         "unasked",
         "profiles",
+        "launches",
         "rules",
         "tables",
         "cases",
+        "causes",
+        "measures",
+        "diagnoses",
         "references",
         "accelerators",
         "providers",
@@ -96,16 +102,7 @@ def _with_snippet(problem: Problem, texts: ReadOnly[str, str]) -> Problem:
 
 def rates_of(vocabulary: Iterable[str]) -> list[str]:
     """The rates of accelerators that the vocabulary names, without ``gpu.``."""
-    return [name.removeprefix("gpu.") for name in vocabulary if name.endswith(("_tflops", "_tops"))]
-
-
-class Registry:
-    """What the library supplies to the knowledge base: numeric checks for expressions, and names it gives values to."""
-
-    def __init__(self, functions: ReadOnly[str, Signature], provided: Iterable[str]) -> None:
-        """``provided``: vocabulary names whose values come from checks and plans."""
-        self.functions = functions
-        self.provided = frozenset(provided)
+    return [name[4:] for name in vocabulary if name.startswith("gpu.") and name.endswith(("_tflops", "_tops"))]
 
 
 class _Assembly:
@@ -151,6 +148,7 @@ class _Assembly:
             "format": frozenset(catalogue.formats),
             "method": self._choices(vocabulary, "method"),
             "sharding": self._choices(vocabulary, "sharding"),
+            "cause": cause_ids(self._nodes("causes")),
         }
         tables, rows = read_tables(self._lists.get("tables", []), options, reading)
         rules = self._with_rows(read_rules(self._lists.get("rules", []), options, reading), rows, tables)
@@ -158,7 +156,9 @@ class _Assembly:
         questions = read_questions(self._nodes("questions"), reading)
         unasked = read_unasked(self._nodes("unasked"), {item.id for item in questions}, reading)
         profiles = read_profiles(self._nodes("profiles"), reading)
+        launches = read_launches(self._nodes("launches"), catalogue.accelerators, reading)
         preferences = read_preferences(self._mappings.get("ranking", []), reading)
+        causes, measures = read_causes(self._nodes("causes"), reading), read_measures(self._nodes("measures"), reading)
         if problems:
             return None
         settlers = {item.id for items in (rules, tables, formulas, questions) for item in items}
@@ -167,8 +167,9 @@ class _Assembly:
         if cycles := value_cycles(values):  # values in a circle have no order
             problems += cycles
             return None
-        strata, order_problems = stratify(rules, values)
-        problems += order_problems
+        strata, order_problems = stratify((rule for rule in rules if not rule.diagnoses), values)
+        diagnosis, further = stratify((rule for rule in rules if rule.diagnoses), values)
+        problems += [*order_problems, *further]
         if problems:
             return None
         knowledge = Knowledge(
@@ -189,19 +190,28 @@ class _Assembly:
             tables=tuple(tables),
             profiles=MappingProxyType(profiles),
             preferences=preferences,
+            launches=tuple(launches),
+            causes=MappingProxyType(causes),
+            measures=MappingProxyType(measures),
+            diagnosis=diagnosis,
         )
         return self._with_cases(knowledge) if self._cases else knowledge
 
     def _with_cases(self, knowledge: Knowledge) -> Knowledge:
         """The knowledge base with its worked cases, and who cites what."""
         from whygpu.loader.cases import read_cases  # noqa: PLC0415  to give advice takes no cases
+        from whygpu.loader.causes import read_diagnoses  # noqa: PLC0415
 
         day = self._cases_on()
         cases = [
             case if case.on is not None else replace(case, on=day)
             for case in read_cases(self._lists.get("cases", []), knowledge, self._problems)
         ]
-        return replace(knowledge, cases=tuple(cases), citations=tuple(citations(self._items())))
+        sources = frozenset({*knowledge.claims, *knowledge.catalogue.references})
+        reading = Reading(knowledge.vocabulary, self._registry.functions, sources, self._problems)
+        diagnoses = read_diagnoses(self._nodes("diagnoses"), knowledge, reading)
+        cited = tuple(citations(self._items()))
+        return replace(knowledge, cases=tuple(cases), diagnoses=diagnoses, citations=cited)
 
     def _items(self) -> Iterator[tuple[str, Node]]:
         """Everything in every section, with its section."""

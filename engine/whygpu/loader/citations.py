@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from whygpu.yamldoc.document import Node
 
 FACTS = frozenset({"accelerators", "providers", "offerings", "purchases", "areas", "models", "formats", "coefficients"})
-_NOT_KNOWLEDGE = frozenset({"cases", "claims", "tensions", "documents"})
+_NOT_KNOWLEDGE = frozenset({"cases", "diagnoses", "claims", "tensions", "documents"})
 """Sections that list or show claims: a claim that only they name is not used."""
 
 

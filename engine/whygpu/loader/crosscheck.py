@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
 from whygpu.knowledge.rules import concluded_names
-from whygpu.language.tree import negated_names
+from whygpu.language.tree import names, negated_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,6 +37,13 @@ def cross_check(
                 "keep one of the two",
             )
     for rule in rules:
+        for name in sorted({name.name for name in names(rule.condition) if vocabulary[name.name].entity == "start"}):
+            yield Problem(
+                "start-name",
+                f"rule '{rule.id}' uses '{name}', which has a value only where a plan is started",
+                rule.location,
+                "use it in launches, and names of the plan here",
+            )
         for name in dict.fromkeys(name.name for name in negated_names(rule.condition)):
             if name in concluded and vocabulary[name].otherwise is None:
                 yield Problem(

@@ -18,6 +18,7 @@ from whygpu.knowledge.rules import (
     Exclude,
     Grade,
     Require,
+    Sign,
     Verdict,
     Warn,
     in_words,
@@ -63,6 +64,7 @@ _VERDICT: Schema = {
         object_schema(VERDICT),
     ]
 }
+_SIGN: Schema = {"type": "string", "pattern": rf"^\s*[a-z0-9._-]+\s+({'|'.join(STRENGTHS)})\s*$"}
 _MESSAGE: Schema = {"anyOf": [IDENTIFIER.value, object_schema(MESSAGE)]}
 EFFECTS: ReadOnly[str, Schema] = MappingProxyType(
     {
@@ -74,6 +76,8 @@ EFFECTS: ReadOnly[str, Schema] = MappingProxyType(
         "avoid": _VERDICT,
         "advise": _MESSAGE,
         "warn": _MESSAGE,
+        "diagnose": _SIGN,
+        "doubt": _SIGN,
     }
 )
 """The words that effects begin with, and what stands behind each."""
@@ -139,6 +143,8 @@ class EffectReader:
                 found = self._verdict(word, node)
             case "advise" | "warn":
                 found = self._message(word, node)
+            case "diagnose" | "doubt":
+                found = self._sign(word, node)
             case _:
                 near = did_you_mean(word, EFFECTS) or f"one of {', '.join(EFFECTS)}"
                 self._add(key, "bad-effect", f"{self._what}: there is no effect '{word}'", near)
@@ -278,6 +284,20 @@ class EffectReader:
             )
             return None
         return None if expression is None else Grade(" ".join(node.text.split()), expression, start, full)
+
+    def _sign(self, word: str, node: Node) -> Iterator[Effect]:
+        words = node.text.split() if isinstance(node, Scalar) else []
+        known = self._options.get("cause", frozenset())
+        cause, strength = (words[0], words[1]) if len(words) == 2 else ("", "")
+        if cause in known and strength in STRENGTHS:
+            yield Sign(word == "diagnose", cause, next(one for one in STRENGTHS if one == strength))
+            return
+        if len(words) == 2 and cause not in known:
+            near = did_you_mean(cause, known) or "causes are listed in causes.yaml"
+            self._add(node, "bad-choice", f"{self._what}: there is no cause '{cause[:60]}'", near)
+            return
+        near = f"for example '{word}: input-pipeline strong'; strengths: {', '.join(STRENGTHS)}"
+        self._add(node, "bad-effect", f"{self._what}: '{word}' takes a cause and a strength, not {kind_of(node)}", near)
 
     def _message(self, word: str, node: Node) -> Iterator[Effect]:
         kind = Advise if word == "advise" else Warn

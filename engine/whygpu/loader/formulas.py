@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whygpu.yamldoc.forms import Form
 
 _BOTH: tuple[Phase, ...] = ("training", "inference")
-_PHASES: tuple[Phase, ...] = (*_BOTH, "life")
+_PHASES: tuple[Phase, ...] = (*_BOTH, "life", "sizing")
 FORMULA: Form = MappingProxyType(
     {
         "id": needed(IDENTIFIER),

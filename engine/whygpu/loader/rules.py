@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from whygpu.knowledge.rules import (
     Exclude,
     Require,
     Rule,
+    Sign,
     Template,
     Verdict,
     Warn,
@@ -27,10 +29,10 @@ from whygpu.yamldoc.fields import Fields, problem
 from whygpu.yamldoc.forms import CONDITIONS, IDENTIFIER, TEMPLATE, TEXT, TEXTS, list_of, needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from whygpu.errors import Problem
-    from whygpu.knowledge.rules import AllOf, Effect, RuleTest
+    from whygpu.knowledge.rules import AllOf, Condition, Effect, RuleTest
     from whygpu.yamldoc.document import Node
     from whygpu.yamldoc.forms import Form
 
@@ -44,6 +46,7 @@ RULE: Form = MappingProxyType(
         "because": needed(TEMPLATE),
         "source": needed(TEXTS),
         "overrides": TEXTS,
+        "helps": TEXTS,
         "tests": list_of(TEST),
     }
 )
@@ -87,12 +90,38 @@ def _read_rule(topic: str, node: Node, options: Mapping[str, frozenset[str]], re
     sources = reading.cited(fields)
     overrides = fields.texts("overrides")
     tests = tuple(read_tests(fields, reading))
+    helps = tuple(_helps(fields, reading))
     fields.done()
     if len(reading.problems) > before:
         return None
-    return Assembly(reading, node, identifier, topic).rule(
+    rule = Assembly(reading, node, identifier, topic).rule(
         title or identifier, when, unless, effects, because or NO_TEXT, sources, overrides, tests
     )
+    if rule is not None and helps and not rule.rejects:
+        message = f"{what} rejects no plan, so nothing has to help one past it"
+        hint = "remove 'helps', or give the rule 'exclude' or 'require'"
+        problem(reading.problems, node, "mixed-effects", message, hint)
+    return None if rule is None else replace(rule, helps=helps)
+
+
+def _helps(fields: Fields, reading: Reading) -> Iterator[Condition]:
+    """Answers that may let a plan pass, each a name that is asked for and one of its values."""
+    for node in fields.text_nodes("helps"):
+        condition = reading.condition(node)
+        if condition is None:
+            continue
+        if _is_answer(condition.tree, reading):
+            yield condition
+            continue
+        message = f"'{condition.text}' of {fields.what} is no answer"
+        problem(reading.problems, node, "bad-choice", message, "write name == value, as workload.offload == 'all'")
+
+
+def _is_answer(tree: t.Expression, reading: Reading) -> bool:
+    """Whether it gives a name that is asked for one of its values."""
+    if not isinstance(tree, t.Compare) or not isinstance(tree.left, t.Name) or not isinstance(tree.right, t.Constant):
+        return False
+    return tree.op == "==" and reading.vocabulary[tree.left.name].answer is not None
 
 
 class Assembly:
@@ -173,6 +202,9 @@ class Assembly:
                 f"rule '{self._id}' judges plans, but none of its conditions speaks of gpu. or plan.",
                 "add a condition on the accelerator or the plan, or use advise",
             )
+        elif isinstance(effect, Sign) and scope != "session":
+            message = f"rule '{self._id}' is about what was measured, so it cannot speak of gpu. or plan."
+            self._add(item.node, "wrong-scope", message, "a diagnosis knows no plans")
         elif isinstance(effect, Consider) and scope != "session":
             self._add(
                 item.node,

@@ -55,6 +55,7 @@ CONDITIONS = (
     "moe",
     "accumulates",
     "speculative",
+    "strength",
     "requests",
     "generation",
     "class",

@@ -55,7 +55,7 @@ def _most(configuration: RunConfiguration, usable_bytes: float) -> int:
     """The most requests whose likely need fits, evenly over the replicas."""
     each = configuration.setup.requests_per_replica(configuration.layout.data)
     alone, one = replace(configuration.setup, concurrency=1), replace(configuration.layout, data=1)
-    fitting = largest(
-        configuration.memory.shape, alone, one, configuration.memory.coefficients, usable_bytes, "concurrency", each
-    )
+    need = configuration.memory
+    room = need.uncorrected(usable_bytes)
+    fitting = largest(need.shape, alone, one, need.coefficients, room, "concurrency", each)
     return fitting * configuration.layout.data

@@ -51,11 +51,11 @@ def filled(
     usable = search.cards.usable_bytes[card]
     plans, configurations = [], []
     left = np.ones(len(card), dtype=np.bool_)
-    for number in np.unique(configuration[which]):
+    for number in sorted(set(configuration[which].tolist())):
         rows = np.flatnonzero(which & (configuration == number))
-        for setup, layout in _roomier(search.configurations[number], options.checkpointing, shardings):
+        for setup, layout in _roomier(search, search.configurations[number], options.checkpointing, shardings):
             most = (options.samples or 1) / (layout.data * setup.gradient_accumulation)
-            setups = [replace(setup, batch_size=size) for size in _sizes(most)]
+            setups = (search.changed(setup, batch_size=size) for size in _sizes(most))
             numbers, needs = _needs(search, setups, layout, usable[rows].max())
             place = np.searchsorted(needs, usable[rows], side="right") - 1
             fullest = np.where(place >= 0, numbers[place], -1)
@@ -71,7 +71,7 @@ def filled(
 
 
 def _roomier(
-    configuration: RunConfiguration, checkpointing: tuple[str, ...], shardings: tuple[str, ...]
+    search: Search, configuration: RunConfiguration, checkpointing: tuple[str, ...], shardings: tuple[str, ...]
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
     """The ways to make room on as many cards, the one that recomputes and exchanges least first."""
     if configuration.layout.pipeline > 1:
@@ -79,7 +79,7 @@ def _roomier(
     for kind in checkpointing:
         for sharding in shardings if configuration.layout.data > 1 and shardings else (configuration.layout.sharding,):
             yield (
-                replace(configuration.setup, gradient_checkpointing=kind),
+                search.changed(configuration.setup, gradient_checkpointing=kind),
                 replace(configuration.layout, sharding=sharding),
             )
 
@@ -102,7 +102,7 @@ def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
     """The plans, each with the batch that suits it; one that holds a single sample only tightly stays as it is."""
     usable = search.cards.usable_bytes[plan_set.card]
     plans, configurations = [np.arange(len(plan_set))], [plan_set.configuration]
-    for number in np.unique(plan_set.configuration[plan_set.fits]):
+    for number in sorted(set(plan_set.configuration[plan_set.fits].tolist())):
         rows = np.flatnonzero(plan_set.fits & (plan_set.configuration == number))
         setup, layout = search.configurations[number].setup, search.configurations[number].layout
         setups = [_at_once(setup, shape, size, layout.data) for size in _sizes(options.at_once or 1)]
@@ -130,13 +130,18 @@ def _at_once(setup: Setup, shape: ModelShape, size: int, replicas: int) -> Setup
 
 def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
     """The plans on twice the shards, packed: those of them that do more work by the card."""
-    per_node, most = search.cards.per_node[plan_set.card], options.count or options.max_count
+    per_node = search.cards.per_node[plan_set.card]
+    most = np.minimum(per_node * options.max_nodes, options.count or options.max_count)
     rows, configurations, growth = [], [], []
     for index in np.flatnonzero(plan_set.fits).tolist() if shape.kind in TOKEN_KINDS else ():
         configuration = plan_set.configurations[int(plan_set.configuration[index])]
         replicas = configuration.layout.data if options.count is None else configuration.layout.data // 2
         layout = replace(configuration.layout, tensor=2 * configuration.layout.tensor, data=replicas)
-        if layout.tensor > min(SHARDS[-1], per_node[index]) or shape.heads % layout.tensor or layout.cards > most:
+        if (
+            layout.tensor > min(SHARDS[-1], per_node[index])
+            or shape.heads % layout.tensor
+            or layout.cards > most[index]
+        ):
             continue
         if options.count in (None, layout.cards) and options.fixed.allows(layout):
             rows.append(index)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from whygpu.chain.environment import GivenColumns
 from whygpu.checks.cost import money
 from whygpu.checks.speed.estimate import FIGURES
+from whygpu.kept import kept
 from whygpu.language import values as v
+from whygpu.language.numbering import Lasting
 from whygpu.plans.admission import admitted
 from whygpu.plans.costs import watts_of
 from whygpu.plans.plan_set import cards_of
 from whygpu.plans.price import fresh_days
-from whygpu.plans.sharing import SHARING_NAMES, fill_sharing
+from whygpu.plans.recent import Recent
+from whygpu.plans.sharing import SHARING_NAMES, sharing_columns
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -25,10 +28,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from whygpu.chain.environment import PlanEnvironment
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.catalogue import Accelerator
     from whygpu.language.names import NameSpec
+    from whygpu.language.tree import Expression
     from whygpu.plans.costs import Costs
     from whygpu.plans.plan_set import PlanSet, RunConfiguration
     from whygpu.plans.price import Price
@@ -229,17 +232,39 @@ OBJECTIVE = "plan.objective"
 PLAN_NAMES = (*_COLUMNS, OBJECTIVE, *SHARING_NAMES)
 
 
-def fill(environment: PlanEnvironment, plans: PricedPlans) -> None:
-    """Give every ``gpu.`` and ``plan.`` name its column, computed when it is first asked for."""
+_RECENT: Recent[GivenColumns] = Recent(16)
+
+
+def given_columns(plans: PricedPlans) -> GivenColumns:
+    """Every ``gpu.`` and ``plan.`` name with its column, made when first asked for; those of the last plans stay."""
+    objects = (plans.plan_set, plans.costs, plans.knowledge)
+    return _RECENT.get(objects, (plans.today, plans.runtime, plans.accelerators_chosen), lambda: _given(plans))
+
+
+def _given(plans: PricedPlans) -> GivenColumns:
     card = plans.plan_set.card
+    columns: dict[str, Callable[[], v.Value | None]] = {}
     for name, value in accelerator_columns(plans.knowledge).items():
-        environment.supply(name, lambda value=value: _take(value, card))  # type: ignore[misc]  # bound early
+        columns[name] = lambda value=value: _take(value, card)  # type: ignore[misc]  # bound early
     for name, column in _COLUMNS.items():
-        environment.supply(name, lambda column=column: column(plans))  # type: ignore[misc]  # bound early
-    fill_sharing(environment, plans.knowledge, plans.plan_set, plans.costs.hourly)
+        columns[name] = lambda column=column: column(plans)  # type: ignore[misc]  # bound early
+    for name, value in sharing_columns(plans.knowledge, plans.plan_set, plans.costs.hourly).items():
+        columns[name] = lambda value=value: value  # type: ignore[misc]  # bound early
+    return GivenColumns(_lasting(plans.knowledge), columns)
 
 
-@lru_cache(maxsize=8)
+@kept(8)
+def _lasting(knowledge: Knowledge) -> Lasting:
+    given = {*accelerator_columns(knowledge), *_COLUMNS, *SHARING_NAMES} - knowledge.concluded
+
+    def derived(name: str) -> Expression | None:
+        value = knowledge.values.get(name)
+        return None if value is None or value.aggregate is not None else value.expression
+
+    return Lasting(knowledge.numbering, given, derived)
+
+
+@kept(8)
 def accelerator_columns(knowledge: Knowledge) -> dict[str, v.Value]:
     """Every ``gpu.`` name as a column over all accelerators."""
     cards = list(knowledge.catalogue.accelerators.values())

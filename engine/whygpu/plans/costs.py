@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from whygpu.plans.plan_set import PlanSet, RunConfiguration
     from whygpu.plans.price import Price, PriceList
     from whygpu.plans.purchase import PurchaseTerms, Terms
-    from whygpu.plans.work import Work
 
 _UNITS_OF_WORK = {
     "train_tokens_per_s": "USD/million tokens",
@@ -79,14 +78,13 @@ def _group(configuration: RunConfiguration) -> tuple[int, int]:
 
 
 def costs_of(
-    plan_set: PlanSet, prices: PriceList, work: Work, terms: Terms | None, *, bought: bool, spot: PriceList | None
+    plan_set: PlanSet, prices: PriceList, setup: Setup, terms: Terms | None, *, bought: bool, spot: PriceList | None
 ) -> Costs:
     """Prices and objectives: a job's cost for training and batch work where it is sized, a unit's where it is not.
 
     ``terms``: what owning costs. Where hardware is ``bought``, a plan compares by owning it: what others rent it out
     for is no price there, and a plan whose purchase price is unknown has none.
     """
-    setup = work.setup
     groups = [_group(configuration) for configuration in plan_set.configurations]
     names = [card.id for card in plan_set.cards.accelerators]
     together = plan_set.cards.per_node.tolist()

@@ -51,6 +51,10 @@ class Counted:
     money: Money
     factors: Mapping[str, NDArray[np.float64]]
     speed: Speed | None
+    watts: NDArray[np.float64]
+    """What every plan draws, by which those are compared that have no price; NaN where it is not known."""
+    cards: NDArray[np.float64] | None = None
+    """Accelerators of every plan, by which those are compared whose power is not known either."""
 
     def with_factor(self, criterion: str, factor: NDArray[np.float64], *, by_money: bool) -> Counted:
         """With another factor for one criterion."""
@@ -89,7 +93,7 @@ def count(
         factors[SPEED] = speed.factor**rest
     if first is not None and first.half_the_power is not None:
         factors[POWER] = _power(watts, alive, first.half_the_power) ** rest
-    return Counted(_values(money, factors, by_money=preferences.by_money), money, factors, speed)
+    return Counted(_values(money, factors, by_money=preferences.by_money), money, factors, speed, watts)
 
 
 def _values(money: Money, factors: Mapping[str, NDArray[np.float64]], *, by_money: bool) -> NDArray[np.float64]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from whygpu.kept import kept
 from whygpu.plans.admission import queueing
 from whygpu.plans.batches import filled, packed_widely
 from whygpu.plans.growth import Growth
@@ -34,7 +34,7 @@ def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Target
     return _enumerated(work, allowed.tobytes(), options, targets)
 
 
-@lru_cache(maxsize=32)
+@kept(32)
 def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> PlanSet:
     allowed = np.frombuffer(allowed_bytes, dtype=np.bool_)
     cards = cards_of(work.catalogue)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whygpu.kept import kept
 from whygpu.plans.enumerate import enumerate_plans
 from whygpu.plans.plan_set import cards_of, plan_set_of
 from whygpu.plans.search import STEPS
@@ -27,7 +27,7 @@ def plans_with_owned(work: Work, allowed: Mask, options: Options, targets: Targe
     return _with_owned(work, allowed.tobytes(), options, targets)
 
 
-@lru_cache(maxsize=32)
+@kept(32)
 def _with_owned(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> PlanSet:
     cards, new = cards_of(work.catalogue), replace(options, owned=())
     base = enumerate_plans(work, np.frombuffer(allowed_bytes, dtype=np.bool_), new, targets)

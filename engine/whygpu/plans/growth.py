@@ -13,6 +13,8 @@ from whygpu.plans.batches import filled
 from whygpu.plans.search import SHARDS, Search
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from whygpu.checks.setup import ParallelLayout, Setup
@@ -31,6 +33,8 @@ class Growth:
 
     def __init__(self, work: Work, search: Search, options: Options, targets: Targets) -> None:
         self._work, self._search, self._options, self._targets = work, search, options, targets
+        self._steps: dict[tuple[str, int, int], int | None] = {}
+        """By what is done, the number of a way and the size of machines: the way it leads to."""
 
     def run(self, plan_set: PlanSet) -> PlanSet:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
@@ -65,7 +69,7 @@ class Growth:
             for index in np.flatnonzero(grown.fits & (late <= 1) & (short > 1)):
                 more = self._more(grown, int(index), float(short[index]))
                 if more is not None:
-                    changed[index] = self._search.configure(*more)
+                    changed[index] = more
             rows = np.flatnonzero(changed != sooner.configuration)
             if not rows.size and sooner is grown:
                 break
@@ -91,9 +95,8 @@ class Growth:
                 break
             middle, configurations = (least + most) // 2, np.array(best)
             for index in rows:
-                configuration = plan_set.configurations[int(plan_set.configuration[index])]
-                configurations[index] = self._search.configure(
-                    configuration.setup, replace(configuration.layout, data=int(middle[index]))
+                configurations[index] = self._search.with_replicas(
+                    int(plan_set.configuration[index]), int(middle[index])
                 )
             done = self._in_time(
                 self._search.timed(plan_set.card[rows], configurations[rows], plan_set.fits[rows]), targets
@@ -120,7 +123,7 @@ class Growth:
                 configuration = plan_set.configurations[int(plan_set.configuration[index])]
                 replicas = self._replicas(plan_set, int(index), float(short[index]), int(fewest[index]))
                 if replicas != configuration.layout.data:
-                    one = replace(configuration.setup, batch_size=1)
+                    one = self._search.changed(configuration.setup, batch_size=1)
                     changed[index] = self._search.configure(one, replace(configuration.layout, data=replicas))
             moved = changed != plan_set.configuration
             if not moved.any():
@@ -163,10 +166,10 @@ class Growth:
         rows, configurations = [], []
         for step in (self._spread, self._sharded):  # both are timed at once, which takes half as long
             for index in np.flatnonzero(plan_set.fits & (late > 1)).tolist():
-                grown = step(plan_set, index)
+                grown = self._once(step, plan_set, index)
                 if grown is not None:
                     rows.append(index)
-                    configurations.append(self._search.configure(*grown))
+                    configurations.append(grown)
         if not rows:
             return plan_set
         tried = np.array(rows, dtype=np.int64)
@@ -177,6 +180,20 @@ class Growth:
             if times[place] < (times[best[index]] if index in best else late[index]):
                 best[index] = place
         return self._search.taken(plan_set, np.array(list(best), dtype=np.int64), timed, list(best.values()))
+
+    def _once(
+        self,
+        step: Callable[[PlanSet, int], tuple[Setup, ParallelLayout] | None],
+        plan_set: PlanSet,
+        index: int,
+    ) -> int | None:
+        """The number of the way that a step leads to; the same for all plans that run alike on machines as large."""
+        number = int(plan_set.configuration[index])
+        key = (step.__name__, number, int(plan_set.cards.per_node[plan_set.card[index]]))
+        if key not in self._steps:
+            grown = step(plan_set, index)
+            self._steps[key] = None if grown is None else self._search.configure(*grown)
+        return self._steps[key]
 
     def _spread(self, plan_set: PlanSet, index: int) -> tuple[Setup, ParallelLayout] | None:
         """The same requests over twice the replicas."""
@@ -200,22 +217,31 @@ class Growth:
             return None
         return self._within(plan_set, index, setup, replace(layout, tensor=tensor))
 
-    def _more(self, plan_set: PlanSet, index: int, short: float) -> tuple[Setup, ParallelLayout] | None:
-        """More replicas for load; None where the limits leave no room.
-
-        A replica added for load serves as many requests at once as the others: spread over more replicas, the same
-        requests would come no faster.
-        """
-        setup, layout = (
-            (configuration := plan_set.configurations[int(plan_set.configuration[index])]).setup,
-            configuration.layout,
-        )
+    def _more(self, plan_set: PlanSet, index: int, short: float) -> int | None:
+        """The number of the way with more replicas for load; None where the limits leave no room."""
+        number = int(plan_set.configuration[index])
+        setup, layout = plan_set.configurations[number].setup, plan_set.configurations[number].layout
         if setup.trains:
-            grown = replace(layout, data=self._replicas(plan_set, index, short, layout.data))
+            data = self._replicas(plan_set, index, short, layout.data)
         else:
-            grown = replace(layout, data=math.ceil(layout.data * short - 1e-9))
-            setup = replace(setup, concurrency=setup.requests_per_replica(layout.data) * grown.data)
-        return None if grown == layout else self._within(plan_set, index, setup, grown)
+            data = math.ceil(layout.data * short - 1e-9)
+        if data == layout.data:
+            return None
+        key = (str(data), number, int(plan_set.cards.per_node[plan_set.card[index]]))
+        if key not in self._steps:
+            more = self._replicated(plan_set, index, data)
+            self._steps[key] = None if more is None else self._search.configure(*more)
+        return self._steps[key]
+
+    def _replicated(self, plan_set: PlanSet, index: int, data: int) -> tuple[Setup, ParallelLayout] | None:
+        """So many replicas, where the limits leave room: one added for load serves as many requests at once as the
+        others, for spread over more replicas the same requests would come no faster.
+        """
+        configuration = plan_set.configurations[int(plan_set.configuration[index])]
+        setup, layout = configuration.setup, configuration.layout
+        if not setup.trains:
+            setup = replace(setup, concurrency=setup.requests_per_replica(layout.data) * data)
+        return self._within(plan_set, index, setup, replace(layout, data=data))
 
     def _within(
         self, plan_set: PlanSet, index: int, setup: Setup, layout: ParallelLayout

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from whygpu.checks.calculation import Range
+from whygpu.checks.correction import FIGURES, Corrected, distance, place_of
 from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Band
+from whygpu.kept import kept
 from whygpu.plans.fixed import FixedLayout
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -156,6 +157,8 @@ class PlanSet:
     owned: Mask
     """Plans on what is there already."""
     speeds: Speeds
+    known: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """What was found of the plans, by what it is: they are asked about in one consultation after the other."""
 
     def __len__(self) -> int:
         """How many plans there are."""
@@ -216,12 +219,16 @@ class Cards:
     kinds: tuple[CardKind, ...]
     kind: NDArray[np.int64]
 
+    _first: dict[tuple[str, ...], NDArray[np.float64]] = field(default_factory=dict, compare=False, repr=False)
+
     def rate(self, names: tuple[str, ...]) -> NDArray[np.float64]:
         """The rate that arithmetic in a format with these rates takes place at."""
-        return first_rate(names, self.rates)
+        if names not in self._first:
+            self._first[names] = first_rate(names, self.rates)
+        return self._first[names]
 
 
-@lru_cache(maxsize=8)
+@kept(8)
 def cards_of(catalogue: Catalogue) -> Cards:
     """The catalogue's accelerators as columns."""
     cards = tuple(catalogue.accelerators.values())
@@ -298,11 +305,11 @@ def _speeds(
     """Speeds of all plans, computed together for those that run alike."""
     alike: dict[Setup, list[int]] = {}
     keys: dict[int, Setup] = {}  # few setups differ, and to make and compare them takes time
-    for number in np.unique(configuration):
+    for number in sorted(set(configuration.tolist())):
         setup = configurations[number].setup
         if id(setup) not in keys:
             keys[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
-        alike.setdefault(keys[id(setup)], []).append(int(number))
+        alike.setdefault(keys[id(setup)], []).append(number)
     concurrency = np.array([one.setup.concurrency for one in configurations], dtype=np.float64)[configuration]
     stated = np.array(networks or (0.0,) * len(cards.accelerators))
     network = np.where(stated > 0, stated, np.nan)
@@ -311,7 +318,7 @@ def _speeds(
     for setup, numbers in alike.items():
         plans = np.flatnonzero(np.isin(configuration, numbers))
         rows = card[plans]
-        layouts = _with_nodes([configurations[number].layout for number in configuration[plans]], cards.per_node[rows])
+        layouts, which = _with_nodes(configurations, configuration[plans], cards.per_node[rows])
         device = Device(
             cards.bandwidth_bytes_s[rows],
             cards.rate(setup.format.rate)[rows],
@@ -328,7 +335,15 @@ def _speeds(
         )
         coefficients = work.catalogue.coefficients
         estimate = speed.estimate(
-            work.shape, setup, layouts, device, coefficients, ranges=False, concurrency=concurrency[plans]
+            work.shape,
+            setup,
+            layouts,
+            device,
+            coefficients,
+            ranges=False,
+            concurrency=concurrency[plans],
+            which=which,
+            corrected=tuple(_corrected(work, setup, layouts, which, cards, rows, concurrency[plans])),
         )
         origin.append((estimate, plans))
         for name in speed.FIGURES:
@@ -338,13 +353,48 @@ def _speeds(
     return Speeds(figures, tuple(origin))
 
 
-def _with_nodes(layouts: Sequence[ParallelLayout], per_node: NDArray[np.int64]) -> list[ParallelLayout]:
-    """The splits with the machines they take; few differ, so each is made once."""
-    made: dict[tuple[int, int], ParallelLayout] = {}
+def _corrected(
+    work: Work,
+    setup: Setup,
+    layouts: Sequence[ParallelLayout],
+    which: NDArray[np.int64],
+    cards: Cards,
+    rows: NDArray[np.int64],
+    concurrency: NDArray[np.float64],
+) -> Iterator[Corrected]:
+    """By which measurement each plan is corrected: of each kind the nearest on its card."""
+    own = [item for item in work.corrections if item.applies(setup)]
+    ids = [cards.accelerators[row].id for row in rows] if own else []
+    for kind in dict.fromkeys(item.kind for item in own if FIGURES[item.kind]):
+        items = [item for item in own if item.kind == kind]
+        places = [
+            place_of(work.shape, setup, layouts[number], requests)
+            for number, requests in zip(which.tolist(), concurrency.tolist(), strict=True)
+        ]
+        yield Corrected.nearest(
+            items,
+            np.array(
+                [
+                    [
+                        distance(place, item.at) if card == item.accelerator else math.inf
+                        for place, card in zip(places, ids, strict=True)
+                    ]
+                    for item in items
+                ]
+            ),
+        )
+
+
+def _with_nodes(
+    configurations: Sequence[RunConfiguration], numbers: NDArray[np.int64], per_node: NDArray[np.int64]
+) -> tuple[list[ParallelLayout], NDArray[np.int64]]:
+    """The splits with the machines they take, each once, and which of them is that of each plan."""
+    base = int(per_node.max(initial=0)) + 1
+    pairs = numbers * base + per_node
+    each = sorted(set(pairs.tolist()))  # numpy.unique imports masked arrays
     found: list[ParallelLayout] = []
-    for layout, size in zip(layouts, per_node.tolist(), strict=True):
-        key = (id(layout), -(-layout.cards // size))
-        if key not in made:
-            made[key] = layout if key[1] == layout.nodes else replace(layout, nodes=key[1])
-        found.append(made[key])
-    return found
+    for number, size in (divmod(pair, base) for pair in each):
+        layout = configurations[number].layout
+        nodes = -(-layout.cards // size)
+        found.append(layout if nodes == layout.nodes else replace(layout, nodes=nodes))
+    return found, np.searchsorted(each, pairs)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from whygpu.kept import kept
 from whygpu.knowledge.catalogue import PROVIDER_CLASSES
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def spot_list(knowledge: Knowledge, answers: Answers, today: date) -> PriceList 
     )
 
 
-@lru_cache(maxsize=64)
+@kept(64)
 def _price_list(
     catalogue: Catalogue,
     kinds: tuple[str, ...],

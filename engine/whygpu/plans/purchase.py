@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whygpu.checks.cost import money
+from whygpu.kept import kept
 from whygpu.plans.typical import purchase_estimates
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def terms_of(
     return _terms(knowledge, deployment, months, usd_per_kwh, hours_a_month)
 
 
-@lru_cache(maxsize=32)
+@kept(32)
 def _terms(
     knowledge: Knowledge, deployment: str, months: float | None, usd_per_kwh: float | None, hours_a_month: float
 ) -> Terms:

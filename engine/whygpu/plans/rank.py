@@ -44,12 +44,16 @@ class Ranking:
 
 
 def rank(alive: Mask, unverified: Mask, counted: Counted, tied_within: float) -> Ranking:
-    """Order the plans that are left; those without a known price come last, by their factors."""
+    """Order the plans that are left; those without a known price come last, by their power times their
+    factors, or by their accelerators where the power is not known.
+    """
     left = np.flatnonzero(alive)
     value = counted.values
     last = np.where(np.isfinite(value), value, np.inf)
     product = np.ones(len(value))
     for column in counted.factors.values():
         product = product * column
-    keys = (product[left], last[left], unverified[left])  # numpy sorts by the last key first
+    drawn = np.where(np.isfinite(counted.watts), counted.watts * product, np.inf)
+    cards = product if counted.cards is None else counted.cards * product
+    keys = (product[left], cards[left], drawn[left], last[left], unverified[left])  # numpy sorts by the last key first
     return Ranking(tuple(left[np.lexsort(keys)].tolist()), counted, tied_within)

@@ -13,6 +13,7 @@ import numpy as np
 
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.kept import kept
 from whygpu.plans.fixed import given
 from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, Speeds, plan_set_of
 
@@ -33,6 +34,8 @@ DEPTHS = (1, 2, 4, 8, 16, 32)
 """Pipeline depths tried for training what no machine holds."""
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 """Numbers of accelerators tried."""
+_MOST_KEPT = 8192
+"""Sizes that are kept of one work."""
 
 
 def accumulating(setup: Setup, layout: ParallelLayout) -> Setup:
@@ -55,6 +58,49 @@ def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[
         yield replace(setup, format=formats[wanted.instead], training_precision=precision), allowed & lacking
 
 
+class Sizes:
+    """What ways of running one work need, each sized once: answers about latency, load or time change no size."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._setups: dict[Setup, Setup] = {}
+        self._known: dict[int, tuple[Setup, Setup]] = {}
+        self._sized: dict[tuple[int, ParallelLayout], MemoryEstimate] = {}
+        self._changed: dict[tuple[int, str, str | int], Setup] = {}
+
+    def one(self, setup: Setup) -> Setup:
+        """One object for all equal setups: to look them up by identity is cheaper than by two dozen fields."""
+        known = self._known.get(id(setup))
+        if known is None:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            known = self._known[id(setup)] = setup, self._setups.setdefault(setup, setup)  # both live as long as ids do
+        return known[1]
+
+    def changed(self, setup: Setup, name: str, value: str | int) -> Setup:
+        """A setup that ``one`` gave with another value in a field."""
+        key = (id(setup), name, value)
+        found = self._changed.get(key)
+        if found is None:
+            found = self._changed[key] = self.one(replace(setup, **{name: value}))  # type: ignore[arg-type]  # its own
+        return found
+
+    def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
+        """Memory of a spread of a setup that ``one`` gave."""
+        key = (id(setup), layout)
+        found = self._sized.get(key)
+        if found is None:
+            if len(self._sized) >= _MOST_KEPT:
+                self._sized.clear()
+            found = self._sized[key] = self._work.memory(setup, layout)
+        return found
+
+
+@kept(16)
+def _sizes(work: Work) -> Sizes:
+    return Sizes(work)
+
+
 class Search:
     """The smallest spread of each way of running that holds the work, for all cards at once."""
 
@@ -64,15 +110,15 @@ class Search:
         self._layouts = tuple(sorted(self._spreads(), key=lambda layout: layout.data < self._few))
         self._deep = tuple(self._deep_spreads()) if work.setup.trains else ()
         self.configurations: list[RunConfiguration] = []
-        self._setups: dict[Setup, Setup] = {}
-        self._known: dict[int, tuple[Setup, Setup]] = {}
+        self._sizes = _sizes(work)
         self._number: dict[tuple[int, ParallelLayout], int] = {}
+        self._replicated: dict[tuple[int, int], int] = {}
         self._sized: dict[tuple[int, int, int, int, str], MemoryEstimate] = {}
         self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Mask]] = []
 
     def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
-        setup = self._one(setup)
+        setup = self._sizes.one(setup)
         key = (id(setup), layout)
         number = self._number.get(key)
         if number is None:
@@ -80,21 +126,32 @@ class Search:
             self.configurations.append(RunConfiguration(setup, layout, self._memory(setup, layout)))
         return number
 
-    def _one(self, setup: Setup) -> Setup:
-        """One object for all equal setups: to look them up by identity is cheaper than by two dozen fields."""
-        known = self._known.get(id(setup))
-        if known is None:
-            known = self._known[id(setup)] = setup, self._setups.setdefault(setup, setup)  # both live as long as ids do
-        return known[1]
+    def changed(self, setup: Setup, *, batch_size: int | None = None, gradient_checkpointing: str = "") -> Setup:
+        """The setup with another batch or checkpointing: the same object for the same change."""
+        setup = self._sizes.one(setup)
+        if batch_size is not None:
+            setup = self._sizes.changed(setup, "batch_size", batch_size)
+        if gradient_checkpointing:
+            setup = self._sizes.changed(setup, "gradient_checkpointing", gradient_checkpointing)
+        return setup
+
+    def with_replicas(self, number: int, replicas: int) -> int:
+        """The number of the same way with so many replicas."""
+        key = (number, replicas)
+        if key not in self._replicated:
+            configuration = self.configurations[number]
+            self._replicated[key] = self.configure(configuration.setup, replace(configuration.layout, data=replicas))
+        return self._replicated[key]
 
     def _memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory of a spread; replicas matter only by the requests that each holds."""
+        setup = self._sizes.one(setup)
         if setup.trains:
-            return self._work.memory(setup, layout)
+            return self._sizes.memory(setup, layout)
         key = (id(setup), layout.tensor, layout.pipeline, setup.requests_per_replica(layout.data), layout.sharding)
         found = self._sized.get(key)
         if found is None:
-            found = self._sized[key] = self._work.memory(setup, layout)
+            found = self._sized[key] = self._sizes.memory(setup, layout)
         return found
 
     def _left(self, number: int) -> MemoryEstimate:
@@ -113,7 +170,7 @@ class Search:
         """
         self._run(setup, members, self._layouts)
         if self._deep and members.any():
-            whole = self._memory(self._one(replace(setup, gradient_checkpointing="full")), ParallelLayout())
+            whole = self._memory(replace(setup, gradient_checkpointing="full"), ParallelLayout())
             beyond = members & (whole.total > self.cards.per_node * self.cards.usable_bytes)
             beyond &= self.cards.link_cards >= self.cards.per_node  # shards exchange activations in every layer
             self._run(setup, beyond, self._deep)
@@ -127,7 +184,7 @@ class Search:
         """
         if not members.any():
             return
-        setup = self._one(setup)
+        setup = self._sizes.one(setup)
         kinds = self._options.checkpointing if setup.trains else (setup.gradient_checkpointing,)
         configurations = [replace(setup, gradient_checkpointing=kind) for kind in kinds]
         usable, per_node = self.cards.usable_bytes, self.cards.per_node

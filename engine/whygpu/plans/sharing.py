@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whygpu.checks.memory.weights import expert_bytes
+from whygpu.kept import kept
 from whygpu.language import values as v
 from whygpu.plans.plan_set import cards_of
 from whygpu.quantity import GIB
@@ -16,7 +16,6 @@ from whygpu.quantity import GIB
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from whygpu.chain.environment import PlanEnvironment
     from whygpu.knowledge.base import Knowledge
     from whygpu.plans.plan_set import PlanSet
 
@@ -43,7 +42,7 @@ class Slices:
     share: NDArray[np.float64]
 
 
-@lru_cache(maxsize=8)
+@kept(8)
 def _slices(knowledge: Knowledge) -> Slices:
     cards = cards_of(knowledge.catalogue).accelerators
     share = knowledge.catalogue.coefficients.pick("mig-usable-share", {}).low
@@ -65,10 +64,9 @@ def _slices(knowledge: Knowledge) -> Slices:
     return Slices(usable, words, counts, parts)
 
 
-def fill_sharing(
-    environment: PlanEnvironment, knowledge: Knowledge, plan_set: PlanSet, hourly: NDArray[np.float64]
-) -> None:
-    """Give the names of sharing a card their columns; unknown for plans over several cards."""
+def sharing_columns(knowledge: Knowledge, plan_set: PlanSet, hourly: NDArray[np.float64]) -> dict[str, v.Value]:
+    """The names of sharing a card with their columns; unknown for plans over several cards."""
+    found: dict[str, v.Value] = {}
     configurations = plan_set.configurations
     need = np.array([configuration.memory.high / GIB for configuration in configurations])[plan_set.configuration]
     single = np.array(
@@ -79,15 +77,16 @@ def fill_sharing(
         holds = (slices.usable_gib[plan_set.card] >= need[:, None]) & single[:, None]
         at, some = (plan_set.card, holds.argmax(axis=1)), holds.any(axis=1)
         counts = np.where(some, slices.counts[at], np.nan)
-        environment.set("plan.slice", v.Word(np.where(some, slices.names[at], "")))
-        environment.set("plan.slices", v.column(counts))
-        environment.set("plan.slice_share", v.column(np.where(some, slices.share[at], np.nan)))
-        environment.set("plan.slice_usd_per_hour", v.column(hourly / counts))
+        found["plan.slice"] = v.Word(np.where(some, slices.names[at], ""))
+        found["plan.slices"] = v.column(counts)
+        found["plan.slice_share"] = v.column(np.where(some, slices.share[at], np.nan))
+        found["plan.slice_usd_per_hour"] = v.column(hourly / counts)
     memory = plan_set.cards.usable_bytes[plan_set.card] / GIB
-    environment.set("plan.copies", v.column(np.where(single, np.floor(memory / need), np.nan)))
+    found["plan.copies"] = v.column(np.where(single, np.floor(memory / need), np.nan))
     if any(configuration.setup.offloads_experts for configuration in configurations):
         host = [
             expert_bytes(configuration.memory.shape, configuration.setup.format) / GIB
             for configuration in configurations
         ]
-        environment.set("plan.host_gib", v.column(np.array(host)[plan_set.configuration]))
+        found["plan.host_gib"] = v.column(np.array(host)[plan_set.configuration])
+    return found

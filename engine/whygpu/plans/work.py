@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from whygpu.chain.environment import SessionEnvironment
     from whygpu.checks.calculation import Calculation
+    from whygpu.checks.correction import Correction
     from whygpu.checks.memory.estimate import MemoryEstimate
     from whygpu.checks.model_shape import ModelShape
     from whygpu.knowledge.base import Knowledge
@@ -82,6 +83,10 @@ class Work:
     shape: ModelShape
     setup: Setup
     catalogue: Catalogue
+    corrections: tuple[Correction, ...] = ()
+    """What was measured of this model against what is estimated."""
+    measured: tuple[str, ...] = ()
+    """What measurements do to the estimates, and what is odd about them, in sentences."""
 
     @property
     def splits_layers(self) -> bool:
@@ -97,7 +102,12 @@ class Work:
 
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory per accelerator of one way to run it."""
-        return memory.estimate(self.shape, setup, layout, self.catalogue.coefficients)
+        found = memory.estimate(self.shape, setup, layout, self.catalogue.coefficients)
+        for kind in memory.MEASURED:
+            own = (item for item in self.corrections if item.kind == kind and item.applies(setup))
+            correction = next(own, None)
+            found = found if correction is None else memory.corrected(found, correction)
+        return found
 
     def calculations_in(self, format_id: str) -> list[Calculation]:
         """How the need on one accelerator in a format comes about."""

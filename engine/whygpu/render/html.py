@@ -25,6 +25,7 @@ h3 { font-size: 1rem; margin: 1rem 0 0.3rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }
 th, td { text-align: left; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px solid #c4c4c4; vertical-align: top; }
 code { font-size: 0.85em; overflow-wrap: anywhere; }
+pre { white-space: pre-wrap; }
 @media (prefers-color-scheme: dark) { body { color: #ececec; background: #16181c; }
   th, td { border-color: #4a4d55; } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt; color: #000; background: #fff; }

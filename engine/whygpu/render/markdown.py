@@ -67,6 +67,8 @@ def _view(view: View) -> Iterator[str]:
         yield "## Ruled out"
         yield "\n".join(f"- {item.count}: {literal(item.text)}{_cited(item.evidence)}" for item in view.ruled_out)
     yield from _items(view.items)
+    if view.start is not None:
+        yield from _section(view.start)
     if view.claims:
         yield "## Sources"
         yield "\n".join(f"- `{claim}`: {literal(says)}" for claim, says in view.claims.items())
@@ -114,6 +116,9 @@ def _sentences(label: str, sentences: Sequence[Sentence]) -> Iterator[str]:
 
 def _section(section: Section) -> Iterator[str]:
     yield f"## {literal(section.title)}"
+    if section.code is not None:
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", section.code)), default=0))
+        yield f"{fence}\n{section.code}\n{fence}"
     if section.lines:
         yield "\n".join(
             f"{'  ' * line.level}- {'for: ' if line.mark == '+' else 'against: ' if line.mark == '-' else ''}"

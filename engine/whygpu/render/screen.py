@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 from whygpu.render.style import Style, plain_markdown
@@ -23,6 +24,7 @@ _TITLE = 28
 """Columns that the title of a rule has at least."""
 _SCALES = ("  for (+) and against (-), worth so many times the money; * decides", "  times the money; * decides")
 """What the figures of the rules mean: the first that fits is told."""
+_START = " (--start)"
 _OUT = 2
 """Rules that put most out which are told."""
 
@@ -72,8 +74,8 @@ class Screen:
     def lines(self, view: View, *, footer: bool = True) -> list[str]:
         """As many rows as fit; of a narrow terminal the last room, however long."""
         lines: list[str] = []
-        for room in _ROOMS:
-            lines = list(self._draw(view, room, footer=footer))
+        for room, start in product(_ROOMS, (True, False)):
+            lines = list(self._draw(view, room, footer=footer, start=start))
             if len(lines) <= self._most:
                 break
         return lines
@@ -90,7 +92,7 @@ class Screen:
             yield from self._trouble(view, _ROOMS[-1])
         yield from [line for line in self._meters(view.meters[:meters]) if line]
 
-    def _draw(self, view: View, room: Room, *, footer: bool) -> Iterator[str]:
+    def _draw(self, view: View, room: Room, *, footer: bool, start: bool) -> Iterator[str]:
         yield from self.wrap(view.request.text, "")
         yield ""
         yield from self._headline(view)
@@ -107,6 +109,10 @@ class Screen:
         yield from self._shortlist(view.shortlist[: room.shortlist])
         yield from self._reasons(view, room)
         yield from self._rest(view, room)
+        command = "" if view.start is None else (view.start.code or "").replace("\\\n", "").strip()
+        if start and command and "\n" not in command:  # a file is no line
+            text = " ".join(command.split())
+            yield self._style.strong("START".ljust(_LABEL)) + cut(text, self._width - _LABEL - len(_START)) + _START
         if footer:
             yield ""
             yield from (self._style.faint(line) for line in self.wrap(view.footer, ""))
@@ -249,6 +255,8 @@ class Screen:
     def section(self, section: Section) -> Iterator[str]:
         """An answer to a question: its title, its lines, its table."""
         yield from (self._style.strong(line) for line in self.wrap(section.title, ""))
+        if section.code is not None:
+            yield from ("", *section.code.split("\n"), "")
         for line in section.lines:
             indent = "  " * (line.level + 1)
             mark = f"{line.mark} " if line.mark else ""

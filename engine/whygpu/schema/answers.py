@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from whygpu.answers import LISTS, allowed_words
+from whygpu.answers import LISTS, MEASURED, allowed_words
 from whygpu.intake.mapping import NUMBERS, OTHERS, WHOLE_NUMBERS
 from whygpu.intake.resolve import FILES
 from whygpu.lifecycle.answers import KEY, PARTS
@@ -46,7 +46,7 @@ def phase_schema(knowledge: Knowledge) -> Schema:
 def _keys(knowledge: Knowledge) -> dict[str, Schema]:
     asked = {question.id: " ".join(filter(None, (question.ask, question.help))) for question in knowledge.questions}
     found = {
-        key: {"description": _described(spec, asked.get(key)), **value_schema(spec)}
+        key: {"description": described(spec, asked.get(key)), **value_schema(spec)}
         for key, spec in knowledge.name_by_answer.items()
         if key != "model"
     }
@@ -54,7 +54,7 @@ def _keys(knowledge: Knowledge) -> dict[str, Schema]:
     found["model"] = {
         "description": "A preset's id, name or alias; or a mapping of its sizes; or a file that has them."
         if model is None
-        else _described(model, asked.get("model")),
+        else described(model, asked.get("model")),
         "anyOf": [{"type": "string"}, {"type": "object", "properties": _model_keys(), "additionalProperties": False}],
     }
     for key in LISTS:
@@ -70,6 +70,12 @@ def _keys(knowledge: Knowledge) -> dict[str, Schema]:
     found["owned"] = {
         "description": "Accelerators that are there already, each with its count.",
         "anyOf": [card, {"type": "array", "items": card}],
+    }
+    file: Schema = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["measurement"]}]}
+    found[MEASURED] = {
+        "description": "Measurements of your own, as in their files, or on the command line the files' names: they "
+        "correct the estimates of the same model, card and runtime.",
+        "anyOf": [*file["anyOf"], {"type": "array", "items": file}],
     }
     return dict(sorted(found.items()))
 
@@ -116,7 +122,8 @@ def plain_schema(spec: NameSpec) -> Schema:
             return {"type": "string"}
 
 
-def _described(spec: NameSpec, asked: str | None) -> str:
+def described(spec: NameSpec, asked: str | None = None) -> str:
+    """What a name means, in which unit, and how it is asked for."""
     unit = f" ({spec.unit})" if spec.unit else ""
     return f"{spec.meaning}{unit}." + (f" {asked}" if asked else "")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from whygpu.render.output import json_text
 from whygpu.schema.answers import answers_schema
 from whygpu.schema.kb import FILES, definitions, file_schema, with_definitions
+from whygpu.schema.measurement import measurement_schema
 from whygpu.schema.output import OUTPUTS, output_schema
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from whygpu.yamldoc.forms import Schema
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-KINDS = ("answers", *OUTPUTS, *FILES)
+KINDS = ("answers", "measurement", *OUTPUTS, *FILES)
 
 
 def schema_of(kind: str, knowledge: Knowledge) -> Schema:
@@ -22,6 +23,8 @@ def schema_of(kind: str, knowledge: Knowledge) -> Schema:
     head: Schema = {"$schema": DRAFT, "title": f"whygpu: {kind}"}
     if kind == "answers":
         return {**head, **with_definitions(answers_schema(knowledge), definitions(knowledge))}
+    if kind == "measurement":
+        return {**head, **with_definitions(measurement_schema(knowledge), definitions(knowledge))}
     if kind in OUTPUTS:
         return {**head, **output_schema(kind)}
     return {**head, **file_schema(kind, knowledge)}

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from whygpu.loader.assemble import ABOUT, LISTS, MAPPINGS, rates_of
 from whygpu.loader.cases import CASE
+from whygpu.loader.causes import CAUSE, DIAGNOSIS, MEASURE
 from whygpu.loader.conditions import MAX_CONDITIONS
 from whygpu.loader.facts import ACCELERATOR, REFERENCE
 from whygpu.loader.formulas import FORMULA
+from whygpu.loader.launches import LAUNCH
 from whygpu.loader.preferences import RANKING
 from whygpu.loader.prices import AREA, OFFERING, PROVIDER, PURCHASE
 from whygpu.loader.profiles import PROFILE
@@ -39,7 +41,8 @@ FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "ranking": ("ranking",),
         "profiles": ("profiles",),
         "sources": ("documents", "claims", "tensions"),
-        "cases": ("cases",),
+        "cases": ("cases", "diagnoses"),
+        "causes": ("causes", "measures"),
         "accelerators": ("accelerators",),
         "models": ("models",),
         "formats": ("formats",),
@@ -49,6 +52,7 @@ FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "areas": ("areas",),
         "offerings": ("offerings",),
         "purchases": ("purchases",),
+        "launches": ("launches",),
     }
 )
 """Kinds of files, and the sections each is about. Any file may hold any section, so a schema lets the others pass."""
@@ -94,7 +98,9 @@ def _section(section: str, knowledge: Knowledge) -> Schema:
         **{"rules": RULE, "tables": TABLE, "cases": CASE, "formulas": FORMULA, "profiles": PROFILE},
         **{"questions": QUESTION, "unasked": UNASKED, "claims": CLAIM, "tensions": TENSION},
         **{"references": REFERENCE, "providers": PROVIDER, "areas": AREA, "offerings": OFFERING},
+        **{"causes": CAUSE, "measures": MEASURE, "diagnoses": DIAGNOSIS},
         **{"purchases": PURCHASE, "models": MODEL, "coefficients": COEFFICIENT},
+        **{"launches": LAUNCH},
     }[section]
     return {"type": "array", "items": object_schema(form)}
 

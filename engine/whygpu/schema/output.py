@@ -20,6 +20,8 @@ from typing import (
     is_typeddict,
 )
 
+from whygpu.diagnosis import contract as diagnosis
+from whygpu.diagnosis import parts as causes
 from whygpu.explain import contract, parts, plan
 from whygpu.render.output import SectionsJson
 from whygpu.yamldoc.forms import Schema
@@ -28,11 +30,12 @@ OUTPUTS: Mapping[str, tuple[type, ...]] = types.MappingProxyType(
     {
         "output": (contract.AdviceJson, contract.LifecycleJson, SectionsJson),
         "plan": (contract.PlanJson,),
+        "diagnosis": (diagnosis.DiagnosisJson,),
         "record": (contract.RecordJson,),
         "error": (contract.ErrorJson,),
     }
 )
-"""Kinds of output: of kb-explain, of ``whygpu estimate``, a decision record, and bad input."""
+"""Kinds of output: of kb-explain, of ``whygpu estimate``, of ``whygpu diagnose``, a decision record, and bad input."""
 _PLAIN: Mapping[object, Schema] = {
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -41,7 +44,7 @@ _PLAIN: Mapping[object, Schema] = {
     type(None): {"type": "null"},
     Any: {},
 }
-_NAMES = {**vars(parts), **vars(plan), **vars(contract), "Mapping": Mapping, "Sequence": Sequence}
+_NAMES = {**vars(parts), **vars(causes), **vars(plan), **vars(contract), "Mapping": Mapping, "Sequence": Sequence}
 """What annotations may name, also where they are imported for the type checker alone."""
 
 

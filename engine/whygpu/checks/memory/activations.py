@@ -40,11 +40,14 @@ def activations(
 ) -> Activations:
     """Bytes kept per accelerator, by the measured figure of a sample where the model has one, else layer by layer."""
     if shape.activation_bytes_per_sample:
-        return Activations(_whole(shape, setup, layout, coefficients, context), NOTHING)
+        return Activations(
+            _whole(shape, setup, layout, coefficients, context) + _workspace(coefficients, context), NOTHING
+        )
     if not shape.layers or not shape.hidden_size:
         each = coefficients.pick("activation-bytes-per-gflop", context)
         samples = setup.batch_size * setup.pixel_scale(shape) * shape.flops_per_sample / 1e9 * width(setup) / 2
-        return Activations(scaled(each, samples * stage_share(0, layout.pipeline) / layout.tensor), NOTHING)
+        samples *= stage_share(0, layout.pipeline) / layout.tensor
+        return Activations(scaled(each, samples) + _workspace(coefficients, context), NOTHING)
     each_layer = layer_range(shape, setup, layout, coefficients, context)
     tokens = step_tokens(shape, setup)
     held = in_flight_layers(shape, setup, layout)
@@ -156,6 +159,10 @@ def _whole(
     )
 
 
+def _workspace(coefficients: Coefficients, context: Context) -> Range:
+    return scaled(coefficients.pick("training-workspace-bytes", context), 1.0)
+
+
 def sample_bytes(shape: ModelShape, setup: Setup) -> float:
     """Bytes kept of one sample, scaled with the area of the image and the width of the numbers.
 
@@ -193,17 +200,19 @@ def explain_activations(
     pick = coefficients.pick
     batch = Term("batch", setup.batch_size, "samples")
     tensor = Term("tensor", layout.tensor, "cards")
+    workspace = coefficient_term("workspace", pick("training-workspace-bytes", context))
     if shape.activation_bytes_per_sample:
         return [
             Calculation(
                 "activations",
-                "batch * sample * slack * stage / tensor",
+                "batch * sample * slack * stage / tensor + workspace",
                 (
                     batch,
                     Term("sample", sample_bytes(shape, setup), "bytes per sample", shape.source),
                     coefficient_term("slack", pick("allocator-slack", context)),
                     Term("stage", stage_share(0, layout.pipeline), "share"),
                     tensor,
+                    workspace,
                 ),
                 kept.layers.likely,
                 "bytes",
@@ -214,7 +223,7 @@ def explain_activations(
         return [
             Calculation(
                 "activations",
-                "batch * area * gflop * each * bytes / 2 * stage / tensor",
+                "batch * area * gflop * each * bytes / 2 * stage / tensor + workspace",
                 (
                     batch,
                     Term("area", setup.pixel_scale(shape), "share"),
@@ -223,6 +232,7 @@ def explain_activations(
                     Term("bytes", width(setup), "bytes"),
                     Term("stage", stage_share(0, layout.pipeline), "share"),
                     tensor,
+                    workspace,
                 ),
                 kept.layers.likely,
                 "bytes",

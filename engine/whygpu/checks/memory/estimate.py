@@ -6,12 +6,16 @@ The parts sum to `total`. `low` and `high` are what the coefficients' ranges all
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
-from whygpu.checks.calculation import Calculation, Term
+from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficients
+from whygpu.checks.correction import Correction, distance, explained, place_of
 from whygpu.checks.memory import inference as memory_inference
 from whygpu.checks.memory import training as memory_training
 from whygpu.checks.memory import training_formulas
@@ -22,6 +26,10 @@ from whygpu.checks.setup import ParallelLayout, Setup
 
 Verdict = Literal["fits", "tight", "no"]
 PART_NAMES = ("weights", "kv_cache", "gradients", "optimizer", "activations", "logits", "overhead", "reused")
+MEASURED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"memory": PART_NAMES, "weights": ("weights",), "activations": ("activations", "logits")}
+)
+"""The parts that a measured figure of memory is of."""
 Size = Literal["concurrency", "context_tokens", "batch_size", "sequence_tokens"]
 
 
@@ -49,6 +57,14 @@ class MemoryEstimate:
     setup: Setup
     layout: ParallelLayout
     coefficients: Coefficients
+    corrections: tuple[Correction, ...] = ()
+    """What was measured, where parts and the total are corrected by it."""
+    estimated: float = 0.0
+    """The total without it, where it is corrected."""
+
+    def uncorrected(self, usable_bytes: float) -> float:
+        """Bytes that what is estimated without measurements may take where the measured takes so many."""
+        return usable_bytes * self.estimated / self.total if self.corrections else usable_bytes
 
     def verdict(self, usable_bytes: float) -> Verdict:
         """Whether a card with so much usable memory holds it: no beyond the likely need, tight beyond only the high
@@ -62,6 +78,9 @@ class MemoryEstimate:
         """Every figure with its formula and the numbers put in, the total last."""
         explain = _check_for(self.shape, self.setup)[1]
         found = explain(self.shape, self.setup, self.layout, self.coefficients, self.ranges)
+        for correction in self.corrections:  # the values are corrected already
+            parts = MEASURED[correction.kind]
+            found = [_explained(item, correction) if item.name in parts else item for item in found]
         named = {calculation.name for calculation in found}
         terms = tuple(Term(name, getattr(self, name), "bytes") for name in PART_NAMES if name in named)
         total = " + ".join(term.name for term in terms)
@@ -69,6 +88,29 @@ class MemoryEstimate:
             *found,
             Calculation("total", total, terms, self.total, "bytes", note=f"between {self.low:.0f} and {self.high:.0f}"),
         ]
+
+
+def _explained(item: Calculation, correction: Correction) -> Calculation:
+    return replace(explained(item, correction, 1), value=item.value)
+
+
+def corrected(found: MemoryEstimate, correction: Correction) -> MemoryEstimate:
+    """The estimate as one measured figure corrects it: its parts in proportion, and the range narrowed."""
+    away = distance(place_of(found.shape, found.setup, found.layout), correction.at)
+    names = MEASURED[correction.kind]
+    parts = {name: getattr(found.ranges, name) for name in names}
+    before = Range(found.low, found.total, found.high) if correction.kind == "memory" else _sum(parts.values())
+    after = correction.narrowed(before, 1, away)
+    ranges = replace(found.ranges, **{name: part.times(correction.factor) for name, part in parts.items()})
+    values: dict[str, Any] = {name: getattr(found, name) * correction.factor for name in names}
+    values |= {"total": found.total + after.likely - before.likely}
+    values |= {"low": found.low + after.low - before.low, "high": found.high + after.high - before.high}
+    whole = found.estimated if found.corrections else found.total
+    return replace(found, **values, ranges=ranges, corrections=(*found.corrections, correction), estimated=whole)
+
+
+def _sum(parts: Iterable[Range]) -> Range:
+    return functools.reduce(operator.add, parts)
 
 
 def estimate(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryEstimate:

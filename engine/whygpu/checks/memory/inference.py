@@ -167,14 +167,14 @@ def load_fragments(shape: ModelShape, layout: ParallelLayout, coefficients: Coef
 
 
 def score_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens: float) -> float:
-    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, as they
-    are, in FP32 and their FP32 softmax (transformers, eager_attention_forward; PyTorch copies BF16 before a softmax in
-    FP32, SoftMax.cpp).
+    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, before
+    and after they are scaled, in FP32 and their FP32 softmax (transformers, eager_attention_forward; PyTorch copies
+    BF16 before a softmax in FP32, SoftMax.cpp, and its allocator keeps the freed ones, which are too small for FP32).
     """
     if setup.attention != "eager":
         return 0.0
     length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    return shape.heads / layout.tensor * tokens * length * (setup.format.compute_bits / 8 + 8)
+    return shape.heads / layout.tensor * tokens * length * (setup.format.compute_bits / 4 + 8)
 
 
 def explain(

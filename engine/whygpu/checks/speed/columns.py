@@ -14,9 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whygpu.checks.calculation import Range, Term
 from whygpu.checks.coefficients import Coefficients
+from whygpu.checks.correction import Corrected
 from whygpu.checks.memory.parts import coefficient_term
 from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, CardKind, Device, FloatArray, ParallelLayout, Setup
@@ -42,6 +44,9 @@ class Band:
     def of(cls, rows: FloatArray, factor: float = 1.0) -> Band:
         """From rows: the likely figure times `factor`, and how far all coefficients together move it either way."""
         likely = rows[LIKELY]
+        if len(rows) == 1:  # without ranges all three are the likely figure
+            figure = likely * factor
+            return cls(figure, figure, figure)
         moved = np.log(rows[LIKELY + 1 :] / likely)
         down, up = np.minimum(moved, 0.0), np.maximum(moved, 0.0)
         return cls(
@@ -118,6 +123,8 @@ class Columns:
     base: Mapping[str, str]
     places: Mapping[str, int] = field(default_factory=dict)
     """Of each uncertain coefficient the row where it is at its worst; the next one has it at its best."""
+    corrected: tuple[Corrected, ...] = ()
+    """By what was measured: one for each kind of measurement."""
 
     @property
     def contexts(self) -> Sequence[Mapping[str, str]]:
@@ -133,13 +140,15 @@ class Columns:
         device: Device,
         coefficients: Coefficients,
         concurrency: FloatArray | None = None,
+        which: NDArray[np.int64] | None = None,
     ) -> Columns:
-        """One split for all plans, or one per plan; likewise ``concurrency``, the setup's where there is none. Raises
-        ValueError where their number is not the device's.
+        """One split for all plans, or one per plan, or the one of ``which`` for each; likewise ``concurrency``, the
+        setup's where there is none. Raises ValueError where their number is not the device's.
         """
         layouts = [layout] if isinstance(layout, ParallelLayout) else list(layout)
-        if len(layouts) not in (1, device.size):
-            raise ValueError(f"{len(layouts)} splits for {device.size} plans")
+        splits = len(layouts) if which is None else len(which)
+        if splits not in (1, device.size):
+            raise ValueError(f"{splits} splits for {device.size} plans")
         table = np.array(
             [
                 (
@@ -150,7 +159,9 @@ class Columns:
             ],
             dtype=np.float64,
         )
-        columns = [np.broadcast_to(column, (device.size,)) for column in table.T]
+        if which is not None:
+            table = table[which]
+        columns = [column.repeat(device.size) if splits == 1 else column for column in table.T]
         tensor, pipeline, data, nodes, interleave, gathers, scatters, shards = columns
         flight = np.full(device.size, float(setup.concurrency)) if concurrency is None else concurrency
         base = setup.context(shape)
@@ -162,7 +173,8 @@ class Columns:
         at = slice(index, index + 1)
         names = ("tensor", "pipeline", "data", "nodes", "gathers", "scatters", "shards", "interleave", "concurrency")
         layouts = {name: getattr(self, name)[at] for name in names}
-        return replace(self, device=self.device.one(index), **layouts)
+        corrected = tuple(item.one(index) for item in self.corrected)
+        return replace(self, device=self.device.one(index), corrected=corrected, **layouts)
 
     def uncertain(self, names: Sequence[str]) -> Columns:
         """The same with two more rows for each of these coefficients that has a range."""
@@ -187,7 +199,7 @@ class Columns:
         place = self.places.get(name)
         if place is None:
             likely = figures[_MIDDLE : _MIDDLE + 1]
-            return np.broadcast_to(likely, (1, size)) if alike else likely[:, self.device.kind]
+            return likely.repeat(size, axis=1) if alike else likely[:, self.device.kind]
         chosen = figures if alike else figures[:, self.device.kind]
         rows = np.empty((1 + 2 * len(self.places), size))
         rows[:] = chosen[_MIDDLE]

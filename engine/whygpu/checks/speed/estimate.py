@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.coefficients import Coefficients
+from whygpu.checks.correction import Corrected
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import Device, FloatArray, ParallelLayout, Setup
 from whygpu.checks.speed import inference as speed_inference
@@ -61,12 +66,17 @@ class SpeedEstimate:
     def calculations(self, index: int = 0) -> list[Calculation]:
         """How the likely figures of plan `index` came about."""
         if isinstance(self.work, TrainingWork):
-            return training_formulas.explain(self.work, index)
+            return self._corrected(training_formulas.explain(self.work, index), index)
         if isinstance(self.work, InferenceWork):
-            found = inference_formulas.explain(self.work, index)
+            found = self._corrected(inference_formulas.explain(self.work, index), index)
         else:
-            found = speed_vision.explain(self.work, index)
+            found = self._corrected(speed_vision.explain(self.work, index), index)
         return [*found, *self._explain_hours(found, index)]
+
+    def _corrected(self, found: list[Calculation], index: int) -> list[Calculation]:
+        for corrected in self.work.columns.corrected:
+            found = list(corrected.explained(found, index))
+        return found
 
     def _explain_hours(self, found: Sequence[Calculation], index: int) -> Iterator[Calculation]:
         """How the hours of a batch job come about."""
@@ -92,13 +102,17 @@ def estimate(
     *,
     ranges: bool = True,
     concurrency: FloatArray | None = None,
+    which: NDArray[np.int64] | None = None,
+    corrected: tuple[Corrected, ...] = (),
 ) -> SpeedEstimate:
-    """Speed of this work on every plan: one split for all of them, or one each; likewise concurrency.
+    """Speed of this work on every plan: one split for all of them, one each, or that of ``which`` each; likewise
+    concurrency.
 
     Without `ranges` low and high are the likely figures, which takes a tenth of the time.
     Raises KeyError where a coefficient is missing, ValueError where splits and cards differ in number.
     """
-    columns = Columns.of(shape, setup, layout, device, coefficients, concurrency)
+    found = Columns.of(shape, setup, layout, device, coefficients, concurrency, which)
+    columns = replace(found, corrected=corrected)
     return _estimate(columns.uncertain(_uncertain(columns)) if ranges else columns)
 
 
@@ -116,6 +130,17 @@ def _model_of(columns: Columns) -> ModuleType:
 
 
 def _estimate(columns: Columns) -> SpeedEstimate:
+    found = _uncorrected(columns)
+    for corrected in columns.corrected:
+        bands = {name: band for name in FIGURES if (band := getattr(found, name)) is not None}
+        changed: dict[str, Any] = {
+            name: Band(*corrected.band(name, band.low, band.likely, band.high)) for name, band in bands.items()
+        }
+        found = replace(found, **changed)
+    return found
+
+
+def _uncorrected(columns: Columns) -> SpeedEstimate:
     if columns.setup.trains:
         training = speed_training.work(columns)
         return SpeedEstimate(training, **speed_training.bands(training))

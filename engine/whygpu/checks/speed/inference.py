@@ -376,7 +376,7 @@ def cache_read(columns: Columns) -> FloatArray:
         / columns.tensor
     )
     for group in shape.kv_groups:
-        size = group.layers * group.elements * group.tokens(tokens) * setup.kv_bits / 8
+        size = group.layers * group.elements_read(tokens) * setup.kv_bits / 8
         total = total + size * np.ceil(group.heads / columns.tensor) / group.heads
     return total
 
@@ -397,20 +397,15 @@ def prompt_flops(shape: ModelShape, tokens: float) -> float:
 
 
 def score_flops(shape: ModelShape, tokens: int, computed: float | None = None) -> float:
-    """Operations of attention over a prompt, in 16 bits whatever the weights' format: 4 * layers * query width *
-    tokens^2, halved by the causal mask. Where only the last `computed` tokens are computed, the others lie before them:
-    a share c of the prompt takes c * (2 - c) of the work.
+    """Operations of attention over a prompt, in 16 bits whatever the weights' format: 4 * query width * tokens * what
+    each attends to. Where only the last `computed` tokens are computed, the others lie before them: a share c of the
+    prompt takes c * (2 - c) of the work.
 
     Source: Kaplan et al. 2020 (arXiv:2001.08361), 2.1.
     """
-    causal = 0.5 if shape.kind in GENERATIVE else 1.0
-    lengths = (
-        sum(group.layers * group.tokens(tokens) for group in shape.kv_groups if not group.fixed_tokens)
-        if shape.kv_groups
-        else shape.layers * tokens
-    )
+    attended = shape.attended(tokens) if shape.kind in GENERATIVE else shape.layers * tokens
     share = 1.0 if computed is None else computed / tokens
-    return 4.0 * causal * shape.query_width * lengths * tokens * (share * (2.0 - share))
+    return 4.0 * shape.query_width * attended * tokens * (share * (2.0 - share))
 
 
 def prompt_width(shape: ModelShape, tokens: int) -> float:

@@ -142,8 +142,8 @@ def attended(columns: Columns) -> float:
     length = step_tokens(shape, setup) / max(setup.batch_size, 1)
     if shape.kind == "encoder":
         return shape.attention_layers * length
-    seen = sum(group.layers * min(group.tokens(length), length / 2) for group in shape.kv_groups)
-    return seen + shape.encoder_layers * length
+    crossed = sum(group.layers * min(group.fixed_tokens, length / 2) for group in shape.kv_groups)
+    return shape.attended(length) + crossed + shape.encoder_layers * length
 
 
 def traffic_bytes(columns: Columns) -> float:

@@ -98,7 +98,8 @@ def _feed_forward(reader: Reader, family: Family, hidden: int, experts: ExpertSi
     if experts is not None and reader.has(*keys.DENSE_FFN):
         return reader.whole("hidden", *keys.DENSE_FFN)
     listed = reader.raw(*keys.FFN)[1]
-    if isinstance(listed, Sequence) and not isinstance(listed, (str, bytes)) and len(set(listed)) == 1:
+    many = isinstance(listed, Sequence) and not isinstance(listed, (str, bytes))
+    if many and listed and all(one == listed[0] for one in listed):
         reader = Reader({keys.FFN[0]: listed[0]}, reader.at, reader.problems)
     width = reader.whole("hidden", *keys.FFN)
     if width is not None and family.halved_ffn:
@@ -198,6 +199,7 @@ def _latent(reader: Reader, family: Family, heads: int, head_dim: int, layers: i
         query_rank=reader.count("hidden", "q_lora_rank"),
         index_heads=reader.count("heads", "index_n_heads") if family.indexed else 0,
         index_dim=reader.count("head", "index_head_dim") if family.indexed else 0,
+        chosen=reader.count("tokens", "index_topk") if family.indexed else 0,
         indexing=indexing_layers(reader, layers) if family.indexed else 0,
         gated=reader.flag(False, "mla_use_output_gate"),
     )

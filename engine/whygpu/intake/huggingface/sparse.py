@@ -9,7 +9,7 @@ transformers (models/deepseek_v4) and Megatron Bridge (models/minimax_m3) build 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from whygpu.checks.model_shape import KvGroup
 from whygpu.intake.count import AttentionKind, Latent
@@ -60,18 +60,24 @@ def _compressed(reader: Reader, hidden: int, kind: AttentionKind) -> Sparse:
     index_heads, index = reader.count("heads", "index_n_heads"), reader.count("head", "index_head_dim")
     queries = hidden * rank + rank + rank * heads * width
     total = kind.layers * (queries + hidden * width + width + heads * width * narrow + groups * narrow * hidden)
-    kept: dict[int, int] = {}
+    chosen = reader.count("tokens", "index_topk")
+    kept: dict[KvGroup, int] = {}
     for ratio in ratios:
         if not ratio:
             continue
         choosing = ratio <= CHOOSING
         elements = width // ratio + (index // ratio if choosing else 0)
-        kept[elements] = kept.get(elements, 0) + 1
+        group = KvGroup(1, elements, 1, vector_tokens=ratio)
+        if choosing:
+            group = replace(
+                group, chosen=chosen * ratio, index_elements=index // ratio, index_width=index_heads * index
+            )
+        kept[group] = kept.get(group, 0) + 1
         total += _compressor(hidden, width, ratio, choosing)
         if choosing:
             total += _compressor(hidden, index, ratio, choosing) + rank * index_heads * index + hidden * index_heads
     window = KvGroup(kind.layers, width, 1, fixed_tokens=reader.count("tokens", "sliding_window"))
-    cache = tuple(KvGroup(layers, elements, 1) for elements, layers in sorted(kept.items()))
+    cache = tuple(replace(group, layers=kept[group]) for group in sorted(kept, key=lambda one: one.elements))
     return Sparse(parameters=total, cache=(*cache, window) if window.fixed_tokens else cache)
 
 
@@ -83,9 +89,17 @@ def _compressor(hidden: int, width: int, ratio: int, overlaps: bool) -> int:
 
 def _latent_groups(latent: Latent, layers: int) -> tuple[KvGroup, ...]:
     elements = latent.rank + latent.rope_dim
-    choosing = KvGroup(latent.indexing, elements + latent.index_dim, 1)
+    width = latent.index_heads * latent.index_dim
+    choosing = KvGroup(
+        latent.indexing,
+        elements + latent.index_dim,
+        1,
+        chosen=latent.chosen,
+        index_elements=latent.index_dim,
+        index_width=width,
+    )
     others = layers - latent.indexing
-    return (choosing, KvGroup(others, elements, 1)) if others > 0 else (choosing,)
+    return (choosing, KvGroup(others, elements, 1, chosen=latent.chosen)) if others > 0 else (choosing,)
 
 
 def _blocks(inner: Reader, hidden: int, kind: AttentionKind) -> Sparse | None:
@@ -96,7 +110,9 @@ def _blocks(inner: Reader, hidden: int, kind: AttentionKind) -> Sparse | None:
         return None
     index, heads = inner.count("head", "sparse_index_dim"), inner.count("heads", "sparse_num_index_heads")
     elements = kind.kv_heads * (kind.key_dim + kind.value_dim)
-    groups = [KvGroup(choosing, elements + index, kind.kv_heads)]
+    chosen = inner.count("tokens", "sparse_topk_blocks") * inner.count("tokens", "sparse_block_size")
+    searching = {"chosen": chosen, "index_elements": index, "index_width": heads * index}
+    groups = [KvGroup(choosing, elements + index, kind.kv_heads, **searching)]
     if choosing < kind.layers:
         groups.append(KvGroup(kind.layers - choosing, elements, kind.kv_heads))
     return Sparse(further=choosing * (hidden * index * (heads + 1) + 2 * index), cache=tuple(groups))

@@ -12,6 +12,7 @@ from whygpu.render.view.meters import meter_rows
 from whygpu.render.view.model import Evidence, Repair, Sentence, Trouble, View
 from whygpu.render.view.request import request
 from whygpu.render.view.rivals import why_not_cheaper
+from whygpu.render.view.starting import start_section
 from whygpu.render.view.verdict import because, but, headline
 from whygpu.render.view.words import Words
 from whygpu.render.words import price_text, short_text
@@ -65,6 +66,7 @@ def view_of(advice: Advice, *, flips: Search = "limits") -> View:
         None if heads else _trouble(advice, words),
         lists.disagreements(advice, weights, words),
         lists.items(advice, words),
+        start_section(advice),
         f"Knowledge base {advice.knowledge_version} ({advice.knowledge_hash}), {advice.engine} engine, prices as of "
         f"{consultation.today}.",
         {},

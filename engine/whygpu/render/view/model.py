@@ -185,6 +185,8 @@ class Section:
     title: str
     lines: tuple[Line, ...]
     grid: Grid | None = None
+    code: str | None = None
+    """A command or a file, told as it stands before the lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +235,8 @@ class View:
     trouble: Trouble | None
     disagreements: tuple[Disagreement, ...]
     items: tuple[ItemRow, ...]
+    start: Section | None
+    """How the plan is started; None where nothing is recommended, or no tool that is known starts it."""
     footer: str
     claims: dict[str, str]
     """What every claim named above says, and in which document, by its id."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from whygpu.answers import MEASURED
 from whygpu.explain.figures import show_plain
 
 if TYPE_CHECKING:
@@ -113,6 +114,9 @@ def _parts(consultation: Consultation, given: Mapping[str, Any]) -> Iterator[str
 
 def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
     spec = consultation.knowledge.name_by_answer.get(key)
+    if key == MEASURED:
+        number = len(consultation.answers.measured)
+        return "as corrected by a measurement" if number == 1 else f"as corrected by {number} measurements"
     value = consultation.answers.values.get(key, raw)
     if isinstance(value, list | tuple):
         cards = consultation.knowledge.catalogue.accelerators

@@ -1,0 +1,225 @@
+"""From answer to action: what starts a plan, with each tool that can, in the words of ``launches`` of the knowledge
+base.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from whygpu.chain.environment import known_value, plain, unknown_of
+from whygpu.chain.strata import used_names
+from whygpu.checks.memory.estimate import reserved_bytes
+from whygpu.knowledge.rules import expression_of
+from whygpu.language.evaluate import Evaluator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from whygpu.consult.consultation import Consultation
+    from whygpu.knowledge.launches import Launch, LaunchLine
+    from whygpu.knowledge.rules import AllOf, Template
+    from whygpu.language import values as v
+
+START_NAMES = (
+    "start.model",
+    "start.requests",
+    "start.cache_tokens",
+    "start.cards",
+    "start.machines",
+    "start.cards_a_machine",
+    "start.memory_share",
+    "start.card",
+    "start.command",
+)
+_OF_STACK = frozenset({"workload.runtime", "plan.format_runs"})
+"""What rules say of serving stacks by."""
+_CACHED = re.compile(r"models--([^/\\]+?)--([^/\\]+)")
+"""A folder of the Hugging Face cache: organisation and name."""
+
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
+"""Text that is a text in YAML without quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How one tool starts a plan."""
+
+    tool: str
+    name: str
+    version: str
+    """The versions that it is for."""
+    text: str | None
+    """The command, or what the file holds; None where the tool cannot start the plan."""
+    file: str | None
+    run: str | None
+    """The command that takes the file."""
+    cannot: str | None
+    """Why the tool cannot start the plan."""
+    notes: tuple[str, ...]
+    claims: tuple[str, ...]
+
+
+def starts(consultation: Consultation, row: int) -> tuple[Start, ...]:
+    """Every tool for such work; those that can start the plan first, and of these its own serving stack."""
+    base = _Plan(consultation, row)
+    found: list[Start] = []
+    told = [item for item in consultation.knowledge.launches if base.holds(item.when)]
+    for launch in sorted(told, key=lambda item: (item.file is not None, item.runtime != base.runtime)):
+        command = next((start for start in found if start.text is not None and start.file is None), None)
+        found.append(_start(_Plan(consultation, row, launch, command), launch))
+    return tuple(sorted(found, key=lambda start: start.text is None))
+
+
+def _start(plan: _Plan, launch: Launch) -> Start:
+    form = {"tool": launch.id, "name": launch.name, "version": launch.version}
+    for cannot, sources in plan.refusals(launch):
+        return Start(**form, text=None, file=None, run=None, cannot=cannot, notes=(), claims=sources)
+    lines = plan.lines(launch.lines, _in_yaml if launch.file else shlex.quote)
+    inner = plan.command.notes if plan.command is not None and launch.file else ()
+    return Start(
+        **form,
+        text=("\n" if launch.file else " \\\n  ").join(lines),
+        file=launch.file,
+        run=launch.run,
+        cannot=None,
+        notes=(*inner, *plan.lines(launch.notes, str)),
+        claims=launch.sources,
+    )
+
+
+def _in_yaml(text: str) -> str:
+    """A text of one line in quotes where it needs them; several lines as they are, in a block."""
+    return text if "\n" in text or _PLAIN.fullmatch(text) else json.dumps(text)
+
+
+class _Plan:
+    """One plan as a tool sees it: names of the plan, those of ``start``, and the tool's own stack as the runtime."""
+
+    def __init__(
+        self, consultation: Consultation, row: int, launch: Launch | None = None, command: Start | None = None
+    ) -> None:
+        self._of, self._row, self._launch, self.command = consultation, row, launch, command
+        self._candidate = consultation.plans.plan_set.candidate(row)
+        self._evaluator = Evaluator(self)
+
+    @property
+    def runtime(self) -> str:
+        """The serving stack that the plan was sized for."""
+        return self._candidate.setup.runtime
+
+    # an environment of conditions
+
+    def value(self, name: str) -> v.Value:
+        """The name's value for this plan."""
+        own = self._own(name)
+        if own is not None:
+            return known_value(own)
+        if name in START_NAMES:
+            return unknown_of(self._of.knowledge.vocabulary[name])
+        derived = self._of.knowledge.values.get(name)
+        if derived is not None and derived.aggregate is None:
+            return self._evaluator.value(derived.expression)
+        return self._of.plans.environment.at(name, self._row)
+
+    def call(self, function: str, arguments: Sequence[v.Value]) -> v.Value:
+        """Numeric checks are of the consultation."""
+        return self._of.plans.environment.call(function, arguments)
+
+    def holds(self, when: AllOf) -> bool:
+        """Whether every condition surely holds."""
+        return self._evaluator.truth(expression_of(when)).true is True
+
+    def _own(self, name: str) -> float | bool | str | None:
+        setup, layout = self._candidate.setup, self._candidate.layout
+        cards = layout.cards if setup.trains else layout.tensor * layout.pipeline
+        machines = math.ceil(cards / math.ceil(layout.cards / layout.nodes))
+        runtime = self._launch.runtime if self._launch is not None else None
+        match name:
+            case "workload.runtime":
+                return runtime
+            case "plan.format_runs":
+                return None if runtime is None else setup.format.runs_on(runtime)
+            case "start.model":
+                return _model(self._of)
+            case "start.requests":
+                return float(setup.requests_per_replica(layout.data))
+            case "start.cache_tokens":
+                return float(setup.requests_per_replica(layout.data) * setup.context_tokens)
+            case "start.cards":
+                return float(cards)
+            case "start.machines":
+                return float(machines)
+            case "start.cards_a_machine":
+                return float(math.ceil(cards / machines))
+            case "start.memory_share":
+                return self._memory_share()
+            case "start.card":
+                return None if self._launch is None else self._launch.cards.get(self._candidate.accelerator.id)
+            case "start.command":
+                return None if self.command is None else self.command.text
+            case _:
+                return None
+
+    def _memory_share(self) -> float | None:
+        """The share of the card that the tool is to take: what it takes by itself, more where the plan needs more."""
+        catalogue = self._of.knowledge.catalogue
+        usable = catalogue.usable_bytes(self._candidate.accelerator)
+        if math.isnan(usable) or self._launch is None or self._launch.runtime is None:
+            return None
+        need = self._candidate.memory
+        taken = reserved_bytes(usable, need.total, self._launch.runtime, need.coefficients)
+        return min(math.ceil(round(100 * taken / usable, 6)) / 100, 1.0)
+
+    # what is told
+
+    def refusals(self, launch: Launch) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Why the tool cannot start the plan, and by which sources: its entry, then the rules about its stack."""
+        for refusal in launch.refusals:
+            if self.holds(refusal.when):
+                yield self._fill(refusal.because, str), launch.sources
+        knowledge = self._of.knowledge
+        for rule in knowledge.rules if launch.runtime not in (None, self.runtime) else ():
+            of_stack = rule.rejects and not _OF_STACK.isdisjoint(used_names([rule.condition], knowledge.values))
+            if of_stack and self._evaluator.truth(rule.condition).true is True:
+                yield self._fill(rule.because, str), rule.sources
+
+    def lines(self, lines: Iterable[LaunchLine], quote: Callable[[str], str]) -> Iterator[str]:
+        """The lines whose conditions hold."""
+        yield from (self._fill(line.text, quote) for line in lines if self.holds(line.when))
+
+    def _fill(self, template: Template, quote: Callable[[str], str]) -> str:
+        """The text with its names' values put in; what is unknown stands in capitals, to be filled in by hand."""
+        found: list[str] = []
+        for literal, name in template.parts:
+            found.append(literal)
+            value = None if name is None else plain(self.value(name))
+            if name is not None and value is None:
+                found.append(name.rpartition(".")[2].upper())
+            elif isinstance(value, str):
+                blanks = " " * (len(literal) - len(literal.rstrip(" ")))
+                found.append(quote(value).replace("\n", f"\n{blanks}"))
+            elif isinstance(value, float):
+                found.append(f"{value:.15g}")
+        return "".join(found).rstrip()
+
+
+def _model(consultation: Consultation) -> str | None:
+    """The model's name on the Hub, or its file or folder; None where neither is known."""
+    given = consultation.answers.model
+    if isinstance(given, str):
+        entry = consultation.knowledge.catalogue.models[given]
+        return next((alias for alias in entry.aliases if "/" in alias), None)
+    for key, path in (given or {}).items():
+        if key in ("gguf", "safetensors", "config", "diffusers") and isinstance(path, str):
+            cached = _CACHED.search(path)
+            if cached is not None:
+                return "/".join(cached.groups())
+            return path if key in ("gguf", "diffusers") else str(PurePath(path).parent)
+    return None

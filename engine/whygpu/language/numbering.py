@@ -1,0 +1,80 @@
+"""Expressions by number, so that what one came to is looked up without comparing trees, and which of them last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whygpu.language.tree import All, Constant, Expression, Name, children
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Mapping
+
+Parts = tuple[Expression, ...]
+
+
+class Numbering:
+    """Every part of some expressions, numbered: equal ones have one number."""
+
+    def __init__(self, expressions: Iterable[Expression]) -> None:
+        """The expressions are kept: their identities are keys."""
+        self._expressions = tuple(expressions)
+        self.numbers: dict[int, int] = {}
+        """By the identity of each part."""
+        self.parts: list[Expression] = []
+        """One part of each number."""
+        equal: dict[object, int] = {}
+        todo = list(self._expressions)
+        while todo:
+            node = todo.pop()
+            # in Python 1.0 equals True
+            key = (type(node.value), node.value) if isinstance(node, Constant) else node
+            number = equal.setdefault(key, len(equal))
+            if number == len(self.parts):
+                self.parts.append(node)
+            self.numbers[id(node)] = number
+            todo += children(node)
+
+
+class Lasting:
+    """The expressions of a numbering that rest on certain names alone: what they come to lasts as long as those do."""
+
+    def __init__(
+        self, numbering: Numbering, given: Container[str], derived: Callable[[str], Expression | None]
+    ) -> None:
+        """``given``: the names; ``derived``: the expression of a name that is computed, None for the others."""
+        self._numbers, self._given, self._derived = numbering.numbers, given, derived
+        self._names: dict[str, bool] = {}
+        self._flags: dict[int, bool | None] = {}
+        found = {number: self._rests(node) for number, node in enumerate(numbering.parts)}
+        constants = {number for number, node in enumerate(numbering.parts) if isinstance(node, Constant)}
+        self.numbers = constants.union(number for number, lasts in found.items() if lasts)
+        """Those of the expressions that last."""
+        self.split: Mapping[int, tuple[Parts, Parts]] = {
+            number: split
+            for number, node in enumerate(numbering.parts)
+            if isinstance(node, All) and number not in self.numbers and (split := self._split(node))[1]
+        }
+        """Of conjunctions that do not: the parts that do not last, and those that do."""
+
+    def _rests(self, node: Expression) -> bool | None:
+        """Whether an expression rests on the names alone; None where it rests on none."""
+        if isinstance(node, Name):
+            return self._lasts(node.name)
+        number = self._numbers.get(id(node))
+        if number is not None and number in self._flags:
+            return self._flags[number]
+        flags = {self._rests(part) for part in children(node)} - {None}
+        found = None if not flags else False not in flags
+        if number is not None:
+            self._flags[number] = found
+        return found
+
+    def _lasts(self, name: str) -> bool:
+        if name not in self._names:
+            computed = None if name in self._given else self._derived(name)
+            self._names[name] = name in self._given or (computed is not None and self._rests(computed) is True)
+        return self._names[name]
+
+    def _split(self, node: All) -> tuple[Parts, Parts]:
+        flags = [(part, self._rests(part)) for part in node.parts]
+        return tuple(part for part, lasts in flags if not lasts), tuple(part for part, lasts in flags if lasts)

@@ -1,0 +1,89 @@
+"""Finds out which tool wrote a file, and reads it as a measurement.
+
+The reader of a tool is an entry of ``READERS``; what cannot be read is named as far as it is known.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from whygpu.answers import node_of
+from whygpu.errors import Location, Problem
+from whygpu.measured.read import is_measurement, measurement_of
+from whygpu.measured.readers import load_tests, metrics, nvidia_smi, profiler_table, vllm_log
+from whygpu.measured.readers.cards import by_driver
+from whygpu.measured.readers.reading import refused
+from whygpu.yamldoc.document import parse
+
+if TYPE_CHECKING:
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.measured.measurement import Measurement
+    from whygpu.measured.readers.reading import Reader, Reading
+
+READERS: tuple[Reader, ...] = (
+    *(nvidia_smi.READER, metrics.READER, profiler_table.READER, vllm_log.READER),
+    *load_tests.READERS,
+)
+_OTHERS: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile(r"^\| NVIDIA-SMI ", re.MULTILINE), "the table of plain nvidia-smi", nvidia_smi.QUERY),
+    (re.compile(r"^# gpu +(?:pwr|sm)\b", re.MULTILINE), "the table of 'nvidia-smi dmon'", nvidia_smi.QUERY),
+    (
+        re.compile(r"^[0-9, .%MiBW/:]+$(?:\n|\Z)", re.MULTILINE),
+        "a table without a header",
+        "leave 'noheader' out of --format",
+    ),
+    (re.compile(r"server_args=ServerArgs|KV Cache is allocated\. #tokens"), "a log of SGLang", ""),
+    (re.compile(r"text_generation_(?:router|launcher)"), "a log of Text Generation Inference", ""),
+    (re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]"), "a log of TensorRT-LLM", ""),
+    (re.compile(r"llama_model_load|llama_kv_cache|srv +load_model"), "a log of llama.cpp", ""),
+    (re.compile(r"ROCm System Management Interface|^GPU\[0\]", re.MULTILINE), "the table of rocm-smi", ""),
+    (re.compile(r'"traceEvents"'), "a Chrome trace", "print(prof.key_averages().table()) and give that"),
+)
+"""What is known and not read: how it is recognised, what it is, and what to give instead."""
+
+
+def read_any(text: str, name: str, knowledge: Knowledge) -> Measurement:
+    """A measurement from the text of a file: a measurement file, or what one of the tools wrote. Raises AnswerError."""
+    reader = next((reader for reader in READERS if reader.recognises(text)), None)
+    if reader is not None:
+        return as_measurement(reader.tool, reader.read(text, name), name, knowledge)
+    for pattern, what, instead in _OTHERS:
+        if pattern.search(text[:200_000]):
+            hint = f"give instead: {instead}" if instead else f"what is read: {_known()}"
+            raise refused(name, f"is {what}, which is not read", hint, code="other-tool")
+    problems: list[Problem] = []
+    node = parse(text, name, problems)
+    if node is None or problems or not is_measurement(node):
+        raise refused(
+            name, "is written by no tool that is known, and is no measurement file", f"what is read: {_known()}"
+        )
+    return measurement_of(node, name, knowledge)
+
+
+def _known() -> str:
+    return f"a measurement file ('measurement: 1'), {', '.join(reader.tool for reader in READERS)}"
+
+
+def as_measurement(tool: str, found: Reading, name: str, knowledge: Knowledge) -> Measurement:
+    """What a reader found, checked like a measurement file; raises AnswerError."""
+    setup: dict[str, Any] = dict(found.setup)
+    doubts = list(found.doubts)
+    if found.card is not None:
+        card = by_driver(knowledge.catalogue, found.card, found.card_mib)
+        if card is None:
+            doubts.append(f"no one card of the catalogue is called '{found.card[:60]}'")
+        else:
+            setup["accelerator"] = card
+    data = {
+        "measurement": 1,
+        "tool": {"name": tool, "version": found.version},
+        "date": found.date,
+        "setup": setup,
+        "figures": dict(found.figures),
+        "points": [dict(point) for point in found.points],
+    }
+    measurement = measurement_of(node_of(data, name), name, knowledge)
+    asked = [Problem("doubt", doubt, Location(name), severity="warning") for doubt in doubts]
+    return replace(measurement, questions=(*measurement.questions, *asked))

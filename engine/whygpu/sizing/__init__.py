@@ -1,0 +1,1 @@
+"""Sizes training and serving from measurements: pure arithmetic, and what the rules say of its results."""

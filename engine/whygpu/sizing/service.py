@@ -1,0 +1,255 @@
+"""Sizes a service from its load test: capacity, replicas, redundancy, cost, with each figure's formula and basis."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from whygpu.sizing.basis import Basis, fact, refuse
+from whygpu.sizing.loads import Knee, Load, curve_of, knee_of, loads_of, powers_of, tails_of, variation_seen
+from whygpu.sizing.replicas import Objective, Service, promised_s, replicas_needed, usable_per_s
+from whygpu.sizing.service_formulas import service_calculations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from whygpu.checks.calculation import Calculation
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.measured.measurement import Point
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is asked of the service: at the peak so many requests a second, 95% of them within the objective's limits.
+
+    ``per_replica``: accelerators that a replica takes; ``hours``: of a month; ``burstiness``, ``variation``: None where
+    they are not answered.
+    """
+
+    peak_per_s: float
+    objective: Objective
+    utilisation: Basis
+    spares: Basis
+    zones: Basis
+    per_replica: int = 1
+    hours: float = 730.0
+    burstiness: float | None = None
+    variation: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One load of the test as it is shown. ``power``: throughput over latency; ``knee``: latency turns unstable from it
+    on; ``cap``: no more is admitted.
+    """
+
+    load: Load
+    power: float
+    knee: bool
+    cap: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What another demand would come to."""
+
+    change: str
+    replicas: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSize:
+    """The service as sized; ``needed`` is None where no number of replicas meets the objective."""
+
+    demand: Demand
+    service: Service
+    rows: tuple[Row, ...]
+    knee: Knee
+    basis: tuple[Basis, ...]
+    notes: tuple[str, ...]
+    needed: int | None
+    replicas: int | None
+    usable_per_s: float | None
+    promised_s: float | None
+    usd_per_hour: float | None
+    usd_per_month: float | None
+    usd_per_million_tokens: float | None
+    calculations: tuple[Calculation, ...]
+
+    @property
+    def accelerators(self) -> int | None:
+        """Of all replicas."""
+        return None if self.replicas is None else self.replicas * self.demand.per_replica
+
+    def figures(self) -> dict[str, float | bool]:
+        """What rules read, by name without ``sizing.``."""
+        service, curve = self.service, self.service.curve
+        found: dict[str, float | bool | None] = {
+            "peak_per_s": self.demand.peak_per_s,
+            "best_per_s": curve.best_per_s,
+            "cap": curve.cap,
+            "knee": None if self.knee.at is None else self.knee.at.in_flight,
+            "idle_p95_ms": service.idle_tail_s() * 1000,
+            "attainable": self.needed is not None,
+            "target_utilisation": self.demand.utilisation.value,
+            "spare_replicas": self.demand.spares.value,
+            "zones": self.demand.zones.value,
+            "burstiness": service.burstiness,
+            "variation": service.varies,
+            "needed": self.needed,
+            "replicas": self.replicas,
+            "accelerators": self.accelerators,
+            "usable_per_s": self.usable_per_s,
+            "usable_share": None if self.usable_per_s is None else self.usable_per_s / curve.best_per_s,
+            "promised_p95_ms": None if self.promised_s is None else self.promised_s * 1000,
+            "usd_per_month": self.usd_per_month,
+            "usd_per_million_tokens": self.usd_per_million_tokens,
+        }
+        limit = service.objective.latency_s
+        if limit is not None:
+            found["p95_ms"] = limit * 1000
+        return {name: value for name, value in found.items() if value is not None and not _infinite(value)}
+
+
+def _infinite(value: float | bool) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def with_redundancy(needed: int, spares: int, zones: int) -> int:
+    """Replicas of which so many may fail, or all of one of the zones, and the rest still carry the peak."""
+    spread = zones * math.ceil(needed / (zones - 1)) if zones > 1 else needed
+    return max(needed + spares, spread)
+
+
+def size_service(
+    points: Sequence[Point], demand: Demand, knowledge: Knowledge, price: Callable[[int, int], float | None]
+) -> ServiceSize:
+    """Size a service. ``price``: USD an hour of so many replicas of so many accelerators each.
+
+    Raises AnswerError where the points do not say how long requests take under load.
+    """
+    loads = loads_of(points)
+    curve = curve_of(loads, fact(knowledge, "enough-throughput", "enough").value)
+    if curve is None:
+        message = "no load says how many requests a second were answered, and how long they took"
+        hint = (
+            "a point needs requests_per_s (or output_tokens_per_s and output_tokens) and latency_mean_ms or concurrency"
+        )
+        raise refuse("no-load", message, "measurement", hint)
+    variation, bursts = _variation(loads, demand, knowledge), _burstiness(demand, knowledge)
+    service = Service(
+        curve=curve,
+        varies=min(max(variation.value, 0.05), 3.0),
+        burstiness=min(bursts.value, 1.0),
+        utilisation=demand.utilisation.value,
+        margin=fact(knowledge, "sizing-model-margin", "margin").value,
+        objective=demand.objective,
+        first=tails_of(loads, "ttft"),
+        token=tails_of(loads, "tpot"),
+    )
+    _refuse_unmeasured(service)
+    knee = knee_of(loads)
+    last = next(load for load in loads if load.in_flight >= curve.cap - 1e-3)
+    rows = tuple(
+        Row(load, power, knee.at is load, load is last) for load, power in zip(loads, powers_of(loads), strict=True)
+    )
+    notes = tuple(_notes(loads, knee, curve.cap))
+    basis = (variation, bursts, demand.utilisation, demand.spares, demand.zones)
+    size = ServiceSize(demand, service, rows, knee, basis, notes, None, None, None, None, None, None, None, ())
+    needed = replicas_needed(service, demand.peak_per_s)
+    return size if needed is None else _counted(size, needed, loads, price)
+
+
+def _counted(
+    size: ServiceSize, needed: int, loads: Sequence[Load], price: Callable[[int, int], float | None]
+) -> ServiceSize:
+    """What the replicas promise and cost, and how each figure came about."""
+    demand, service = size.demand, size.service
+    usable = usable_per_s(service, demand.peak_per_s, needed)
+    replicas = with_redundancy(needed, int(demand.spares.value), int(demand.zones.value))
+    hourly = price(replicas, demand.per_replica)
+    monthly = None if hourly is None else hourly * demand.hours
+    tokens = next((load.point.output_tokens for load in loads if load.point.output_tokens), None)
+    each = None if hourly is None or not tokens else hourly * 1e6 / (demand.peak_per_s * tokens * 3600)
+    found = replace(
+        size,
+        needed=needed,
+        replicas=replicas,
+        usable_per_s=usable,
+        promised_s=promised_s(service, demand.peak_per_s, needed),
+        usd_per_hour=hourly,
+        usd_per_month=monthly,
+        usd_per_million_tokens=each,
+    )
+    return replace(found, calculations=tuple(service_calculations(found, tokens)))
+
+
+def _refuse_unmeasured(service: Service) -> None:
+    """A limit on a time that no load tells cannot be held."""
+    asked = service.objective
+    for limit, tails, key, what in (
+        (asked.first_s, service.first, "latency_ms", "ttft_p50_ms and ttft_p95_ms"),
+        (asked.token_s, service.token, "token_latency_ms", "tpot_p50_ms and tpot_p95_ms"),
+    ):
+        if limit is not None and tails is None:
+            message = f"'{key}' is a limit on a time that the load test does not have"
+            raise refuse("not-measured", message, key, f"measure {what}, or leave '{key}' out")
+
+
+def _variation(loads: Sequence[Load], demand: Demand, knowledge: Knowledge) -> Basis:
+    assumed = fact(knowledge, "service-variation", "variation")
+    if demand.variation is not None:
+        return replace(assumed, value=demand.variation, how="answered", because="", sources=())
+    seen = variation_seen(loads)
+    if seen is None:
+        return assumed
+    return replace(assumed, value=seen, how="measured", because="by p95 over p50 of the loads", sources=())
+
+
+def _burstiness(demand: Demand, knowledge: Knowledge) -> Basis:
+    assumed = fact(knowledge, "burstiness", "burstiness")
+    if demand.burstiness is None:
+        return assumed
+    return replace(assumed, value=demand.burstiness, how="answered", because="", sources=())
+
+
+def _notes(loads: Sequence[Load], knee: Knee, cap: float) -> list[str]:
+    """What the loads do not show."""
+    found = [] if knee.why_not is None else [knee.why_not]
+    if not any(load.told for load in loads):
+        found.append("no load has the time to the end of an answer: it is the first token's plus the others'")
+    if loads and loads[0].in_flight > 1.5:
+        found.append(f"the lightest load has {loads[0].in_flight:.3g} in flight: one request alone was not measured")
+    if loads and loads[-1].in_flight <= cap * (1 + 1e-9) and len(loads) > 1:
+        found.append(f"throughput may grow beyond {cap:.3g} in flight: no heavier load was tried")
+    failed = [load for load in loads if load.point.failed and load.point.completed is not None]
+    share = (
+        max(
+            (load.point.failed or 0) / max((load.point.completed or 0) + (load.point.failed or 0), 1) for load in failed
+        )
+        if failed
+        else 0
+    )
+    if share > 0.01:
+        found.append(f"up to {share:.0%} of requests of a load failed: its times are of the others")
+    return found
+
+
+def changes_of(size: ServiceSize) -> tuple[Change, ...]:
+    """How many replicas other demands would take: twice the peak, half as long a limit again, no bursts."""
+    service, peak = size.service, size.demand.peak_per_s
+    spares, zones = int(size.demand.spares.value), int(size.demand.zones.value)
+
+    def count(changed: Service, per_s: float) -> int | None:
+        needed = replicas_needed(changed, per_s)
+        return None if needed is None else with_redundancy(needed, spares, zones)
+
+    found = [Change("twice the peak", count(service, 2 * peak))] if size.needed is not None else []
+    limit = service.objective.latency_s
+    if limit is not None:
+        longer = replace(service, objective=replace(service.objective, latency_s=1.5 * limit))
+        found.append(Change(f"p95 within {1.5 * limit * 1000:,.0f} ms", count(longer, peak)))
+    if service.burstiness < 1 and size.needed is not None:
+        found.append(Change("Poisson arrivals", count(replace(service, burstiness=1.0), peak)))
+    return tuple(found)

@@ -1,0 +1,216 @@
+"""The commands that start a recommendation: the flags a plan implies, quotes, refusals, and the tools' own parsers."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import whygpu
+from tests.conftest import ROOT, Command
+from tests.loader.small import lean_texts
+from whygpu.api import REGISTRY
+from whygpu.errors import KnowledgeBaseError
+from whygpu.explain.start import Start
+from whygpu.loader.assemble import load_texts
+
+OPTIONS: dict[str, list[str]] = yaml.safe_load(
+    (ROOT / "tests" / "data" / "launch_options.yaml").read_text(encoding="utf-8")
+)
+CHAT = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 16, "context_tokens": 8192, "format": "bf16"}
+GIANT = {"phase": "inference", "model": "llama-3.1-405b", "format": "bf16", "concurrency": 64}
+TUNE = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "full"}
+WORK: dict[str, dict[str, Any]] = {
+    "one card": {**CHAT, "accelerators": ["l40s"]},
+    "fp8 cache": {**CHAT, "accelerators": ["h100-sxm"], "kv_format": "fp8", "adapters": 4},
+    "int8 cache": {**CHAT, "accelerators": ["h100-sxm"], "kv_format": "int8"},
+    "nf4": {**CHAT, "accelerators": ["l4"], "format": "nf4"},
+    "eight cards": {**GIANT, "model": "llama-3.1-70b", "accelerators": ["l40s"]},
+    "two machines": {**GIANT, "accelerators": ["h100-sxm"]},
+    "gguf": {
+        **CHAT,
+        "accelerators": ["rtx-4090"],
+        "format": "q4_k_m",
+        "runtime": "llama.cpp",
+        "deployment": "workstation",
+    },
+    "passages": {"phase": "inference", "model": "bge-m3", "accelerators": ["l4"]},
+    "train": {**TUNE, "accelerators": ["h100-sxm"], "count": 8, "sharding": "fsdp"},
+    "train fsdp1": {
+        **TUNE,
+        "accelerators": ["h100-sxm"],
+        "count": 8,
+        "sharding": "fsdp1",
+        "gradient_checkpointing": "full",
+    },
+    "train zero2": {**TUNE, "accelerators": ["h100-sxm"], "count": 8, "sharding": "zero2", "gradient_accumulation": 4},
+    "train zero3": {
+        **TUNE,
+        "accelerators": ["h100-sxm"],
+        "count": 16,
+        "sharding": "zero3",
+        "training_precision": "bf16",
+    },
+    "train copies": {**TUNE, "accelerators": ["h100-sxm"], "count": 2, "method": "lora", "sharding": "none"},
+}
+
+
+@pytest.fixture(scope="module")
+def starts(kb: whygpu.KnowledgeBase) -> dict[str, dict[str, Start]]:
+    """Each tool's start of each work's recommendation."""
+    return {
+        name: {item.tool: item for item in kb.advise(answers, engine="evaluator").start}
+        for name, answers in WORK.items()
+    }
+
+
+def words(start: Start) -> list[str]:
+    """A command as a shell reads it."""
+    assert start.text is not None
+    return shlex.split(start.text.replace("\\\n", " "))
+
+
+def test_a_plan_implies_its_flags(starts: dict[str, dict[str, Start]]) -> None:
+    """vLLM's own names (vllm-arguments), with what was asked for as their values."""
+    one = words(starts["one card"]["vllm"])
+    assert one[:3] == ["vllm", "serve", "meta-llama/Llama-3.1-8B"]
+    assert one[one.index("--max-model-len") + 1] == "8192"
+    assert one[one.index("--max-num-seqs") + 1] == "16"
+    assert one[one.index("--gpu-memory-utilization") + 1] == "0.92"  # its default (vllm-cache-config)
+    assert "--tensor-parallel-size" not in one
+    eight = words(starts["eight cards"]["vllm"])
+    assert eight[eight.index("--tensor-parallel-size") + 1] == "8"
+    cache = words(starts["fp8 cache"]["sglang"])
+    assert cache[cache.index("--kv-cache-dtype") + 1] == "fp8_e4m3"
+    assert "--nnodes" in words(starts["two machines"]["vllm"])
+    assert any("rank" in note for note in starts["two machines"]["vllm"].notes)
+
+
+def test_the_stack_that_was_sized_for_comes_first(starts: dict[str, dict[str, Start]]) -> None:
+    assert next(iter(starts["one card"])) == "vllm"
+    assert next(iter(starts["gguf"])) == "llama.cpp"
+    assert next(iter(starts["train"])) == "accelerate"
+
+
+def test_what_a_tool_cannot_run_is_said_and_not_written(starts: dict[str, dict[str, Start]]) -> None:
+    for work, tool, word in (
+        ("gguf", "vllm", "q4_k_m"),
+        ("nf4", "llama.cpp", "nf4"),
+        ("fp8 cache", "llama.cpp", "FP8 cache"),
+        ("int8 cache", "sglang", "INT8 cache"),
+        ("two machines", "kubernetes", "one machine"),
+        ("two machines", "llama.cpp", "2 machines"),
+    ):
+        item = starts[work][tool]
+        assert item.text is None, (work, tool)
+        assert word in (item.cannot or ""), (work, tool)
+
+
+def test_files_are_yaml_that_asks_for_the_cards(starts: dict[str, dict[str, Start]]) -> None:
+    task = yaml.safe_load(starts["eight cards"]["skypilot"].text or "")
+    assert task["resources"]["accelerators"] == "L40S:8"
+    assert shlex.split(task["run"])[:2] == ["vllm", "serve"]
+    assert yaml.safe_load(starts["two machines"]["skypilot"].text or "")["num_nodes"] == 2
+    pod = yaml.safe_load(starts["eight cards"]["kubernetes"].text or "")
+    (container,) = pod["spec"]["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": 8}
+    assert pod["spec"]["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-L40S"}
+    assert "--tensor-parallel-size" in shlex.split(container["command"][2])
+
+
+def test_a_path_is_quoted(kb: whygpu.KnowledgeBase, tmp_path: Path) -> None:
+    folder = tmp_path / "my model; rm -rf $HOME"
+    folder.mkdir()
+    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 2048, "vocab_size": 32000}
+    sizes = {"intermediate_size": 5632, "num_hidden_layers": 22, "num_attention_heads": 32, "num_key_value_heads": 4}
+    (folder / "config.json").write_text(json.dumps({**config, **sizes}), encoding="utf-8")
+    answers = {**CHAT, "model": {"config": str(folder / "config.json")}, "accelerators": ["l4"]}
+    found = {item.tool: item for item in kb.advise(answers, engine="evaluator").start}
+    assert words(found["vllm"])[2] == str(folder)
+    pod = yaml.safe_load(found["kubernetes"].text or "")
+    assert shlex.split(pod["spec"]["containers"][0]["command"][2])[2] == str(folder)
+
+
+def test_both_engines_start_it_alike(kb: whygpu.KnowledgeBase, starts: dict[str, dict[str, Start]]) -> None:
+    for name in ("one card", "train zero2"):
+        assert {item.tool: item for item in kb.advise(WORK[name]).start} == starts[name]
+
+
+@pytest.mark.parametrize("tool", sorted(OPTIONS))
+def test_every_option_is_one_of_the_tool(starts: dict[str, dict[str, Start]], tool: str) -> None:
+    """As its documents list them: these tools are not installed here."""
+    used = {
+        word
+        for found in starts.values()
+        if tool in found and found[tool].text
+        for word in words(found[tool])
+        if word[:2] == "--"
+    }
+    assert used
+    assert used <= set(OPTIONS[tool])
+
+
+def parser_of(module: str, function: str) -> Any:
+    """A tool's own parser; the test is skipped where the tool is not installed."""
+    if importlib.util.find_spec(module.partition(".")[0]) is None:
+        pytest.skip(f"{module.partition('.')[0]} is not installed: its parser was not asked")
+    return getattr(importlib.import_module(module), function)()
+
+
+@pytest.mark.slow  # to import PyTorch takes seconds
+@pytest.mark.parametrize(
+    ("tool", "module", "function", "program"),
+    [
+        ("accelerate", "accelerate.commands.launch", "launch_command_parser", 2),
+        ("torchrun", "torch.distributed.run", "get_args_parser", 1),
+    ],
+)
+def test_the_tools_own_parser_takes_it(
+    starts: dict[str, dict[str, Start]], tool: str, module: str, function: str, program: int
+) -> None:
+    parser = parser_of(module, function)
+    commands = [words(found[tool])[program:] for found in starts.values() if tool in found and found[tool].text]
+    assert len(commands) >= 4
+    for command in commands:
+        options, unknown = parser.parse_known_args(command)
+        assert unknown == []
+        assert options.training_script == "train.py"
+
+
+def test_the_command_line_says_it(run: Command) -> None:
+    asked = ["--set", "model=llama-3.1-8b", "--set", "phase=inference", "--engine", "evaluator"]
+    found = run("explain", *asked, "--tool", "kubernetis")
+    assert found.returncode == 2
+    assert "did you mean 'kubernetes'?" in found.stderr
+    found = run("explain", *asked, "--start")
+    assert "\nvllm serve meta-llama/Llama-3.1-8B \\\n" in found.stdout
+    found = run("explain", *asked, "--tool", "torchrun")
+    assert "not a tool for such work" in found.stderr
+    assert "```\nvllm serve" in run("explain", *asked, "--format", "markdown").stdout
+
+
+def test_what_is_wrong_with_a_launch_is_said() -> None:
+    text = """\
+launches:
+- id: x
+  name: X
+  version: "1"
+  when: [plan.cuont > 1]
+  lines: [{text: "x {start.modle}"}]
+  cards: {h100-smx: H}
+  source: nowhere
+rules: []
+"""
+    with pytest.raises(KnowledgeBaseError) as caught:
+        load_texts({**lean_texts(), "launch.yaml": text}, "kb", REGISTRY)
+    assert {problem.code for problem in caught.value.problems} >= {
+        "unknown-name",
+        "unknown-accelerator",
+        "unknown-source",
+    }

@@ -1,0 +1,1 @@
+"""Sizing from measurements: arithmetic, simulation, rules, screens."""

@@ -1,0 +1,49 @@
+"""Random services: a service curve, what is asked of it, and whether a number of replicas keeps it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from tests.sizing.simulation import latencies, workload
+from whygpu.sizing.curve import ServiceCurve
+from whygpu.sizing.replicas import Objective, Service
+
+LATE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A service and its peak."""
+
+    service: Service
+    peak_per_s: float
+
+
+def random_service(random: Random, burstiness: float, caps: tuple[int, ...] = (1, 2, 4, 8, 16, 32)) -> Asked:
+    """Latency grows linearly with what is in flight; the limit is 1.3 to 6 times that of a request alone."""
+    cap = random.choice(caps)
+    alone = math.exp(random.uniform(math.log(0.02), math.log(20)))
+    each = alone / random.uniform(1.2, 1.2 + cap)
+    loads = sorted({1, *(2**power for power in range(12) if 2**power < cap), cap})
+    curve = ServiceCurve(tuple(map(float, loads)), tuple(n / (alone + each * (n - 1)) for n in loads))
+    varies = random.uniform(0.1, 1.3)
+    service = Service(curve, varies, burstiness, random.uniform(0.6, 0.95), 0.05, Objective())
+    limit = service.idle_tail_s() * random.uniform(1.3, 6)
+    service = Service(curve, varies, burstiness, service.utilisation, 0.05, Objective(latency_s=limit))
+    return Asked(service, curve.best_per_s * math.exp(random.uniform(math.log(0.3), math.log(10))))
+
+
+def late_share(asked: Asked, replicas: int, count: int, seed: int) -> float:
+    """The share of simulated requests that take longer than the limit; 1 where more comes than is answered."""
+    service, curve = asked.service, asked.service.curve
+    limit = service.objective.latency_s
+    assert limit is not None
+    if asked.peak_per_s / replicas >= curve.best_per_s:
+        return 1.0
+    load = workload(asked.peak_per_s, service.burstiness, service.varies, replicas, count, seed)
+    took = latencies(curve.rates(int(curve.cap)).tolist(), int(curve.cap), replicas, load)
+    return float(np.mean(took > limit))
