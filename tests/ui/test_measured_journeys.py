@@ -41,6 +41,8 @@ def _service(page: Page, server: str) -> str:
 def _training(page: Page, server: str) -> str:
     page.goto(f"{server}/?page=size")
     page.get_by_role("radio", name="A training run").click()
+    page.get_by_label("or paste one").and_(page.get_by_placeholder("scaling:")).wait_for()
+    page.wait_for_function(SETTLED)  # the form of before stays until the page is drawn
     page.get_by_label(re.compile("^Tokens of the data set")).fill("300B")
     page.get_by_label("or paste one").fill(RUN)
     page.get_by_role("button", name="Size it").click()
