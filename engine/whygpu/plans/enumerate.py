@@ -52,7 +52,7 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     if not len(plan_set):
         return plan_set
     plan_set = Growth(work, search, options, targets).run(plan_set)
-    return queueing(search, plan_set) if options.queues and options.at_once is None else plan_set
+    return (queueing(search, plan_set) if options.queues and options.at_once is None else plan_set).compact()
 
 
 def _configurations(work: Work, options: Options) -> Iterator[Setup]:

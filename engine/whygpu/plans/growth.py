@@ -33,8 +33,8 @@ class Growth:
 
     def __init__(self, work: Work, search: Search, options: Options, targets: Targets) -> None:
         self._work, self._search, self._options, self._targets = work, search, options, targets
-        self._steps: dict[tuple[str, int, int], int | None] = {}
-        """By what is done, the number of a way and the size of machines: the way it leads to."""
+        self._steps: dict[tuple[str, int, int], int] = {}
+        """By what is done, the number of a way and the size of machines: the way it leads to, -1 where to none."""
 
     def run(self, plan_set: PlanSet) -> PlanSet:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
@@ -66,8 +66,8 @@ class Growth:
             sooner = self._sooner(grown, late)
             doubled |= sooner.configuration != grown.configuration
             changed = np.array(sooner.configuration)
-            for index in np.flatnonzero(grown.fits & (late <= 1) & (short > 1)):
-                more = self._more(grown, int(index), float(short[index]))
+            for index in np.flatnonzero(grown.fits & (late <= 1) & (short > 1)).tolist():
+                more = self._more(grown, index, float(short[index]))
                 if more is not None:
                     changed[index] = more
             rows = np.flatnonzero(changed != sooner.configuration)
@@ -94,10 +94,8 @@ class Growth:
             if not len(rows):
                 break
             middle, configurations = (least + most) // 2, np.array(best)
-            for index in rows:
-                configurations[index] = self._search.with_replicas(
-                    int(plan_set.configuration[index]), int(middle[index])
-                )
+            tried = zip(plan_set.configuration[rows].tolist(), middle[rows].tolist(), strict=True)
+            configurations[rows] = [self._search.with_replicas(*way) for way in tried]
             done = self._in_time(
                 self._search.timed(plan_set.card[rows], configurations[rows], plan_set.fits[rows]), targets
             )
@@ -163,37 +161,37 @@ class Growth:
         """The plans with late answers on twice the cards, in the way that brings these soonest: more replicas with
         fewer requests each, or more shards. Where both are in time, replicas, which exchange nothing.
         """
-        rows, configurations = [], []
-        for step in (self._spread, self._sharded):  # both are timed at once, which takes half as long
-            for index in np.flatnonzero(plan_set.fits & (late > 1)).tolist():
-                grown = self._once(step, plan_set, index)
-                if grown is not None:
-                    rows.append(index)
-                    configurations.append(grown)
-        if not rows:
+        rows = np.flatnonzero(plan_set.fits & (late > 1))
+        ways = [self._stepped(step, plan_set, rows) for step in (self._spread, self._sharded)]
+        leads = np.concatenate(ways) >= 0  # both are timed at once, which takes half as long
+        tried, configurations = np.concatenate([rows, rows])[leads], np.concatenate(ways)[leads]
+        if not len(tried):
             return plan_set
-        tried = np.array(rows, dtype=np.int64)
-        timed = self._search.timed(plan_set.card[tried], np.array(configurations), plan_set.fits[tried])
+        timed = self._search.timed(plan_set.card[tried], configurations, plan_set.fits[tried])
         times = np.maximum(self._lateness(timed), 1)  # in time is soon enough
-        best: dict[int, int] = {}
-        for place, index in enumerate(rows):
-            if times[place] < (times[best[index]] if index in best else late[index]):
-                best[index] = place
-        return self._search.taken(plan_set, np.array(list(best), dtype=np.int64), timed, list(best.values()))
+        first = np.lexsort((np.arange(len(tried)), times, tried))
+        best = first[np.flatnonzero(np.diff(tried[first], prepend=-1))]  # of each plan the soonest, replicas first
+        best = best[times[best] < late[tried[best]]]
+        return self._search.taken(plan_set, tried[best], timed, best)
 
-    def _once(
+    def _stepped(
         self,
         step: Callable[[PlanSet, int], tuple[Setup, ParallelLayout] | None],
         plan_set: PlanSet,
-        index: int,
-    ) -> int | None:
-        """The number of the way that a step leads to; the same for all plans that run alike on machines as large."""
-        number = int(plan_set.configuration[index])
-        key = (step.__name__, number, int(plan_set.cards.per_node[plan_set.card[index]]))
-        if key not in self._steps:
-            grown = step(plan_set, index)
-            self._steps[key] = None if grown is None else self._search.configure(*grown)
-        return self._steps[key]
+        rows: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """The numbers of the ways that a step leads these plans to, -1 where to none; one for all that run alike on
+        machines as large.
+        """
+        per_node = plan_set.cards.per_node[plan_set.card[rows]]
+        keys = [
+            (step.__name__, *key) for key in zip(plan_set.configuration[rows].tolist(), per_node.tolist(), strict=True)
+        ]
+        for key, index in zip(keys, rows.tolist(), strict=True):
+            if key not in self._steps:
+                grown = step(plan_set, index)
+                self._steps[key] = -1 if grown is None else self._search.configure(*grown)
+        return np.array([self._steps[key] for key in keys], dtype=np.int64)
 
     def _spread(self, plan_set: PlanSet, index: int) -> tuple[Setup, ParallelLayout] | None:
         """The same requests over twice the replicas."""
@@ -230,8 +228,8 @@ class Growth:
         key = (str(data), number, int(plan_set.cards.per_node[plan_set.card[index]]))
         if key not in self._steps:
             more = self._replicated(plan_set, index, data)
-            self._steps[key] = None if more is None else self._search.configure(*more)
-        return self._steps[key]
+            self._steps[key] = -1 if more is None else self._search.configure(*more)
+        return None if self._steps[key] < 0 else self._steps[key]
 
     def _replicated(self, plan_set: PlanSet, index: int, data: int) -> tuple[Setup, ParallelLayout] | None:
         """So many replicas, where the limits leave room: one added for load serves as many requests at once as the

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from whygpu.checks.calculation import Range
 from whygpu.checks.correction import FIGURES, Corrected, distance, place_of
+from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
-from whygpu.checks.speed.columns import Band
+from whygpu.checks.speed.columns import NODES, Band, Columns, split_rows
 from whygpu.kept import kept
 from whygpu.plans.fixed import FixedLayout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -80,13 +82,18 @@ class Targets:
     """What a training run usually takes at most; plans beyond it stay, beside those that meet it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunConfiguration:
-    """One way of running, spread over some accelerators, and what each of them would hold."""
+    """One way of running, spread over some accelerators."""
 
     setup: Setup
     layout: ParallelLayout
-    memory: MemoryEstimate
+    size: Callable[[Setup, ParallelLayout], MemoryEstimate] = field(compare=False, repr=False)
+
+    @cached_property
+    def memory(self) -> MemoryEstimate:
+        """What each of the accelerators would hold; sized when somebody asks, for most ways are only timed."""
+        return self.size(self.setup, self.layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +182,14 @@ class PlanSet:
             owned=self.owned[rows],
             speeds=speeds,
         )
+
+    def compact(self) -> PlanSet:
+        """The same plans without the ways that were only tried."""
+        used = sorted(set(self.configuration.tolist()))
+        places = np.zeros(len(self.configurations), dtype=np.int64)
+        places[used] = np.arange(len(used))
+        ways = tuple(self.configurations[number] for number in used)
+        return replace(self, configurations=ways, configuration=places[self.configuration])
 
     def candidate(self, index: int) -> Candidate:
         """One plan."""
@@ -303,25 +318,24 @@ def _speeds(
     networks: tuple[float, ...],
 ) -> Speeds:
     """Speeds of all plans, computed together for those that run alike."""
-    alike: dict[Setup, list[int]] = {}
-    keys: dict[int, Setup] = {}  # few setups differ, and to make and compare them takes time
+    alike: dict[int, Setup] = {}  # few setups differ, and to make and compare them takes time
+    together: dict[Setup, list[int]] = {}
     for number in sorted(set(configuration.tolist())):
         setup = configurations[number].setup
-        if id(setup) not in keys:
-            keys[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
-        alike.setdefault(keys[id(setup)], []).append(number)
+        if id(setup) not in alike:
+            alike[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
+        together.setdefault(alike[id(setup)], []).append(number)
     concurrency = np.array([one.setup.concurrency for one in configurations], dtype=np.float64)[configuration]
     stated = np.array(networks or (0.0,) * len(cards.accelerators))
     network = np.where(stated > 0, stated, np.nan)
     figures: dict[str, NDArray[np.float64]] = {}
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
-    for setup, numbers in alike.items():
-        plans = np.flatnonzero(np.isin(configuration, numbers))
-        rows = card[plans]
-        layouts, which = _with_nodes(configurations, configuration[plans], cards.per_node[rows])
+    for setups in _at_once(work, tuple(together)):
+        group = _Group.of(configurations, {setup: together[setup] for setup in setups}, configuration)
+        rows = card[group.plans]
         device = Device(
             cards.bandwidth_bytes_s[rows],
-            cards.rate(setup.format.rate)[rows],
+            group.gathered(lambda setup: cards.rate(setup.format.rate), rows),
             cards.rate(HALF)[rows],
             cards.power_w[rows],
             cards.link_bytes_s[rows],
@@ -333,43 +347,90 @@ def _speeds(
             cards.kind[rows],
             len(rows),
         )
-        coefficients = work.catalogue.coefficients
-        estimate = speed.estimate(
+        columns = Columns.of_plans(
             work.shape,
-            setup,
-            layouts,
+            group.setups,
+            group.setup,
+            group.splits(cards.per_node[rows]),
             device,
-            coefficients,
-            ranges=False,
-            concurrency=concurrency[plans],
-            which=which,
-            corrected=tuple(_corrected(work, setup, layouts, which, cards, rows, concurrency[plans])),
+            work.catalogue.coefficients,
+            concurrency[group.plans],
         )
-        origin.append((estimate, plans))
+        corrected = tuple(_corrected(work, group, cards, rows, concurrency[group.plans]))
+        estimate = speed.estimate_of(replace(columns, corrected=corrected) if corrected else columns)
+        origin.append((estimate, group.plans))
         for name in speed.FIGURES:
             band: Band | None = getattr(estimate, name)
             if band is not None:
-                figures.setdefault(name, np.full(len(card), np.nan))[plans] = band.likely
+                figures.setdefault(name, np.full(len(card), np.nan))[group.plans] = band.likely
     return Speeds(figures, tuple(origin))
 
 
+def _at_once(work: Work, setups: Sequence[Setup]) -> Iterable[Sequence[Setup]]:
+    """The setups that are timed together: number formats are columns where a service reads and writes tokens."""
+    if work.setup.trains or work.shape.kind not in TOKEN_KINDS or work.corrections:
+        return ([setup] for setup in setups)
+    groups: dict[Setup, list[Setup]] = {}
+    one = work.setup
+    for setup in setups:
+        key = replace(setup, format=one.format, kv_format=one.kv_format, training_precision=one.training_precision)
+        groups.setdefault(key, []).append(setup)
+    return groups.values()
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Plans that are timed together: which of all they are, the setups they have and which of these each has, and their
+    ways of running.
+    """
+
+    plans: NDArray[np.int64]
+    setups: tuple[Setup, ...]
+    setup: NDArray[np.int64]
+    layouts: tuple[ParallelLayout, ...]
+    layout: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        configurations: Sequence[RunConfiguration],
+        numbers: Mapping[Setup, Sequence[int]],
+        configuration: NDArray[np.int64],
+    ) -> _Group:
+        """Of the plans with these setups' ways of running."""
+        all_numbers = [number for each in numbers.values() for number in each]
+        place = np.full(len(configurations), -1, dtype=np.int64)
+        place[all_numbers] = np.arange(len(all_numbers))
+        mine = place[configuration]
+        plans = np.flatnonzero(mine >= 0)
+        which = np.repeat(np.arange(len(numbers)), [len(each) for each in numbers.values()])
+        layouts = tuple(configurations[number].layout for number in all_numbers)
+        return cls(plans, tuple(numbers), which[mine[plans]], layouts, mine[plans])
+
+    def gathered(self, of: Callable[[Setup], NDArray[np.float64]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Of each plan the figure of its card (``rows``) for its setup."""
+        return np.stack([of(setup) for setup in self.setups])[self.setup, rows]
+
+    def splits(self, per_node: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Rows as Columns has them, with the machines that each plan takes, of so many cards each."""
+        table = split_rows(self.layouts)[self.layout]
+        cards = np.array([layout.cards for layout in self.layouts], dtype=np.int64)[self.layout]
+        table[:, NODES] = -(-cards // per_node)
+        return table
+
+
 def _corrected(
-    work: Work,
-    setup: Setup,
-    layouts: Sequence[ParallelLayout],
-    which: NDArray[np.int64],
-    cards: Cards,
-    rows: NDArray[np.int64],
-    concurrency: NDArray[np.float64],
+    work: Work, group: _Group, cards: Cards, rows: NDArray[np.int64], concurrency: NDArray[np.float64]
 ) -> Iterator[Corrected]:
     """By which measurement each plan is corrected: of each kind the nearest on its card."""
+    setup = group.setups[0]
     own = [item for item in work.corrections if item.applies(setup)]
     ids = [cards.accelerators[row].id for row in rows] if own else []
     for kind in dict.fromkeys(item.kind for item in own if FIGURES[item.kind]):
         items = [item for item in own if item.kind == kind]
         places = [
-            place_of(work.shape, setup, layouts[number], requests)
-            for number, requests in zip(which.tolist(), concurrency.tolist(), strict=True)
+            place_of(work.shape, setup, group.layouts[number], requests)
+            for number, requests in zip(group.layout.tolist(), concurrency.tolist(), strict=True)
         ]
         yield Corrected.nearest(
             items,
@@ -383,18 +444,3 @@ def _corrected(
                 ]
             ),
         )
-
-
-def _with_nodes(
-    configurations: Sequence[RunConfiguration], numbers: NDArray[np.int64], per_node: NDArray[np.int64]
-) -> tuple[list[ParallelLayout], NDArray[np.int64]]:
-    """The splits with the machines they take, each once, and which of them is that of each plan."""
-    base = int(per_node.max(initial=0)) + 1
-    pairs = numbers * base + per_node
-    each = sorted(set(pairs.tolist()))  # numpy.unique imports masked arrays
-    found: list[ParallelLayout] = []
-    for number, size in (divmod(pair, base) for pair in each):
-        layout = configurations[number].layout
-        nodes = -(-layout.cards // size)
-        found.append(layout if nodes == layout.nodes else replace(layout, nodes=nodes))
-    return found, np.searchsorted(each, pairs)

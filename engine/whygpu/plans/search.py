@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,22 +60,57 @@ def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[
 
 
 class Sizes:
-    """What ways of running one work need, each sized once: answers about latency, load or time change no size."""
+    """What ways of running a model need, each sized once, whatever load, latency or time the work is for."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._setups: dict[Setup, Setup] = {}
+        self._numbers: dict[Setup, int] = {}
+        self._next = count()
+        self._sized: dict[tuple[int | str, ...], MemoryEstimate] = {}
+
+    def number(self, setup: Setup) -> int:
+        """One number for all setups that need as much for as many requests."""
+        if len(self._numbers) >= _MOST_KEPT:
+            self._numbers.clear()  # no number is given twice
+        return self._numbers.setdefault(_alike(setup), next(self._next))
+
+    def memory(self, number: int, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
+        """Memory of a spread of a setup of this number; replicas of a service matter by the requests of each."""
+        data = layout.data if setup.trains else setup.requests_per_replica(layout.data)
+        key = (number, data, layout.tensor, layout.pipeline, layout.interleave, layout.sharding)
+        found = self._sized.get(key)
+        if found is None:
+            if len(self._sized) >= _MOST_KEPT:
+                self._sized.clear()
+            found = self._sized[key] = self._work.memory(setup, layout)
+        return found
+
+
+def _alike(setup: Setup) -> Setup:
+    """The setup without how much there is to do, which no size depends on but by the requests of a replica."""
+    return replace(setup, concurrency=0, dataset_tokens=0.0, dataset_samples=0.0, epochs=0.0)
+
+
+@kept(16)
+def _sizes(work: Work) -> Sizes:
+    return Sizes(work)
+
+
+class Setups:
+    """One object for all equal setups of a search: to look them up by identity is cheaper than by two dozen fields."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
+        self._first: dict[Setup, Setup] = {}
         self._known: dict[int, tuple[Setup, Setup]] = {}
-        self._sized: dict[tuple[int, ParallelLayout], MemoryEstimate] = {}
+        self._number: dict[int, int] = {}
         self._changed: dict[tuple[int, str, str | int], Setup] = {}
 
     def one(self, setup: Setup) -> Setup:
-        """One object for all equal setups: to look them up by identity is cheaper than by two dozen fields."""
+        """The first that is equal."""
         known = self._known.get(id(setup))
         if known is None:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-            known = self._known[id(setup)] = setup, self._setups.setdefault(setup, setup)  # both live as long as ids do
+            known = self._known[id(setup)] = setup, self._first.setdefault(setup, setup)  # both live as long as ids do
         return known[1]
 
     def changed(self, setup: Setup, name: str, value: str | int) -> Setup:
@@ -86,19 +122,12 @@ class Sizes:
         return found
 
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
-        """Memory of a spread of a setup that ``one`` gave."""
-        key = (id(setup), layout)
-        found = self._sized.get(key)
-        if found is None:
-            if len(self._sized) >= _MOST_KEPT:
-                self._sized.clear()
-            found = self._sized[key] = self._work.memory(setup, layout)
-        return found
-
-
-@kept(16)
-def _sizes(work: Work) -> Sizes:
-    return Sizes(work)
+        """Memory of a spread."""
+        setup = self.one(setup)
+        number = self._number.get(id(setup))
+        if number is None:
+            number = self._number[id(setup)] = self._sizes.number(setup)
+        return self._sizes.memory(number, setup, layout)
 
 
 class Search:
@@ -110,29 +139,28 @@ class Search:
         self._layouts = tuple(sorted(self._spreads(), key=lambda layout: layout.data < self._few))
         self._deep = tuple(self._deep_spreads()) if work.setup.trains else ()
         self.configurations: list[RunConfiguration] = []
-        self._sizes = _sizes(work)
+        self._setups = Setups(_sizes(replace(work, setup=_alike(work.setup), measured=())))
         self._number: dict[tuple[int, ParallelLayout], int] = {}
         self._replicated: dict[tuple[int, int], int] = {}
-        self._sized: dict[tuple[int, int, int, int, str], MemoryEstimate] = {}
         self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Mask]] = []
 
     def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
-        setup = self._sizes.one(setup)
+        setup = self._setups.one(setup)
         key = (id(setup), layout)
         number = self._number.get(key)
         if number is None:
             number = self._number[key] = len(self.configurations)
-            self.configurations.append(RunConfiguration(setup, layout, self._memory(setup, layout)))
+            self.configurations.append(RunConfiguration(setup, layout, self._setups.memory))
         return number
 
     def changed(self, setup: Setup, *, batch_size: int | None = None, gradient_checkpointing: str = "") -> Setup:
         """The setup with another batch or checkpointing: the same object for the same change."""
-        setup = self._sizes.one(setup)
+        setup = self._setups.one(setup)
         if batch_size is not None:
-            setup = self._sizes.changed(setup, "batch_size", batch_size)
+            setup = self._setups.changed(setup, "batch_size", batch_size)
         if gradient_checkpointing:
-            setup = self._sizes.changed(setup, "gradient_checkpointing", gradient_checkpointing)
+            setup = self._setups.changed(setup, "gradient_checkpointing", gradient_checkpointing)
         return setup
 
     def with_replicas(self, number: int, replicas: int) -> int:
@@ -143,17 +171,6 @@ class Search:
             self._replicated[key] = self.configure(configuration.setup, replace(configuration.layout, data=replicas))
         return self._replicated[key]
 
-    def _memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
-        """Memory of a spread; replicas matter only by the requests that each holds."""
-        setup = self._sizes.one(setup)
-        if setup.trains:
-            return self._sizes.memory(setup, layout)
-        key = (id(setup), layout.tensor, layout.pipeline, setup.requests_per_replica(layout.data), layout.sharding)
-        found = self._sized.get(key)
-        if found is None:
-            found = self._sized[key] = self._sizes.memory(setup, layout)
-        return found
-
     def _left(self, number: int) -> MemoryEstimate:
         """What one of the replicas must hold: its share of the requests, and where a replica is to spare those that a
         failed one leaves to the others.
@@ -162,7 +179,7 @@ class Search:
         layout, spare = configuration.layout, self._few - 1
         if layout.data <= 1 or not spare:
             return configuration.memory
-        return self._memory(configuration.setup, replace(layout, data=max(layout.data - spare, 1)))
+        return self._setups.memory(configuration.setup, replace(layout, data=max(layout.data - spare, 1)))
 
     def run(self, setup: Setup, members: Mask) -> None:
         """Find the smallest spread for each member; where no machine holds a training job, and a link joins all cards
@@ -170,7 +187,7 @@ class Search:
         """
         self._run(setup, members, self._layouts)
         if self._deep and members.any():
-            whole = self._memory(replace(setup, gradient_checkpointing="full"), ParallelLayout())
+            whole = self._setups.memory(replace(setup, gradient_checkpointing="full"), ParallelLayout())
             beyond = members & (whole.total > self.cards.per_node * self.cards.usable_bytes)
             beyond &= self.cards.link_cards >= self.cards.per_node  # shards exchange activations in every layer
             self._run(setup, beyond, self._deep)
@@ -184,7 +201,7 @@ class Search:
         """
         if not members.any():
             return
-        setup = self._sizes.one(setup)
+        setup = self._setups.one(setup)
         kinds = self._options.checkpointing if setup.trains else (setup.gradient_checkpointing,)
         configurations = [replace(setup, gradient_checkpointing=kind) for kind in kinds]
         usable, per_node = self.cards.usable_bytes, self.cards.per_node
@@ -245,7 +262,7 @@ class Search:
             spreads = [replace(wide, sharding=sharding) for sharding in self._shardings(setup, wide)]
         else:
             spreads = [replace(layout, data=max(setup.concurrency, 1))]
-        needs = [self._memory(configuration, spread) for configuration in configurations for spread in spreads]
+        needs = [self._setups.memory(configuration, spread) for configuration in configurations for spread in spreads]
         return min((need.total for need in needs), default=math.inf), min(
             (need.high for need in needs), default=math.inf
         )

@@ -9,19 +9,27 @@ measurement), 5.1.2, uncorrelated input quantities.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whygpu.checks.calculation import Range, Term
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.correction import Corrected
 from whygpu.checks.memory.parts import coefficient_term
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, CardKind, Device, FloatArray, ParallelLayout, Setup
+from whygpu.checks.setup import (
+    GATHERING,
+    SHARDS_GRADIENTS,
+    CardKind,
+    Device,
+    FloatArray,
+    IntArray,
+    ParallelLayout,
+    Setup,
+)
 
 LIKELY = 0
 ASSUMED_OPERATIONS = "operations-per-parameter"
@@ -103,12 +111,34 @@ class _Contexts(Sequence[Mapping[str, str]]):
         return {**self.base, **_words(self.kinds[index])}
 
 
+NODES = 3
+"""The column of machines in rows of splits."""
+
+
+def split_rows(layouts: Sequence[ParallelLayout]) -> FloatArray:
+    """A row for each split: its widths, its machines (``NODES``), its stages a card, and what its sharding does."""
+    return np.array(
+        [
+            (
+                *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
+                *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS, one.sharding != "none"),
+            )
+            for one in layouts
+        ],
+        dtype=np.float64,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The work and the plans it is computed for. Split columns have length n."""
+    """The work and the plans it is computed for. Split columns have length n.
+
+    ``setups`` differ in number formats alone; ``which`` has for each plan the place of its own.
+    """
 
     shape: ModelShape
-    setup: Setup
+    setups: tuple[Setup, ...]
+    which: IntArray
     device: Device
     tensor: FloatArray
     pipeline: FloatArray
@@ -120,15 +150,25 @@ class Columns:
     interleave: FloatArray
     concurrency: FloatArray
     coefficients: Coefficients
-    base: Mapping[str, str]
+    bases: tuple[Mapping[str, str], ...]
     places: Mapping[str, int] = field(default_factory=dict)
     """Of each uncertain coefficient the row where it is at its worst; the next one has it at its best."""
     corrected: tuple[Corrected, ...] = ()
     """By what was measured: one for each kind of measurement."""
 
     @property
+    def setup(self) -> Setup:
+        """The first of the setups, for what all have in common."""
+        return self.setups[0]
+
+    @property
+    def base(self) -> Mapping[str, str]:
+        """The words of the first setup that coefficients may depend on."""
+        return self.bases[0]
+
+    @property
     def contexts(self) -> Sequence[Mapping[str, str]]:
-        """The words that coefficients may depend on, for each kind of card."""
+        """The words that coefficients may depend on with the first setup, for each kind of card."""
         return _Contexts(self.base, self.device.kinds)
 
     @classmethod
@@ -140,48 +180,62 @@ class Columns:
         device: Device,
         coefficients: Coefficients,
         concurrency: FloatArray | None = None,
-        which: NDArray[np.int64] | None = None,
     ) -> Columns:
-        """One split for all plans, or one per plan, or the one of ``which`` for each; likewise ``concurrency``, the
-        setup's where there is none. Raises ValueError where their number is not the device's.
+        """One split for all plans, or one per plan; likewise ``concurrency``, the setup's where there is none. Raises
+        ValueError where their number is not the device's.
         """
         layouts = [layout] if isinstance(layout, ParallelLayout) else list(layout)
-        splits = len(layouts) if which is None else len(which)
-        if splits not in (1, device.size):
-            raise ValueError(f"{splits} splits for {device.size} plans")
-        table = np.array(
-            [
-                (
-                    *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
-                    *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS, one.sharding != "none"),
-                )
-                for one in layouts
-            ],
-            dtype=np.float64,
-        )
-        if which is not None:
-            table = table[which]
-        columns = [column.repeat(device.size) if splits == 1 else column for column in table.T]
-        tensor, pipeline, data, nodes, interleave, gathers, scatters, shards = columns
+        if len(layouts) not in (1, device.size):
+            raise ValueError(f"{len(layouts)} splits for {device.size} plans")
+        splits = np.broadcast_to(split_rows(layouts), (device.size, len(split_rows(layouts)[0])))
         flight = np.full(device.size, float(setup.concurrency)) if concurrency is None else concurrency
-        base = setup.context(shape)
+        which = np.zeros(device.size, dtype=np.int64)
+        return cls.of_plans(shape, (setup,), which, splits, device, coefficients, flight)
+
+    @classmethod
+    def of_plans(
+        cls,
+        shape: ModelShape,
+        setups: tuple[Setup, ...],
+        which: IntArray,
+        splits: FloatArray,
+        device: Device,
+        coefficients: Coefficients,
+        concurrency: FloatArray,
+    ) -> Columns:
+        """A setup, a split (as in ``split_rows``) and the requests in flight for each plan."""
+        tensor, pipeline, data, nodes, interleave, gathers, scatters, shards = np.ascontiguousarray(splits.T)
+        bases = tuple(setup.context(shape) for setup in setups)
         plans = (tensor, pipeline, data, nodes, gathers, scatters, shards, interleave)
-        return cls(shape, setup, device, *plans, flight, coefficients, base)
+        return cls(shape, setups, which, device, *plans, concurrency, coefficients, bases)
+
+    def of_each(self, figure: Callable[[Setup], float]) -> FloatArray:
+        """A figure of each plan's setup, over the plans."""
+        return np.array([figure(setup) for setup in self.setups], dtype=np.float64)[self.which]
+
+    def changed(self, **fields: Any) -> Columns:
+        """The same with other values in fields of the setups."""
+        return replace(self, setups=tuple(replace(setup, **fields) for setup in self.setups))
+
+    def among(self, **words: str) -> Columns:
+        """The same with further words that coefficients may depend on."""
+        return replace(self, bases=tuple({**base, **words} for base in self.bases))
 
     def one(self, index: int) -> Columns:
         """The same for one of the plans alone."""
         at = slice(index, index + 1)
         names = ("tensor", "pipeline", "data", "nodes", "gathers", "scatters", "shards", "interleave", "concurrency")
-        layouts = {name: getattr(self, name)[at] for name in names}
+        own: dict[str, Any] = {name: getattr(self, name)[at] for name in names}
+        setup = int(self.which[index])
+        own |= {"setups": (self.setups[setup],), "bases": (self.bases[setup],), "which": np.zeros(1, dtype=np.int64)}
         corrected = tuple(item.one(index) for item in self.corrected)
-        return replace(self, device=self.device.one(index), corrected=corrected, **layouts)
+        return replace(self, device=self.device.one(index), corrected=corrected, **own)
 
     def uncertain(self, names: Sequence[str]) -> Columns:
         """The same with two more rows for each of these coefficients that has a range."""
         ranged = []
         for name in names:
-            figures = self._figures(name)
-            if (figures[_LOW] < figures[_HIGH]).any():
+            if any((figures[_LOW] < figures[_HIGH]).any() for figures in self._figures(name)):
                 ranged.append(name)
         return replace(self, places={name: 1 + 2 * place for place, name in enumerate(ranged)})
 
@@ -194,21 +248,33 @@ class Columns:
         return self._rows(name, worst=_HIGH, best=_LOW)
 
     def _rows(self, name: str, worst: int, best: int) -> FloatArray:
-        figures, size = self._figures(name), self.device.size
-        alike = figures.shape[1] == 1
+        chosen = self._chosen(name)
         place = self.places.get(name)
         if place is None:
-            likely = figures[_MIDDLE : _MIDDLE + 1]
-            return likely.repeat(size, axis=1) if alike else likely[:, self.device.kind]
-        chosen = figures if alike else figures[:, self.device.kind]
-        rows = np.empty((1 + 2 * len(self.places), size))
+            return chosen[_MIDDLE : _MIDDLE + 1]
+        rows = np.empty((1 + 2 * len(self.places), self.device.size))
         rows[:] = chosen[_MIDDLE]
         rows[place], rows[place + 1] = chosen[worst], chosen[best]
         return rows
 
-    def _figures(self, name: str) -> FloatArray:
-        """Low, likely and high of each kind of card, or of all where they are alike."""
-        return self.coefficients.rows(name, self.base, self.device.kinds, lambda: self.contexts)
+    def _chosen(self, name: str) -> FloatArray:
+        """Low, likely and high for each plan, of its setup and its kind of card."""
+        figures, kind = self._figures(name), self.device.kind
+        if len(figures) > 1:
+            kinds = len(self.device.kinds)
+            return np.stack([np.broadcast_to(each, (3, kinds)) for each in figures])[self.which, :, kind].T
+        return figures[0].repeat(self.device.size, axis=1) if figures[0].shape[1] == 1 else figures[0][:, kind]
+
+    def _figures(self, name: str) -> tuple[FloatArray, ...]:
+        """Low, likely and high of each kind of card, or in one column of all where they are alike; for each setup, or
+        once where these are alike.
+        """
+        kinds = self.device.kinds
+        each = tuple(
+            self.coefficients.rows(name, base, kinds, lambda base=base: _Contexts(base, kinds))  # type: ignore[misc]
+            for base in self.bases
+        )
+        return each[:1] if all(figures is each[0] for figures in each) else each
 
     def unmodelled(self) -> FloatArray:
         """Rows: seconds against those computed, for what the formulas leave out; 1 where coefficients are at fault."""
@@ -218,7 +284,7 @@ class Columns:
 
     def measured(self, index: int) -> bool:
         """Whether a measurement covers such work on such a card: a case of the formulas' error says so."""
-        context = self.contexts[int(self.device.kind[index])]
+        context = self.one(index).contexts[int(self.device.kind[index])]
         name = "formula-error"
         return self.coefficients.pick(name, context) is not self.coefficients.pick(name, {})
 

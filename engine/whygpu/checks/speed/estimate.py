@@ -7,12 +7,8 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.coefficients import Coefficients
-from whygpu.checks.correction import Corrected
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import Device, FloatArray, ParallelLayout, Setup
 from whygpu.checks.speed import inference as speed_inference
@@ -61,25 +57,23 @@ class SpeedEstimate:
     def with_ranges(self, index: int | None = None) -> SpeedEstimate:
         """The same plans, or plan `index` alone, with the ranges of their figures."""
         columns = self.work.columns if index is None else self.work.columns.one(index)
-        return _estimate(columns.uncertain(_uncertain(columns)))
+        return estimate_of(columns.uncertain(_uncertain(columns)))
 
     def calculations(self, index: int = 0) -> list[Calculation]:
         """How the likely figures of plan `index` came about."""
-        if isinstance(self.work, TrainingWork):
-            return self._corrected(training_formulas.explain(self.work, index), index)
-        if isinstance(self.work, InferenceWork):
-            found = self._corrected(inference_formulas.explain(self.work, index), index)
+        alone = estimate_of(self.work.columns.one(index))  # in its own setup
+        if isinstance(alone.work, TrainingWork):
+            found = training_formulas.explain(alone.work, 0)
+        elif isinstance(alone.work, InferenceWork):
+            found = inference_formulas.explain(alone.work, 0)
         else:
-            found = self._corrected(speed_vision.explain(self.work, index), index)
-        return [*found, *self._explain_hours(found, index)]
+            found = speed_vision.explain(alone.work, 0)
+        for corrected in alone.work.columns.corrected:
+            found = list(corrected.explained(found, 0))
+        return found if alone.work.columns.setup.trains else [*found, *alone._explain_hours(found)]
 
-    def _corrected(self, found: list[Calculation], index: int) -> list[Calculation]:
-        for corrected in self.work.columns.corrected:
-            found = list(corrected.explained(found, index))
-        return found
-
-    def _explain_hours(self, found: Sequence[Calculation], index: int) -> Iterator[Calculation]:
-        """How the hours of a batch job come about."""
+    def _explain_hours(self, found: Sequence[Calculation]) -> Iterator[Calculation]:
+        """How the hours of a batch job come about, of the first plan."""
         setup, shape = self.work.columns.setup, self.work.columns.shape
         requests = setup.job_requests(shape)
         if self.train_hours is None:
@@ -90,7 +84,7 @@ class SpeedEstimate:
         if rate.name == "tokens_per_s":
             terms = (*terms, Term("output", max(setup.output_tokens, 1), "tokens", (), "written for each"))
             formula = "requests * output / tokens_per_s / 3600"
-        yield Calculation("train_hours", formula, terms, float(self.train_hours.likely[index]), "h")
+        yield Calculation("train_hours", formula, terms, float(self.train_hours.likely[0]), "h")
 
 
 def estimate(
@@ -102,18 +96,14 @@ def estimate(
     *,
     ranges: bool = True,
     concurrency: FloatArray | None = None,
-    which: NDArray[np.int64] | None = None,
-    corrected: tuple[Corrected, ...] = (),
 ) -> SpeedEstimate:
-    """Speed of this work on every plan: one split for all of them, one each, or that of ``which`` each; likewise
-    concurrency.
+    """Speed of this work on every plan: one split for all of them or one each; likewise concurrency.
 
     Without `ranges` low and high are the likely figures, which takes a tenth of the time.
     Raises KeyError where a coefficient is missing, ValueError where splits and cards differ in number.
     """
-    found = Columns.of(shape, setup, layout, device, coefficients, concurrency, which)
-    columns = replace(found, corrected=corrected)
-    return _estimate(columns.uncertain(_uncertain(columns)) if ranges else columns)
+    columns = Columns.of(shape, setup, layout, device, coefficients, concurrency)
+    return estimate_of(columns.uncertain(_uncertain(columns)) if ranges else columns)
 
 
 def _uncertain(columns: Columns) -> tuple[str, ...]:
@@ -129,7 +119,8 @@ def _model_of(columns: Columns) -> ModuleType:
     return speed_inference if columns.shape.kind in TOKEN_KINDS else speed_vision
 
 
-def _estimate(columns: Columns) -> SpeedEstimate:
+def estimate_of(columns: Columns) -> SpeedEstimate:
+    """Speed of the plans of these columns, with ranges where these have rows for them."""
     found = _uncorrected(columns)
     for corrected in columns.corrected:
         bands = {name: band for name in FIGURES if (band := getattr(found, name)) is not None}

@@ -10,13 +10,13 @@ accelerator: the prompts of those that take the others' places join their steps 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from whygpu.checks.memory.inference import widest_ffn
 from whygpu.checks.model_shape import GENERATIVE, ModelShape
-from whygpu.checks.setup import FloatArray
+from whygpu.checks.setup import FloatArray, Format
 from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
 from whygpu.checks.speed.queue import joined_s, wait_s
 from whygpu.checks.speed.serving import Host, applies_gain, host_of, slowdown, speculative_gain, touched
@@ -275,7 +275,7 @@ def _longest(columns: Columns) -> InferenceWork | None:
     setup = columns.setup
     if setup.usual_tokens >= setup.context_tokens:
         return None
-    return work(replace(columns, setup=replace(setup, average_context_tokens=0)))
+    return work(columns.changed(average_context_tokens=0))
 
 
 def unpacked_rate(columns: Columns) -> FloatArray:
@@ -283,10 +283,12 @@ def unpacked_rate(columns: Columns) -> FloatArray:
     within them; 1 where it multiplies them as they are, and where the runtime unpacks them before
     (prefill-unpacked-share). 8 bits become 16 by one conversion.
     """
-    device, form = columns.device, columns.setup.format
-    if not form.quantized or form.bits_per_weight >= 8:
+    device = columns.device
+    unpacks = columns.of_each(lambda setup: setup.format.quantized and setup.format.bits_per_weight < 8) > 0
+    if not unpacks.any():
         return np.ones((1, device.size))
-    return np.where(device.flops_s > device.half_flops_s, 1.0, columns.more_is_better("unpacked-rate-share"))
+    slower = unpacks & (device.flops_s <= device.half_flops_s)
+    return np.where(slower, columns.more_is_better("unpacked-rate-share"), 1.0)
 
 
 def _moved_s(
@@ -349,7 +351,17 @@ def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> Flo
     """Bytes of weights on the cards that a step over so many tokens reads: all but a looked-up token table, and the
     experts that are chosen.
     """
-    number_format = columns.setup.format
+    fixed = columns.of_each(lambda setup: read_bytes(shape, setup.format)[0])
+    routed = columns.of_each(lambda setup: read_bytes(shape, setup.format)[1])
+    if not shape.is_moe:
+        return fixed + routed
+    if columns.setup.offloads_experts:
+        return fixed
+    return fixed + routed * touched(shape, tokens)
+
+
+def read_bytes(shape: ModelShape, number_format: Format) -> tuple[float, float]:
+    """Bytes of weights that every step reads, and of the routed experts."""
     lookup = not shape.tied_embeddings or shape.kind == "encoder"
     fixed = routed = 0.0
     for part in shape.parts:
@@ -358,11 +370,7 @@ def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> Flo
             routed += size
         elif part.name != "embedding" or not lookup:
             fixed += size
-    if not shape.is_moe:
-        return np.full(columns.device.size, fixed + routed)
-    if columns.setup.offloads_experts:
-        return np.full(columns.device.size, fixed)
-    return fixed + routed * touched(shape, tokens)
+    return fixed, routed
 
 
 def cache_read(columns: Columns) -> FloatArray:
@@ -371,12 +379,11 @@ def cache_read(columns: Columns) -> FloatArray:
     """
     setup, shape = columns.setup, columns.shape
     tokens = max(setup.usual_tokens - setup.output_tokens / 2, 1.0)
-    total = (
-        np.full(columns.device.size, shape.state_layers * shape.state_elements * setup.format.compute_bits / 8)
-        / columns.tensor
-    )
+    states = shape.state_layers * shape.state_elements
+    total = columns.of_each(lambda own: states * own.format.compute_bits / 8) / columns.tensor
+    kv_bits = columns.of_each(lambda own: own.kv_bits)
     for group in shape.kv_groups:
-        size = group.layers * group.elements_read(tokens) * setup.kv_bits / 8
+        size = group.layers * group.elements_read(tokens) * kv_bits / 8
         total = total + size * np.ceil(group.heads / columns.tensor) / group.heads
     return total
 
@@ -415,17 +422,19 @@ def prompt_width(shape: ModelShape, tokens: int) -> float:
     return _layers(shape) * (widest_ffn(shape) + 3 * shape.hidden_size + shape.heads * tokens)
 
 
-def unpacked_bytes(columns: Columns, prompt: float) -> float:
+def unpacked_bytes(columns: Columns, prompt: float) -> FloatArray:
     """Bytes moved where quantized weights are unpacked to 16 bits before each chunk of a prompt: read, and written."""
-    form, shape = columns.setup.format, columns.shape
-    if not form.quantized:
-        return 0.0
-    return _chunks(columns, prompt) * (form.weight_bytes(shape) + 2.0 * shape.matmul_parameters)
+    shape = columns.shape
+    return _chunks(columns, prompt) * columns.of_each(
+        lambda setup: (
+            setup.format.weight_bytes(shape) + 2.0 * shape.matmul_parameters if setup.format.quantized else 0.0
+        )
+    )
 
 
 def _wire_s(columns: Columns, wire: Wire, tokens: FloatArray | float, together: FloatArray | float = 1.0) -> FloatArray:
     """Rows: seconds of two all-reduces a layer of what so many tokens hand on (Shoeybi et al. 2019, Megatron-LM, 3)."""
-    width = columns.setup.format.compute_bits / 8 * columns.shape.hidden_size
+    width = columns.of_each(lambda setup: setup.format.compute_bits / 8) * columns.shape.hidden_size
     return 2 * _layers(columns.shape) * wire.all_reduce_s(columns.tensor, tokens * width * together)
 
 

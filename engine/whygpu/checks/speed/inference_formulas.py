@@ -135,7 +135,7 @@ def _prompt_moved(done: InferenceWork, i: int) -> Calculation:
     columns, shape, prompt = done.columns, done.columns.shape, prompt_length(done.columns)
     tensor, _, bandwidth = _rates(done, i)
     together, filled = _passes(done, i)
-    unpacked = unpacked_bytes(columns, done.computed)
+    unpacked = float(unpacked_bytes(columns, done.computed)[i])
     terms = (
         coefficient_of(columns, i, "prefill-traffic-bytes", "traffic"),
         Term("tokens", done.computed, "tokens", (), _of_prompt(done, prompt)),
@@ -173,13 +173,13 @@ def _with_adapters(done: InferenceWork, i: int, calculation: Calculation) -> Cal
 
 def _copied(done: InferenceWork, i: int, host: Host, moved: Calculation) -> Calculation:
     """The same with the experts that are copied to the cards for each chunk of a prompt."""
-    columns = done.columns
+    columns, copied = done.columns, float(host.prompt_bytes[i])
     known = float(columns.device.pcie_bytes_s[i])
     slot = Term("slot", known, "bytes/s", (), "PCIe, one direction")
     if np.isnan(known):
         slot = coefficient_of(columns, i, "pcie-bytes-s", "slot")
     terms = (
-        Term("experts", host.prompt_bytes, "bytes", columns.shape.source, "copied to the cards, over all chunks"),
+        Term("experts", copied, "bytes", columns.shape.source, "copied to the cards, over all chunks"),
         slot,
         coefficient_of(columns, i, "host-copy-share", "copy"),
     )

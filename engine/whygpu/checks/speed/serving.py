@@ -7,7 +7,7 @@ Chen et al. 2023 (Punica) and vLLM's own measurements of adapters; ktransformers
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -38,7 +38,7 @@ class Host:
 
     step_bytes: FloatArray
     step_s: FloatArray
-    prompt_bytes: float
+    prompt_bytes: FloatArray
     prompt_s: FloatArray
 
 
@@ -57,9 +57,9 @@ def host_of(columns: Columns, requests: FloatArray, prompt: float, chunks: float
     shape, setup = columns.shape, columns.setup
     if not setup.offloads_experts or not shape.is_moe:
         return None
-    size = expert_bytes(shape, setup.format)
+    size = columns.of_each(lambda own: expert_bytes(shape, own.format))
     read = size * touched(shape, requests) * columns.data / columns.nodes
-    copied = float(size * touched(shape, max(prompt / chunks, 1.0)) * chunks)
+    copied = size * touched(shape, max(prompt / chunks, 1.0)) * chunks
     slot = np.where(
         np.isnan(columns.device.pcie_bytes_s), columns.more_is_better("pcie-bytes-s"), columns.device.pcie_bytes_s
     )
@@ -102,7 +102,7 @@ def _knots(columns: Columns) -> list[float]:
 
 
 def _at(columns: Columns, requests: float) -> Columns:
-    return replace(columns, base={**columns.base, "requests": f"{requests:g}"})
+    return columns.among(requests=f"{requests:g}")
 
 
 def explain_gain(columns: Columns, i: int, requests: float, gain: FloatArray) -> Calculation:
