@@ -122,22 +122,31 @@ class Coefficients:
         return found
 
     def rows(
-        self, name: str, base: Context, cards: object, contexts: Callable[[], Sequence[Context]]
+        self,
+        name: str,
+        bases: Sequence[Context],
+        cards: object,
+        contexts: Callable[[Context], Sequence[Context]],
     ) -> NDArray[np.float64]:
-        """The figure for each kind of card as columns of low, likely and high; one column where all are alike.
+        """Low, likely and high for each kind of card, in one column where all are alike; such a table for each of the
+        ``bases``, the words of the work, where these make a difference.
 
-        `contexts` gives the words of each kind: those of `base` and the card's own. What was picked for the same cards
-        and the same other words is not picked again. Raises KnowledgeBaseError where no coefficient has the name.
+        ``contexts`` gives the words of each kind beside those of the work. What was picked for the same cards and the
+        same other words is not picked again. Raises KnowledgeBaseError where no coefficient has the name.
         """
         keys = self._keys.get(name, ())
-        seen = (name, id(cards), *map(base.get, keys))
+        words = tuple([tuple(map(base.get, keys)) for base in bases]) if keys else ()
+        seen = (name, id(cards), words)
         known = self._rows.get(seen)
         if known is not None and known[0] is cards:
             return known[1]
-        picked = [self.pick(name, context) for context in contexts()]
-        if all(figure is picked[0] for figure in picked):
+        picked = [[self.pick(name, context) for context in contexts(base)] for base in (bases if keys else bases[:1])]
+        if all(row == picked[0] for row in picked):
             picked = picked[:1]
-        rows = np.array([[c.low for c in picked], [c.likely for c in picked], [c.high for c in picked]])
+        if len(picked) == 1 and all(figure is picked[0][0] for figure in picked[0]):
+            picked = [picked[0][:1]]
+        tables = np.array([[[c.low for c in row], [c.likely for c in row], [c.high for c in row]] for row in picked])
+        rows = tables if len(picked) > 1 else tables[0]
         if len(self._rows) >= _MOST_ROWS:
             self._rows.clear()
         self._rows[seen] = (cards, rows)  # the cards are kept, so that their identity stays theirs

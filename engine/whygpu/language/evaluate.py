@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from whygpu.language import values as v
 from whygpu.language.tree import All, Any, Arithmetic, Call, Compare, Constant, Expression, Known, Name, Not, OneOf
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from whygpu.language.numbering import Lasting
 
@@ -137,43 +137,56 @@ class Evaluator:
         return value
 
     def _compute(self, node: Expression) -> v.Value:
-        match node:
-            case Compare(op=op, left=left, right=right):
-                return self._compare(op, self.value(left), self.value(right))
-            case All(parts=parts):
-                return self._all(parts)
-            case Constant(value=bool() as flag):
+        """The value of a node by its kind: each is looked up, for to match class patterns in turn takes longer."""
+        return _COMPUTE[type(node)](self, node)
+
+    def _conjunction(self, node: All) -> v.Truth:
+        return self._all(node.parts)
+
+    def _compared(self, node: Compare) -> v.Truth:
+        return self._compare(node.op, self.value(node.left), self.value(node.right))
+
+    def _constant(self, node: Constant) -> v.Value:
+        match node.value:
+            case bool() as flag:
                 return v.TRUE if flag else v.FALSE
-            case Constant(value=float() as number):
+            case float() as number:
                 return v.number(number)
-            case Constant(value=word):
+            case word:
                 return v.Word(word)
-            case Name(name=name):
-                self._asked.add(name)
-                return self._environment.value(name)
-            case OneOf(left=left, options=options):
-                value = self.value(left)
-                truth = v.FALSE
-                for option in options:
-                    truth = truth | self._compare("==", value, self.value(option))
-                return truth
-            case Any(parts=parts):
-                truth = v.FALSE
-                for part in parts:
-                    truth = truth | self.truth(part)
-                    if truth.true is True:
-                        break
-                return truth
-            case Not(part=part):
-                return ~self.truth(part)
-            case Known(name=name):
-                return self._known(self.value(name))
-            case Arithmetic(op=op, left=left, right=right):
-                return v.arithmetic(op, self._number(left), self._number(right))
-            case Call(function=("min" | "max") as which, arguments=arguments):
-                return v.least([self._number(argument) for argument in arguments], greatest=which == "max")
-            case Call(function=function, arguments=arguments):
-                return self._environment.call(function, [self.value(argument) for argument in arguments])
+
+    def _name(self, node: Name) -> v.Value:
+        self._asked.add(node.name)
+        return self._environment.value(node.name)
+
+    def _one_of(self, node: OneOf) -> v.Truth:
+        value = self.value(node.left)
+        truth = v.FALSE
+        for option in node.options:
+            truth = truth | self._compare("==", value, self.value(option))
+        return truth
+
+    def _disjunction(self, node: Any) -> v.Truth:
+        truth = v.FALSE
+        for part in node.parts:
+            truth = truth | self.truth(part)
+            if truth.true is True:
+                break
+        return truth
+
+    def _negated(self, node: Not) -> v.Truth:
+        return ~self.truth(node.part)
+
+    def _is_known(self, node: Known) -> v.Truth:
+        return self._known(self.value(node.name))
+
+    def _computed(self, node: Arithmetic) -> v.Number:
+        return v.arithmetic(node.op, self._number(node.left), self._number(node.right))
+
+    def _called(self, node: Call) -> v.Value:
+        if node.function in ("min", "max"):
+            return v.least([self._number(item) for item in node.arguments], greatest=node.function == "max")
+        return self._environment.call(node.function, [self.value(item) for item in node.arguments])
 
     @staticmethod
     def _compare(op: str, left: v.Value, right: v.Value) -> v.Truth:
@@ -197,3 +210,22 @@ class Evaluator:
             case v.Truth():
                 known = value.true | value.false
         return v.Truth(known, known ^ True)
+
+
+_COMPUTE: Mapping[type[Expression], Callable[[Evaluator, Expression], v.Value]] = MappingProxyType(
+    cast(
+        "dict[type[Expression], Callable[[Evaluator, Expression], v.Value]]",
+        {
+            All: Evaluator._conjunction,
+            Any: Evaluator._disjunction,
+            Arithmetic: Evaluator._computed,
+            Call: Evaluator._called,
+            Compare: Evaluator._compared,
+            Constant: Evaluator._constant,
+            Known: Evaluator._is_known,
+            Name: Evaluator._name,
+            Not: Evaluator._negated,
+            OneOf: Evaluator._one_of,
+        },
+    )
+)

@@ -235,7 +235,8 @@ class Columns:
         """The same with two more rows for each of these coefficients that has a range."""
         ranged = []
         for name in names:
-            if any((figures[_LOW] < figures[_HIGH]).any() for figures in self._figures(name)):
+            figures = self._figures(name)
+            if (figures[..., _LOW, :] < figures[..., _HIGH, :]).any():
                 ranged.append(name)
         return replace(self, places={name: 1 + 2 * place for place, name in enumerate(ranged)})
 
@@ -260,21 +261,18 @@ class Columns:
     def _chosen(self, name: str) -> FloatArray:
         """Low, likely and high for each plan, of its setup and its kind of card."""
         figures, kind = self._figures(name), self.device.kind
-        if len(figures) > 1:
-            kinds = len(self.device.kinds)
-            return np.stack([np.broadcast_to(each, (3, kinds)) for each in figures])[self.which, :, kind].T
-        return figures[0].repeat(self.device.size, axis=1) if figures[0].shape[1] == 1 else figures[0][:, kind]
+        if figures.ndim == 3:
+            return figures[self.which, :, kind].T
+        return figures.repeat(self.device.size, axis=1) if figures.shape[1] == 1 else figures[:, kind]
 
-    def _figures(self, name: str) -> tuple[FloatArray, ...]:
-        """Low, likely and high of each kind of card, or in one column of all where they are alike; for each setup, or
-        once where these are alike.
+    def _figures(self, name: str) -> FloatArray:
+        """Low, likely and high of each kind of card, or in one column of all where they are alike; a table of them for
+        each setup where these differ.
         """
-        kinds = self.device.kinds
-        each = tuple(
-            self.coefficients.rows(name, base, kinds, lambda base=base: _Contexts(base, kinds))  # type: ignore[misc]
-            for base in self.bases
-        )
-        return each[:1] if all(figures is each[0] for figures in each) else each
+        return self.coefficients.rows(name, self.bases, self.device.kinds, self._contexts_of)
+
+    def _contexts_of(self, base: Mapping[str, str]) -> Sequence[Mapping[str, str]]:
+        return _Contexts(base, self.device.kinds)
 
     def unmodelled(self) -> FloatArray:
         """Rows: seconds against those computed, for what the formulas leave out; 1 where coefficients are at fault."""
