@@ -279,4 +279,4 @@ def _estimate(knowledge: Knowledge, given: str, today: date, consult: Consult) -
     """What is estimated for a setup, given as JSON; raises AnswerError. It is asked again for each flip and what-if."""
     answers = check(node_of(json.loads(given)), knowledge)
     plans = consult(knowledge, answers, EvaluatorChain(), today, explicit_plans).plans
-    return _Estimated(plans.plan_set.candidate(0), plans.plan_set.speeds.ranges(0))
+    return _Estimated(plans.plan_set.candidate(0), plans.plan_set.ranges(0))

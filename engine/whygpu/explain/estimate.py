@@ -85,7 +85,6 @@ def estimate_of(consultation: Consultation) -> Estimate:
     if len(plans) != 1:
         raise ValueError("an estimate needs a consultation over one plan")
     candidate = plans.plan_set.candidate(0)
-    speeds, local = plans.plan_set.speeds.estimate(0)
     setup = candidate.setup
 
     def sourced(calculations: Iterable[Calculation]) -> tuple[Calculation, ...]:
@@ -96,7 +95,7 @@ def estimate_of(consultation: Consultation) -> Estimate:
         plan=advice.maker.at(0),
         model=plans.work.shape.name,
         memory=sourced(candidate.memory.calculations()),
-        speed=sourced(item for item in speeds.calculations(local) if math.isfinite(item.value)),
+        speed=sourced(item for item in plans.plan_set.estimate(0).calculations() if math.isfinite(item.value)),
         cost=sourced(advice.maker.sheet.calculations(0)),
         limits=tuple(_limits(candidate, usable)),
         reserved=_reserved(candidate, usable),

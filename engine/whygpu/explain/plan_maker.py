@@ -72,7 +72,7 @@ class PlanMaker:
             techniques=tuple(effect.id for _, effect in self.advised(row)),
             parallelism=Parallelism(layout.tensor, layout.pipeline, layout.data, layout.sharding),
             memory=_memory(item.memory, self.consultation.knowledge.catalogue.usable_bytes(card)),
-            speed=plans.plan_set.speeds.ranges(row),
+            speed=plans.plan_set.ranges(row),
             cost=cost,
             unpriced=None if cost is not None else self.sheet.unpriced(row),
             verdicts=tuple(verdicts_of(self.consultation, row)),

@@ -110,10 +110,9 @@ class PlanRecorder(Recorder):
         candidate = self._plans.plan_set.candidate(index)
         plan = self._rows.ids[index]
         gives = {"total": "plan.total_gib"} | {name: f"plan.{name}" for name in _MONEY}
-        estimate, local = self._plans.plan_set.speeds.estimate(index)
         calculations = (
             *candidate.memory.calculations(),
-            *estimate.calculations(local),
+            *self._plans.plan_set.estimate(index).calculations(),
             *self._sheet.calculations(index),
         )
         for calculation in self._knowledge.sourced(calculations, trains=candidate.setup.trains):

@@ -52,18 +52,18 @@ class Asked:
 
 def joined(one: PlanSet, other: PlanSet) -> PlanSet:
     """The plans of both fields; those of the second come after."""
-    size = len(one)
     figures: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
     for name in dict.fromkeys((*one.speeds.figures, *other.speeds.figures)):
         parts = [plan_set.speeds.figures.get(name, np.full(len(plan_set), np.nan)) for plan_set in (one, other)]
         figures[name] = np.concatenate(parts)
-    origin = (*one.speeds.origin, *((estimate, rows + size) for estimate, rows in other.speeds.origin))
     return PlanSet(
+        one.work,
+        one.networks,
         one.cards,
         (*one.configurations, *other.configurations),
         np.concatenate([one.card, other.card]),
         np.concatenate([one.configuration, other.configuration + len(one.configurations)]),
         np.concatenate([one.fits, other.fits]),
         np.concatenate([one.owned, other.owned]),
-        Speeds(figures, origin),
+        Speeds(figures),
     )

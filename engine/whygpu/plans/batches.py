@@ -105,7 +105,7 @@ def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
     for number in sorted(set(plan_set.configuration[plan_set.fits].tolist())):
         rows = np.flatnonzero(plan_set.fits & (plan_set.configuration == number))
         setup, layout = search.configurations[number].setup, search.configurations[number].layout
-        setups = [_at_once(setup, shape, size, layout.data) for size in _sizes(options.at_once or 1)]
+        setups = (_at_once(search, setup, shape, size, layout.data) for size in _sizes(options.at_once or 1))
         for held, need in zip(*_needs(search, setups, layout, usable[rows].max()), strict=True):
             holding = rows[need <= usable[rows]]
             plans.append(holding)
@@ -121,11 +121,11 @@ def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
     return timed.take(order[np.unique(plan[order], return_index=True)[1]])
 
 
-def _at_once(setup: Setup, shape: ModelShape, size: int, replicas: int) -> Setup:
+def _at_once(search: Search, setup: Setup, shape: ModelShape, size: int, replicas: int) -> Setup:
     """The setup with so many samples at once on each replica."""
     if shape.kind in TOKEN_KINDS:
-        return replace(setup, concurrency=size * replicas)
-    return replace(setup, batch_size=size)
+        return search.changed(setup, concurrency=size * replicas)
+    return search.changed(setup, batch_size=size)
 
 
 def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:

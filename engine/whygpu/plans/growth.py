@@ -75,33 +75,25 @@ class Growth:
                 break
             timed = self._search.timed(grown.card[rows], changed[rows], grown.fits[rows]) if rows.size else sooner
             grown = self._search.taken(sooner, rows, timed, np.arange(rows.size))
-        return self._as_found(plan_set, self._trimmed(grown, targets, doubled))
+        return self._trimmed(grown, targets, doubled)
 
-    def _as_found(self, before: PlanSet, configuration: NDArray[np.int64]) -> PlanSet:
-        """The plans in the ways that were found, or the very same where nothing moved."""
-        if (configuration == before.configuration).all():
-            return before
-        return self._search.timed(before.card, configuration, before.fits)
-
-    def _trimmed(self, plan_set: PlanSet, targets: Targets, doubled: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The ways with as few of the replicas that doubling added as come in time: a little more load takes a little
+    def _trimmed(self, plan_set: PlanSet, targets: Targets, doubled: NDArray[np.bool_]) -> PlanSet:
+        """The plans with as few of the replicas that doubling added as come in time: a little more load takes a little
         more hardware.
         """
         most, in_time = plan_set.replicas, self._in_time(plan_set, targets)
-        least, best = most // 2, np.array(plan_set.configuration)  # half was too late
+        least, best = most // 2, plan_set  # half was too late
         for _ in range(_ROUNDS + 1):
             rows = np.flatnonzero(doubled & plan_set.fits & in_time & (most - least > 1))
             if not len(rows):
                 break
-            middle, configurations = (least + most) // 2, np.array(best)
-            tried = zip(plan_set.configuration[rows].tolist(), middle[rows].tolist(), strict=True)
-            configurations[rows] = [self._search.with_replicas(*way) for way in tried]
-            done = self._in_time(
-                self._search.timed(plan_set.card[rows], configurations[rows], plan_set.fits[rows]), targets
-            )
-            enough, late = rows[done], rows[~done]
-            most[enough], best[enough] = middle[enough], configurations[enough]
-            least[late] = middle[late]
+            middle = (least + most)[rows] // 2
+            tried = zip(plan_set.configuration[rows].tolist(), middle.tolist(), strict=True)
+            configurations = np.array([self._search.with_replicas(*way) for way in tried])
+            timed = self._search.timed(plan_set.card[rows], configurations, plan_set.fits[rows])
+            done = self._in_time(timed, targets)
+            most[rows[done]], least[rows[~done]] = middle[done], middle[~done]
+            best = self._search.taken(best, rows[done], timed, np.flatnonzero(done))
         return best
 
     def _in_time(self, plan_set: PlanSet, targets: Targets) -> NDArray[np.bool_]:
@@ -113,7 +105,7 @@ class Growth:
         one nearest to it.
         """
         fewest = least = plan_set.replicas
-        best, late = plan_set.configuration, np.fmax(shortfall(plan_set, targets), 1.0)
+        best, late = plan_set, np.fmax(shortfall(plan_set, targets), 1.0)
         for _ in range(_ROUNDS):
             short = shortfall(plan_set, targets)
             changed = np.array(plan_set.configuration)
@@ -129,14 +121,15 @@ class Growth:
             options = self._options
             plan_set = filled(self._search, plan_set.card, changed, plan_set.fits, options, moved, options.shardings)
             replicas_now, overdue = plan_set.replicas, np.fmax(shortfall(plan_set, targets), 1.0)
-            need = np.array([configuration.memory.total for configuration in plan_set.configurations])[
-                plan_set.configuration
-            ]
+            numbers = plan_set.configuration.tolist()
+            needs = {number: plan_set.configurations[number].memory.total for number in set(numbers)}
+            need = np.array([needs[number] for number in numbers])
             holds = need <= plan_set.cards.usable_bytes[plan_set.card]  # copies exchange gradients, which takes more
             better = holds & ((overdue < late) | ((overdue == late) & (replicas_now < least)))
-            best, least = np.where(better, plan_set.configuration, best), np.where(better, replicas_now, least)
-            late = np.where(better, overdue, late)
-        return self._as_found(plan_set, best)
+            rows = np.flatnonzero(better)
+            best = self._search.taken(best, rows, plan_set, rows)
+            least, late = np.where(better, replicas_now, least), np.where(better, overdue, late)
+        return best
 
     def _replicas(self, plan_set: PlanSet, index: int, short: float, fewest: int) -> int:
         """How many replicas a training job takes that is ``short`` times too slow: spread evenly, within the limits."""
@@ -238,7 +231,7 @@ class Growth:
         configuration = plan_set.configurations[int(plan_set.configuration[index])]
         setup, layout = configuration.setup, configuration.layout
         if not setup.trains:
-            setup = replace(setup, concurrency=setup.requests_per_replica(layout.data) * data)
+            setup = self._search.changed(setup, concurrency=setup.requests_per_replica(layout.data) * data)
         return self._within(plan_set, index, setup, replace(layout, data=data))
 
     def _within(

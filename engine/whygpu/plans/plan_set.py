@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -106,56 +106,35 @@ class Candidate:
     memory: MemoryEstimate
 
 
+Origin: TypeAlias = "tuple[tuple[SpeedEstimate, NDArray[np.int64]], ...]"
+"""Estimates of speed, each with the rows of the plans that it is for."""
+_ALONE = 6
+"""Plans of which ranges are computed one by one, before they are computed for all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """Speeds of all plans: the likely figures that apply, over plans, and the estimate each plan's come from."""
+    """The likely figures of speed that apply, over all plans."""
 
     figures: Mapping[str, NDArray[np.float64]]
-    origin: tuple[tuple[SpeedEstimate, NDArray[np.int64]], ...]
-    """Estimates, each with the plans it is for."""
-    _ranged: dict[tuple[int, int | None], SpeedEstimate] = field(default_factory=dict, compare=False, repr=False)
-    """What was computed with ranges, which few plans need: of an estimate one plan, then (None) all of its plans."""
 
     def likely(self, name: str, index: int) -> float:
         """The likely figure of one plan; NaN where it does not apply or is not known."""
         figures = self.figures.get(name)
         return math.nan if figures is None else float(figures[index])
 
-    def ranges(self, index: int) -> dict[str, Range | None]:
-        """Every figure of one plan with its range; None where it does not apply or is not known."""
-        estimate, place = self.estimate(index)
-        one, whole = (id(estimate), place), (id(estimate), None)
-        if one not in self._ranged and whole not in self._ranged:
-            first = all(key[0] != id(estimate) for key in self._ranged)
-            self._ranged[one if first else whole] = estimate.with_ranges(place if first else None)
-        ranged, place = (self._ranged[one], 0) if one in self._ranged else (self._ranged[whole], place)
-        found: dict[str, Range | None] = {}
-        for name in speed.FIGURES:
-            band: Band | None = getattr(ranged, name)
-            at = None if band is None else band.at(place)
-            found[name] = None if at is None or not math.isfinite(at.likely) else at
-        return found
-
-    def take(self, rows: NDArray[np.int64], size: int) -> Speeds:
-        """Those of some of the ``size`` plans."""
-        places = np.full(size, -1, dtype=np.int64)
-        places[rows] = np.arange(len(rows))
-        figures = {name: column[rows] for name, column in self.figures.items()}
-        return Speeds(figures, tuple((estimate, places[indices]) for estimate, indices in self.origin))
-
-    def estimate(self, index: int) -> tuple[SpeedEstimate, int]:
-        """The estimate that one plan's figures come from, and its place in it."""
-        for estimate, indices in self.origin:
-            at = np.flatnonzero(indices == index)
-            if at.size:
-                return estimate, int(at[0])
-        raise IndexError(index)
+    def take(self, rows: NDArray[np.int64]) -> Speeds:
+        """Those of some of the plans."""
+        return Speeds({name: column[rows] for name, column in self.figures.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class PlanSet:
     """All plans, in columns: each is a card (a row of the catalogue) and a way of running."""
 
+    work: Work
+    networks: tuple[float, ...]
+    """As in Options."""
     cards: Cards
     configurations: tuple[RunConfiguration, ...]
     card: NDArray[np.int64]
@@ -173,7 +152,7 @@ class PlanSet:
 
     def take(self, rows: NDArray[np.int64]) -> PlanSet:
         """These plans alone."""
-        speeds = self.speeds.take(rows, len(self))
+        speeds = self.speeds.take(rows)
         return replace(
             self,
             card=self.card[rows],
@@ -190,6 +169,25 @@ class PlanSet:
         places[used] = np.arange(len(used))
         ways = tuple(self.configurations[number] for number in used)
         return replace(self, configurations=ways, configuration=places[self.configuration])
+
+    def estimate(self, index: int) -> SpeedEstimate:
+        """The speed of one plan alone, and how it came about: few plans are looked at."""
+        rows = slice(index, index + 1)
+        return _timed(self.work, self.configurations, self.card[rows], self.configuration[rows], self.networks)[0][0]
+
+    def ranges(self, index: int) -> dict[str, Range | None]:
+        """Every figure of speed of one plan with its range; None where it does not apply or is not known."""
+        ranged: dict[int, SpeedEstimate] = self.known.setdefault("ranged", {})
+        if index in ranged:
+            return _ranges(ranged[index], 0)
+        if len(ranged) < _ALONE:
+            ranged[index] = self.estimate(index).with_ranges()
+            return _ranges(ranged[index], 0)
+        if "all ranged" not in self.known:
+            origin = _timed(self.work, self.configurations, self.card, self.configuration, self.networks)
+            self.known["all ranged"] = tuple((estimate.with_ranges(), rows) for estimate, rows in origin)
+        found = ((estimate, np.flatnonzero(rows == index)) for estimate, rows in self.known["all ranged"])
+        return next(_ranges(estimate, int(place[0])) for estimate, place in found if place.size)
 
     def candidate(self, index: int) -> Candidate:
         """One plan."""
@@ -297,27 +295,34 @@ def plan_set_of(
     networks: tuple[float, ...] = (),
 ) -> PlanSet:
     """The plans, their speeds computed; ``networks`` as in Options."""
-    cards = cards_of(work.catalogue)
-    return PlanSet(
-        cards,
-        configurations,
-        card,
-        configuration,
-        fits,
-        owned,
-        _speeds(work, cards, configurations, card, configuration, networks),
-    )
+    figures: dict[str, NDArray[np.float64]] = {}
+    for estimate, rows in _timed(work, configurations, card, configuration, networks):
+        for name in speed.FIGURES:
+            band: Band | None = getattr(estimate, name)
+            if band is not None:
+                figures.setdefault(name, np.full(len(card), np.nan))[rows] = band.likely
+    cards, speeds = cards_of(work.catalogue), Speeds(figures)
+    return PlanSet(work, networks, cards, configurations, card, configuration, fits, owned, speeds)
 
 
-def _speeds(
+def _ranges(estimate: SpeedEstimate, place: int) -> dict[str, Range | None]:
+    found: dict[str, Range | None] = {}
+    for name in speed.FIGURES:
+        band: Band | None = getattr(estimate, name)
+        at = None if band is None else band.at(place)
+        found[name] = None if at is None or not math.isfinite(at.likely) else at
+    return found
+
+
+def _timed(
     work: Work,
-    cards: Cards,
     configurations: tuple[RunConfiguration, ...],
     card: NDArray[np.int64],
     configuration: NDArray[np.int64],
     networks: tuple[float, ...],
-) -> Speeds:
+) -> Origin:
     """Speeds of all plans, computed together for those that run alike."""
+    cards = cards_of(work.catalogue)
     alike: dict[int, Setup] = {}  # few setups differ, and to make and compare them takes time
     together: dict[Setup, list[int]] = {}
     for number in sorted(set(configuration.tolist())):
@@ -328,7 +333,6 @@ def _speeds(
     concurrency = np.array([one.setup.concurrency for one in configurations], dtype=np.float64)[configuration]
     stated = np.array(networks or (0.0,) * len(cards.accelerators))
     network = np.where(stated > 0, stated, np.nan)
-    figures: dict[str, NDArray[np.float64]] = {}
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
     for setups in _at_once(work, tuple(together)):
         group = _Group.of(configurations, {setup: together[setup] for setup in setups}, configuration)
@@ -359,11 +363,7 @@ def _speeds(
         corrected = tuple(_corrected(work, group, cards, rows, concurrency[group.plans]))
         estimate = speed.estimate_of(replace(columns, corrected=corrected) if corrected else columns)
         origin.append((estimate, group.plans))
-        for name in speed.FIGURES:
-            band: Band | None = getattr(estimate, name)
-            if band is not None:
-                figures.setdefault(name, np.full(len(card), np.nan))[group.plans] = band.likely
-    return Speeds(figures, tuple(origin))
+    return tuple(origin)
 
 
 def _at_once(work: Work, setups: Sequence[Setup]) -> Iterable[Sequence[Setup]]:

@@ -119,6 +119,8 @@ class Setups:
         found = self._changed.get(key)
         if found is None:
             found = self._changed[key] = self.one(replace(setup, **{name: value}))  # type: ignore[arg-type]  # its own
+            if name == "concurrency" and id(setup) in self._number:
+                self._number[id(found)] = self._number[id(setup)]
         return found
 
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
@@ -154,9 +156,18 @@ class Search:
             self.configurations.append(RunConfiguration(setup, layout, self._setups.memory))
         return number
 
-    def changed(self, setup: Setup, *, batch_size: int | None = None, gradient_checkpointing: str = "") -> Setup:
-        """The setup with another batch or checkpointing: the same object for the same change."""
+    def changed(
+        self,
+        setup: Setup,
+        *,
+        batch_size: int | None = None,
+        concurrency: int | None = None,
+        gradient_checkpointing: str = "",
+    ) -> Setup:
+        """The setup with another batch, load or checkpointing: the same object for the same change."""
         setup = self._setups.one(setup)
+        if concurrency is not None:
+            setup = self._setups.changed(setup, "concurrency", concurrency)
         if batch_size is not None:
             setup = self._setups.changed(setup, "batch_size", batch_size)
         if gradient_checkpointing:
@@ -336,9 +347,7 @@ class Search:
     def taken(
         self, plan_set: PlanSet, rows: NDArray[np.int64], timed: PlanSet, places: NDArray[np.int64] | list[int]
     ) -> PlanSet:
-        """The same, where the ways and figures of ``rows`` are those of ``timed`` at these places. What is not timed
-        anew keeps its figures, but no plan says where they come from: to compare with; ``timed`` makes plans to keep.
-        """
+        """The same, where the ways and figures of ``rows`` are those of ``timed`` at these places."""
         if not len(rows):
             return plan_set
         configuration = np.array(plan_set.configuration)
@@ -348,5 +357,5 @@ class Search:
             known = plan_set.speeds.figures.get(name)
             figures[name] = np.full(len(plan_set), np.nan) if known is None else np.array(known)
             figures[name][rows] = column[places]
-        speeds = Speeds({**plan_set.speeds.figures, **figures}, ())
+        speeds = Speeds({**plan_set.speeds.figures, **figures})
         return replace(plan_set, configurations=timed.configurations, configuration=configuration, speeds=speeds)

@@ -70,8 +70,7 @@ def _confidence(advice: Advice, plan: Plan) -> tuple[Confidence, str]:
 
 def measured(consultation: Consultation, plan: Plan) -> bool:
     """Whether a measurement covers the plan's kind of work, stack and card; its speeds' ranges are wider where not."""
-    estimate, place = consultation.plans.plan_set.speeds.estimate(plan.index)
-    return estimate.work.columns.measured(place)
+    return consultation.plans.plan_set.estimate(plan.index).work.columns.measured(0)
 
 
 def _rough(plan: Plan, found: Sequence[Need], seen: bool) -> Iterator[str]:
