@@ -1,0 +1,83 @@
+"""Plans are timed together, and sized when they are looked at: each comes out as it does alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from whygpu.checks.setup import ParallelLayout, Setup
+
+if TYPE_CHECKING:
+    from whygpu import KnowledgeBase
+
+WORKS: tuple[dict[str, Any], ...] = (
+    {"phase": "inference", "model": "llama-3.1-70b", "concurrency": 24, "latency_ms": 1500},
+    {"phase": "inference", "model": "gpt-oss-120b", "concurrency": 40, "context_tokens": 32_000},
+    {"phase": "inference", "model": "deepseek-v3", "concurrency": 8, "average_context_tokens": 3_000},
+    {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 4, "runtime": "llama.cpp"},
+    {"phase": "batch-inference", "model": "llama-3.1-8b", "dataset_tokens": 2e9},
+    {"phase": "fine-tuning", "model": "llama-3.1-8b", "dataset_tokens": 2e7},
+    {"phase": "training", "model": "resnet-50", "dataset_samples": 1e6},
+)
+
+
+@pytest.mark.parametrize("answers", WORKS, ids=lambda answers: f"{answers['phase']}-{answers['model']}")
+def test_a_plan_is_as_fast_among_others_as_alone(kb: KnowledgeBase, answers: dict[str, Any]) -> None:
+    plans = kb.consult(answers, engine="evaluator").plans.plan_set
+    formats = {configuration.setup.format.id for configuration in plans.configurations}
+    assert len(formats) > 1
+    for index in range(0, len(plans), 7):
+        alone = plans.estimate(index)
+        for name, column in plans.speeds.figures.items():
+            band = getattr(alone, name)
+            likely = np.nan if band is None else float(band.likely[0])
+            assert column[index] == pytest.approx(likely, rel=1e-12, nan_ok=True), (index, name)
+
+
+@pytest.mark.parametrize("answers", WORKS[:3], ids=lambda answers: answers["model"])
+def test_ranges_are_the_same_one_by_one_and_together(kb: KnowledgeBase, answers: dict[str, Any]) -> None:
+    plans = kb.consult(answers, engine="evaluator").plans.plan_set
+    rows = range(0, min(len(plans), 200), 11)  # the first few are computed one by one
+    found = {row: plans.ranges(row) for row in rows}
+    again = kb.consult({**answers}, engine="evaluator").plans.plan_set.take(np.arange(len(plans)))
+    for row in reversed(rows):
+        for name, band in again.ranges(row).items():
+            ends = found[row][name]
+            assert (band is None) == (ends is None), name
+            if band is not None and ends is not None:
+                assert (band.low, band.likely, band.high) == pytest.approx((ends.low, ends.likely, ends.high), rel=1e-9)
+
+
+def test_ways_that_were_only_tried_are_left_out(kb: KnowledgeBase) -> None:
+    plans = kb.consult(WORKS[0], engine="evaluator").plans.plan_set
+    assert set(plans.configuration.tolist()) == set(range(len(plans.configurations)))
+
+
+@pytest.mark.parametrize("answers", WORKS, ids=lambda answers: f"{answers['phase']}-{answers['model']}")
+def test_sizes_that_works_of_other_loads_share_are_those_of_each(kb: KnowledgeBase, answers: dict[str, Any]) -> None:
+    load = "concurrency" if "concurrency" in answers else "epochs"
+    kb.consult({**answers, load: 3}, engine="evaluator")
+    result = kb.consult({**answers, load: 5}, engine="evaluator").plans
+    for configuration in result.plan_set.configurations:
+        own = result.work.memory(configuration.setup, configuration.layout)
+        assert (configuration.memory.low, configuration.memory.total, configuration.memory.high) == (
+            own.low,
+            own.total,
+            own.high,
+        )
+
+
+def test_replicas_share_a_size_only_where_each_holds_as_many_requests(kb: KnowledgeBase) -> None:
+    work = kb.consult(WORKS[0], engine="evaluator").plans.work
+    size = kb.consult(WORKS[0], engine="evaluator").plans.plan_set.configurations[0].size
+    setup = Setup(work.setup.format, concurrency=64)
+    few, many = (size(setup, ParallelLayout(data=data)).kv_cache for data in (1, 2))
+    assert few == pytest.approx(2 * many)
+
+
+def test_what_is_read_once_for_all_formats_does_not_depend_on_them(kb: KnowledgeBase) -> None:
+    cases = kb.knowledge.catalogue.coefficients.cases("prefill-chunk-tokens")
+    assert cases
+    assert not {key for case in cases for key, _ in case.when} & {"format", "format_kind", "precision"}
