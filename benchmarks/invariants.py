@@ -260,6 +260,7 @@ def _figures(plan: dict[str, Any]) -> dict[str, float]:
         "cards": plan["count"],
         "memory": plan["memory"]["high_gib"],
         "coupled": layout["tensor"] * layout["pipeline"],
+        "shards": layout["tensor"],  # which exchange every layer's results: rules judge them beside their speed
         "unverified": plan["unverified"],
         **{name: math.inf if (value := _likely(speed, name)) is None else value for name in LESS},
         **{name: -(_likely(speed, name) or 0.0) for name in MORE},

@@ -69,7 +69,7 @@ def draw_table(
         if any(item != "-" for item in effects):
             row["source"] = "doc-1"
         found.append(row)
-    data = {
+    data: dict[str, object] = {
         "id": identifier,
         "title": f"Table {identifier}",
         "hit": hit,
@@ -93,7 +93,7 @@ def _rows(draw: random.Random, hit: Hit, columns: Sequence[Column]) -> dict[str,
 
 def _apart(draw: random.Random, column: Column) -> list[Cell]:
     if column.kind == "number":
-        cuts = sorted(set(draw.sample(column.values, 2)))
+        cuts = sorted({float(value) for value in draw.sample(column.values, 2)})
         low, high = cuts[0], cuts[-1]
         middle: list[Cell] = [((("<=", high), (">", low)),)] if low < high else []
         return [((("<=", low),),), *middle, (((">", high),),)]
@@ -106,7 +106,7 @@ def _cell(draw: random.Random, column: Column) -> Cell:
         return ANY
     some = draw.sample(column.values, min(len(column.values), draw.randint(1, 3)))
     if column.kind == "number":
-        ends = sorted(draw.choices(column.values, k=2))
+        ends = sorted(float(value) for value in draw.choices(column.values, k=2))
         forms: list[Cell] = [
             (_is(some[0]),),
             tuple(_is(value) for value in some),
