@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     import random
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 Plain = float | bool | str
 Hit = Literal["unique", "first", "any", "collect"]
-HITS: tuple[Hit, ...] = ("unique", "first", "first", "any", "collect")
+HITS: tuple[Hit, ...] = get_args(Hit)
+_DRAWN: tuple[Hit, ...] = ("unique", "first", "first", "any", "collect")
 Cell = tuple[tuple[tuple["CompareOp", Plain], ...], ...]
 """Alternatives, each of tests that must all hold."""
 ANY: Cell = ((),)
@@ -57,7 +58,7 @@ def draw_table(
     effect: Callable[[str], object],
 ) -> tuple[dict[str, object], Table]:
     """A table with its YAML as plain data; ``effect`` draws what stands in a cell below a word of ``then``."""
-    hit = draw.choice(HITS)
+    hit = draw.choice(_DRAWN)
     rows = _rows(draw, hit, columns)
     found: list[dict[str, object]] = []
     alike = [effect(word) for word in then]
