@@ -53,11 +53,13 @@ def queueing(search: Search, plan_set: PlanSet) -> PlanSet:
 def most_admitting(plan_set: PlanSet, alive: Mask) -> NDArray[np.int64]:
     """Of the plans on each card in each way the one that admits most, of those that are left where any is."""
     best: dict[tuple[int, bool, Setup], tuple[bool, int, int]] = {}
+    ways: dict[Setup, Setup] = {}
     for index, number in enumerate(plan_set.configuration.tolist()):
         setup = plan_set.configurations[number].setup
-        way = int(plan_set.card[index]), bool(plan_set.owned[index]), replace(setup, concurrency=0)
+        way = ways.get(setup) or ways.setdefault(setup, replace(setup, concurrency=0))
         admits = setup.concurrency if plan_set.fits[index] else 0
-        best[way] = max(best.get(way, (False, -1, 0)), (bool(alive[index]), admits, -index))
+        key = int(plan_set.card[index]), bool(plan_set.owned[index]), way
+        best[key] = max(best.get(key, (False, -1, 0)), (bool(alive[index]), admits, -index))
     return -np.array(sorted((index for _, _, index in best.values()), reverse=True), dtype=np.int64)
 
 
