@@ -94,13 +94,13 @@ def judge(seed: int, kb: whygpu.KnowledgeBase, tally: Tally) -> None:
 
 
 def _violations(rng: random.Random, answers: dict[str, Any], kb: whygpu.KnowledgeBase, tally: Tally) -> Iterator[str]:
-    advice = _ask(kb, answers, "durable", trace=True, tally=tally)
-    del advice["trace"]
-    tally.statuses[advice["status"]] += 1
-    other = _ask(kb, dict(shuffled(rng, list(answers.items()))), "evaluator", trace=False, tally=tally)
-    for key in advice.keys() - {"engine"}:
-        if json.dumps(advice[key]) != json.dumps(other[key]):
+    texts = _texts(_ask(kb, answers, "durable", tally), trace=True)
+    others = _texts(_ask(kb, dict(shuffled(rng, list(answers.items()))), "evaluator", tally), trace=False)
+    for key in texts.keys() - {"engine", "trace"}:
+        if texts[key] != others[key]:
             yield f"the other engine, or another order of the answers, gives another '{key}'"
+    advice = {key: json.loads(text) for key, text in texts.items() if key != "trace"}
+    tally.statuses[advice["status"]] += 1
     yield from missing(advice)
     limits = stated(answers, advice)
     for group in listed(advice):
@@ -113,21 +113,20 @@ def _violations(rng: random.Random, answers: dict[str, Any], kb: whygpu.Knowledg
     for key in [key for key in LIMITS if key in answers]:
         bound = kb.knowledge.name_by_answer[key].maximum or math.inf
         more = min(math.ceil(answers[key] * rng.choice((1.1, 3, 30))), bound)
-        after = _ask(kb, {**answers, key: more}, "evaluator", trace=False, tally=tally)
+        after = _ask(kb, {**answers, key: more}, "evaluator", tally)
         tally.relaxed[key] += 1
-        if after["status"] not in FEASIBLE:
+        if after.status not in FEASIBLE:
             yield f"{key} {more} instead of {answers[key]} leaves nothing"
 
 
-def _ask(
-    kb: whygpu.KnowledgeBase, answers: dict[str, Any], engine: EngineName, *, trace: bool, tally: Tally
-) -> dict[str, Any]:
-    """The answer as a reader of the JSON has it; raises ValueError where it holds a number without end."""
+def _ask(kb: whygpu.KnowledgeBase, answers: dict[str, Any], engine: EngineName, tally: Tally) -> whygpu.Advice:
     tally.consultations += 1
-    data = kb.advise(answers, engine=engine, today=TODAY).to_dict(trace=trace)
-    found = json.loads(json.dumps(data, allow_nan=False))
-    assert isinstance(found, dict)
-    return found
+    return kb.advise(answers, engine=engine, today=TODAY)
+
+
+def _texts(advice: whygpu.Advice, *, trace: bool) -> dict[str, str]:
+    """Each part of the answer as JSON; raises ValueError where it holds a number without end."""
+    return {key: json.dumps(value, allow_nan=False) for key, value in advice.to_dict(trace=trace).items()}
 
 
 def listed(advice: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
@@ -260,6 +259,7 @@ def _figures(plan: dict[str, Any]) -> dict[str, float]:
         "cards": plan["count"],
         "memory": plan["memory"]["high_gib"],
         "coupled": layout["tensor"] * layout["pipeline"],
+        "shards": layout["tensor"],  # which exchange every layer's results: rules judge them beside their speed
         "unverified": plan["unverified"],
         **{name: math.inf if (value := _likely(speed, name)) is None else value for name in LESS},
         **{name: -(_likely(speed, name) or 0.0) for name in MORE},

@@ -91,7 +91,7 @@ def many(browser: Browser, address: str, sessions: int) -> tuple[float, int]:
         for tokens in asked
     }
     with browser.new_context() as context:
-        context.set_default_timeout(120_000)
+        context.set_default_timeout(max(120_000, 6_000 * sessions))
         pages = [context.new_page() for _ in asked]
         begun = time.perf_counter()
         for page, tokens in zip(pages, asked, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -130,6 +131,7 @@ sys.exit(main(sys.argv[1:]))
         ("explain", "--set", "model=resnet-50", "--record", "{}/kept"),
         ("import-prices", "{}/prices.csv", "--provider", "aws", "--source", "primer", "--out", "{}/kept.yaml"),
         ("explain", "--batch", "{}/in.jsonl", "--out", "{}/kept"),
+        ("import-model", "{}/config.json", "--id", "x", "--source", "primer", "--out", "{}/kept.yaml"),
         ("schema", "answers", "--out", "{}"),
     ],
     ids=lambda words: words[0] + words[-2],
@@ -138,6 +140,9 @@ def test_a_disk_that_is_full_costs_nothing_that_was_there(words: tuple[str, ...]
     """A file may hold 40 bytes, which is as a disk that is full, and one can be made without being root."""
     (tmp_path / "prices.csv").write_text("accelerator,usd_per_hour,as_of\nl4,0.7,2026-11-01\n", encoding="utf-8")
     (tmp_path / "in.jsonl").write_text('{"model": "resnet-50"}', encoding="utf-8")
+    sizes = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 128}
+    config = {"model_type": "llama", "vocab_size": 100, **sizes}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     for name in ("kept", "kept.yaml", "answers.schema.json"):
         (tmp_path / name).write_text("# kept\n", encoding="utf-8")
     command = [sys.executable, "-c", FULL, *(word.format(tmp_path) for word in words)]

@@ -3,7 +3,7 @@
 A program has every type of name (choice, number, flag, text; session, plan and field), derived values, every operator
 and effect, ``unless``, ``overrides``, conclusions with and without ``otherwise``, and is several strata deep. Facts are
 drawn from the same few values as the constants of the rules, so that thresholds are hit exactly; some are unknown, some
-numbers known lacks.
+numbers known lacks. Decision tables of every hit policy are among them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import enum
 import json
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from tests.chain.tables import Column, Table, draw_table
 from whygpu.errors import KnowledgeBaseError
 from whygpu.knowledge.rules import CRITERIA, STRENGTHS
 from whygpu.language.names import Kind
@@ -91,6 +92,7 @@ class Program:
 
     seed: int
     texts: Mapping[str, str]
+    tables: Mapping[str, Table]
     knowledge: Knowledge
     session: Mapping[str, Cell]
     columns: Mapping[str, tuple[Cell, ...]]
@@ -110,7 +112,7 @@ def program(seed: int) -> Program:
         except KnowledgeBaseError:
             continue
         session, columns, size = _facts(draw, writer)
-        return Program(seed, texts, knowledge, session, columns, size, attempt)
+        return Program(seed, texts, writer.tables, knowledge, session, columns, size, attempt)
     raise RuntimeError(f"seed {seed}: the loader refused 20 draws")
 
 
@@ -123,7 +125,7 @@ def shuffled(given: Program, draw: random.Random) -> Program:
         if isinstance(data, dict):
             texts[name] = json.dumps({section: _mixed(inner, draw) for section, inner in data.items()})
     knowledge = load_texts(dict(draw.sample(list(texts.items()), len(texts))), "shuffled", REGISTRY)
-    return Program(given.seed, texts, knowledge, given.session, given.columns, given.size)
+    return replace(given, texts=texts, knowledge=knowledge)
 
 
 def _mixed(value: object, draw: random.Random) -> object:
@@ -161,9 +163,12 @@ class _Writer:
         self._vocabulary: dict[str, dict[str, object]] = {}
         self._values: dict[str, object] = {}
         self._rules: list[dict[str, object]] = []
-        self._overrides: dict[str, list[str]] = {}
+        self._tables: list[dict[str, object]] = []
+        self._overriders: list[dict[str, object]] = []
+        """Rules and rows, each of which may yet override what comes after it."""
         self._pool = _Pool()
         self._session: list[_Name] = []
+        self.tables: dict[str, Table] = {}
         self.answered: dict[str, _Name] = {}
         self.columns: dict[str, _Name] = {}
 
@@ -205,15 +210,14 @@ class _Writer:
             self._fields(session)
         for number in range(draw.randint(1, 4)):
             self._rule(f"soft{number}", "field", None)
+        if draw.random() < 0.25:
+            self._table("soft-table", "field", None)
         return self._texts()
 
     def _texts(self) -> dict[str, str]:
-        for rule in self._rules:
-            targets = self._overrides.get(str(rule["id"]))
-            if targets:
-                rule["overrides"] = targets
         claims = [{"id": "doc-1", "kind": "fact", "says": "so"}]
         half = len(self._rules) // 2
+        tables = {"tables/all.yaml": _yaml({"tables": self._tables})} if self._tables else {}
         # two files as JSON, which is YAML, so that their order can be changed; two in the style that people write
         return {
             "sources.yaml": _yaml({"documents": {"doc": {"title": "A document"}}, "claims": claims}),
@@ -221,6 +225,7 @@ class _Writer:
             "values.json.yaml": json.dumps({"values": self._values}, ensure_ascii=False),
             "rules/one.json.yaml": json.dumps({"rules": self._rules[:half]}, ensure_ascii=False),
             "rules/two.yaml": _yaml({"rules": self._rules[half:]}),
+            **tables,
         }
 
     # names
@@ -275,9 +280,13 @@ class _Writer:
                 name.open = True
             for which in range(self._draw.randint(1, 3)):
                 self._rule(f"{entity}-{level}-{number}-{which}", scope, name)
+            if self._draw.random() < 0.15:
+                self._table(f"{entity}-{level}-{number}-table", scope, name)
             found.append(name)
         for number in range(count):
             self._rule(f"{entity}-{level}-x{number}", scope, None)
+        if self._draw.random() < 0.1:
+            self._table(f"{entity}-{level}-table", scope, None)
         self._pool.names.extend(found)
 
     def _plain(self, name: _Name) -> float | bool | str:
@@ -309,9 +318,56 @@ class _Writer:
         rule["then"] = self._effects(scope, concludes)
         if scope == "session" and self._speaks_of_plans(rule.get("unless", [])):
             del rule["unless"]
-        if self._rules and draw.random() < 0.25:
-            self._overrides.setdefault(str(draw.choice(self._rules)["id"]), []).append(identifier)
+        self._override(identifier)
+        self._overriders.append(rule)
         self._rules.append(rule)
+
+    def _override(self, identifier: str) -> None:
+        """Let what came before override this, now and then."""
+        if self._overriders and self._draw.random() < 0.25:
+            targets = self._draw.choice(self._overriders).setdefault("overrides", [])
+            assert isinstance(targets, list)
+            targets.append(identifier)
+
+    def _table(self, identifier: str, scope: Scope, concludes: _Name | None) -> None:
+        """A decision table; what it asks is never open, since a row may be an exception of another."""
+        draw = self._draw
+        names = self._pool.of(lambda _: True, True)
+        chosen = draw.sample(names, min(len(names), draw.choice((1, 2, 2, 3))))
+        columns = [Column(name.name, name.kind, self._values_of(name)) for name in chosen]
+        then = [f"conclude {concludes.name}"] if concludes else draw.choice(_TABLE_EFFECTS[scope])
+
+        def effect(word: str) -> object:
+            match word:
+                case "require":
+                    return self._condition(1, True)
+                case "prefer" | "avoid":
+                    return f"{draw.choice(CRITERIA)} {draw.choice(STRENGTHS)}"
+                case "exclude":
+                    return "plan"
+                case "advise" | "warn":
+                    return {"id": f"some-{word}", "text": "So."}
+            return self._plain(concludes) if concludes else "-"
+
+        data, table = draw_table(draw, identifier, columns, then, effect)
+        if scope != "session" or draw.random() < 0.5:
+            data["when"] = [self._about_plans() if scope != "session" else self._condition(1, False)]
+        if draw.random() < 0.25:
+            data["unless"] = [self._condition(1, True)]
+            table = replace(table, exceptions=1)
+        rows = data["rows"]
+        assert isinstance(rows, list)
+        firing = [row for row in rows if "source" in row]
+        if firing:
+            self._override(draw.choice((identifier, f"{identifier}/{draw.choice(firing)['id']}")))
+        self._overriders += firing
+        self._tables.append(data)
+        self.tables[identifier] = table
+
+    def _values_of(self, name: _Name) -> Sequence[float | bool | str]:
+        if name.kind == "number":
+            return self._numbers
+        return (True, False) if name.kind == "flag" else name.values or self._words
 
     @staticmethod
     def _speaks_of_plans(part: object) -> bool:
@@ -460,6 +516,11 @@ class _Writer:
         return self._draw.choice(self._pool.of(lambda item: item.kind in ("choice", "text"), negative)).name
 
 
+_TABLE_EFFECTS: Mapping[Scope, Sequence[list[str]]] = {
+    "session": (["advise"], ["warn"], ["advise", "warn"]),
+    "plan": (["exclude"], ["require"], ["exclude", "advise"]),
+    "field": (["prefer"], ["avoid"], ["prefer", "avoid"]),
+}
 _KINDS: tuple[Kind, ...] = ("choice", "number", "flag", "text")
 _OPERATORS = ("==", "!=", "<", "<=", "<=", ">", ">=", ">=")
 

@@ -1,6 +1,7 @@
 """A third opinion: what a program means, by plain recursion over its rules, one plan at a time.
 
 It shares the parsed conditions and nothing else with the engines: no strata, no columns, no numpy, no order of rules.
+A row of a decision table is judged by the cells that were drawn and its table's hit policy.
 Truth is True, False or None (unknown); a number is (low, high), LACK or None.
 """
 
@@ -12,12 +13,14 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tests.chain.programs import Gap
+from tests.chain.tables import ANY
 from whygpu.knowledge.rules import AllOf, AnyOf, Conclude, Condition, Require
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tests.chain import tables
     from tests.chain.programs import Cell, Program
     from whygpu.knowledge.questions import DerivedValue
     from whygpu.knowledge.rules import ConditionTree, Rule
@@ -63,9 +66,28 @@ class Reference:
     def _judge(self, rule: Rule, plan: int | None) -> bool | None:
         """When, and not unless; what a rule requires must fail for it to reject."""
         required = [effect.condition for effect in rule.effects if isinstance(effect, Require)]
-        excepted = _not(self._holds(rule.unless, plan))
         failed = _not(_all([self._holds(part, plan) for part in required])) if required else True
-        return _all([self._holds(rule.when, plan), excepted, failed])
+        if "/" in rule.id:
+            return _all([self._matches(rule, plan), failed])
+        return _all([self._holds(rule.when, plan), _not(self._holds(rule.unless, plan)), failed])
+
+    def _matches(self, rule: Rule, plan: int | None) -> bool | None:
+        """Whether the row of a table counts: its cells, and none of the rows above it where the first counts."""
+        identifier, _, row = rule.id.partition("/")
+        table = self._program.tables[identifier]
+        cells = table.rows[row]
+        shared = len(rule.when.parts) - sum(cell != ANY for cell in cells)
+        own = [self._holds(part, plan) for part in rule.when.parts[:shared]]
+        excepted = [self._holds(part, plan) for part in rule.unless.parts[: table.exceptions]]
+        above = [self._row(table.columns, other, plan) for other in table.above(row)]
+        return _all([*own, self._row(table.columns, cells, plan), _not(_any([*excepted, *above]))])
+
+    def _row(self, columns: tuple[str, ...], cells: tuple[tables.Cell, ...], plan: int | None) -> bool | None:
+        found = []
+        for name, cell in zip(columns, cells, strict=True):
+            value = self.value(name, plan)
+            found.append(_any([_all([_compare(op, value, _given(wanted)) for op, wanted in tests]) for tests in cell]))
+        return _all(found)
 
     def _holds(self, part: ConditionTree, plan: int | None) -> bool | None:
         match part:

@@ -30,6 +30,7 @@ def knowledge(
     rules: Sequence[tuple[Sequence[str], object]],
     names: Mapping[str, object] | None = None,
     values: Mapping[str, object] | None = None,
+    tables: Sequence[Mapping[str, object]] = (),
 ) -> Knowledge:
     """Rules r0, r1 ... given as (conditions, effect), over workload.n, gpu.n0 and ``names``."""
     vocabulary = {**answered(n=NUMBER), "gpu.n0": NUMBER, **(names or {})}
@@ -43,10 +44,11 @@ def knowledge(
         "claims": claims,
         "names": vocabulary,
         "values": dict(values or {}),
+        "tables": list(tables),
     }
     return load_texts({"all.yaml": json.dumps({**sections, "rules": written})}, "small", REGISTRY)
 
 
 def program_of(base: Knowledge, session: Mapping[str, Cell], *plans: float) -> Program:
     """The knowledge with facts; one plan for each value of gpu.n0."""
-    return Program(0, {}, base, session, {"gpu.n0": plans}, len(plans))
+    return Program(0, {}, {}, base, session, {"gpu.n0": plans}, len(plans))

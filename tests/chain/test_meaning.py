@@ -68,6 +68,17 @@ def test_what_could_never_be_known_in_time_is_refused(
         knowledge(rules, names, values)
 
 
+def test_rows_that_require_the_same_may_both_match() -> None:
+    """They were told apart by where the condition stands, and refused as rows that differ."""
+    rows = [{"id": f"r{least}", "if": f">= {least}", "then": "gpu.n0 > 4", "source": "doc-1"} for least in (1, 2)]
+    table = {"id": "t", "title": "T", "hit": "any", "because": "So.", "columns": ["workload.n"], "then": ["require"]}
+    base = knowledge([], tables=[{**table, "rows": rows}])
+    assert run(program_of(base, {"workload.n": 2.0}, 3.0, 5.0), EvaluatorChain()).alive == (False, True)
+    rows[1]["then"] = "gpu.n0 > 5"
+    with pytest.raises(KnowledgeBaseError, match="can both match, and differ"):
+        knowledge([], tables=[{**table, "rows": rows}])
+
+
 def test_nothing_found_before_a_name_was_known_is_kept() -> None:
     base = knowledge([], {"need.v": NUMBER}, {"need.v": "workload.n * 2"})
     session = SessionEnvironment(base)

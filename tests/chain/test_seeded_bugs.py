@@ -15,6 +15,7 @@ from whygpu.knowledge.base import Knowledge
 from whygpu.language import evaluate
 from whygpu.language import tree as t
 from whygpu.language import values as v
+from whygpu.loader import cells, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,6 +172,14 @@ BUGS = (
     ),
     Bug("consultation: otherwise does not wait", session._SessionRules, "_is_open", lambda _: lambda self, name: False),
     Bug("consultation: overrides are ignored", Knowledge, "overriders", lambda _: {}),
+    Bug(
+        "tables: rows above the first that matches count too", tables._Row, "meets", lambda _: lambda self, other: False
+    ),
+    Bug("tables: only the row right above is an exception", tables, "AnyOf", lambda old: lambda parts: old(parts[-1:])),
+    Bug(
+        "tables: of a list only the first value counts", cells, "OneOf", lambda old: lambda name, of: old(name, of[:1])
+    ),
+    Bug("tables: of two comparisons only the first counts", cells, "All", lambda _: lambda parts: parts[0]),
 )
 
 

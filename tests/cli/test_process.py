@@ -132,6 +132,14 @@ def test_json_has_no_half_characters_and_no_numbers_without_end() -> None:
         json_text(float("nan"))
 
 
+@pytest.mark.parametrize("words", [("explain", "-"), ("explain", "-", "--format", "json")])
+def test_half_a_character_in_an_answer_is_a_problem_that_can_be_printed(run: Run, words: tuple[str, ...]) -> None:
+    done = run(*words, stdin='{"phase": "inference", "model": "\\ud800"}')
+    assert done.returncode == 2
+    assert "invalid Unicode character" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_only_check_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--set", "phase=nonsense"]) == 2
     assert main(["estimate", "no-such.yaml"]) == 2

@@ -13,7 +13,7 @@ from tests.docs.pages import PAGES, ROOT, named, prose
 
 _LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.+?)(?: \{ #([\w-]+) \})?$", re.M)
-_PATH = re.compile(r"`((?:[\w.*-]+/)+[\w.*-]*\.(?:py|yaml|yml|md))`")
+_PATH = re.compile(r"`((?:[\w.*-]+/)+[\w.*-]*\.(?:py|yaml|yml|md))(?:::(\w+))?`")
 _MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")
 
 
@@ -56,12 +56,15 @@ def test_generated_lists_are_asked_for_by_name_and_each_once() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_files_that_are_named_are_there(page: Path) -> None:
-    """Paths in prose, from the checkout's root or from a package's; those of the reader's own copy are examples."""
+    """Paths in prose, from the checkout's root or from a package's, and tests in them; those of the reader's own copy
+    are examples.
+    """
     roots = (ROOT, ROOT / "kb", ROOT / "engine" / "whygpu", ROOT / "ui" / "whygpu_ui")
     missing = [
         name
-        for name in _PATH.findall(prose(page))
-        if not name.startswith("mykb/") and not any(list(root.glob(name)) for root in roots)
+        for name, test in _PATH.findall(prose(page))
+        if (not name.startswith("mykb/") and not any(list(root.glob(name)) for root in roots))
+        or (test and f"\ndef {test}(" not in (ROOT / name).read_text(encoding="utf-8"))
     ]
     assert missing == []
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import pickle
+import signal
 import stat
+import subprocess
 import sys
+import tempfile
+import time
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +26,6 @@ from whygpu.loader import assemble, cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from whygpu.chain.names import EngineName
 
@@ -204,6 +209,66 @@ def test_a_folder_that_cannot_be_written_to_is_no_failure(tmp_path: Path, mykb: 
     home.parent.mkdir()
     home.write_text("a file where the folder should be", encoding="utf-8")
     assert api.load(mykb).knowledge.rules
+
+
+@pytest.mark.parametrize("fails", ["mkdir", "mkstemp"])
+def test_a_folder_that_is_read_only_is_no_failure(
+    home: Path, mykb: Path, read: list[str], monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """For root too, whom no mode keeps from writing."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    if fails == "mkstemp":
+        home.mkdir(parents=True, mode=0o700)
+    monkeypatch.setattr(Path if fails == "mkdir" else tempfile, fails, refused)
+    assert [api.load(mykb).knowledge.rules for _ in range(2)]
+    assert len(read) == 2
+    assert not list(home.glob("*"))
+
+
+WRITES = """
+import sys
+from whygpu.loader import cache
+if len(sys.argv) > 1:
+    import resource, signal
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
+values = [("a" * 3_000_000,), ("b" * 3_000_000,)]
+while True:
+    for value in values:
+        cache.write("1" * 64, value)
+        print("kept", flush=True)
+"""
+
+
+def ended(after: int, *words: str) -> None:
+    """Have another process keep things, one after the other, and kill it."""
+    with subprocess.Popen([sys.executable, "-c", WRITES, *words], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for _ in range(after):
+            assert process.stdout.readline() == "kept\n"
+        process.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_kill_while_it_is_written_leaves_the_old_one_or_the_new(home: Path) -> None:
+    for after in range(1, 4):
+        ended(after)
+        assert cache.read(KEY) in (("a" * 3_000_000,), ("b" * 3_000_000,))
+    left = home / ".abc.part"
+    for hours in (0, 2):
+        left.write_bytes(b"half")
+        os.utime(left, (time.time() - 3600 * hours,) * 2)
+        cache.write(KEY, (1,))
+        assert left.exists() == (hours == 0), "what another process may be writing is left alone"
+
+
+@pytest.mark.slow
+def test_a_full_disk_keeps_nothing_and_is_no_failure(home: Path) -> None:
+    ended(3, "full")
+    assert not list(home.iterdir())
 
 
 class Runs:

@@ -39,6 +39,25 @@ def test_where_some_plan_holds_all_requests_none_queues(kb: whygpu.KnowledgeBase
     assert not any(item.id == "the-rest-queue" for item in advice.techniques)
 
 
+def test_where_no_plan_that_holds_all_can_be_chosen_the_rest_queue(kb: whygpu.KnowledgeBase) -> None:
+    """Invariants, seed 20001: what nobody may choose held all requests, so none might queue, and nothing was left."""
+    asked = {**MANY, "concurrency": 8, "accelerators": ["l4", "h100-sxm"], "budget_per_hour": 1}
+    for limit in ({"count": 1}, {"max_count": 1}, {"max_count": 8}, {"max_count": 8, "max_nodes": 8}):
+        advice = kb.advise({**asked, **limit})
+        assert advice.recommendation is not None
+        assert (advice.recommendation.accelerator.id, advice.recommendation.count) == ("l4", 1), limit
+        assert any(item.id == "the-rest-queue" for item in advice.techniques)
+        assert "h100-sxm" in {item.plan.accelerator.id for item in advice.rejected}
+
+
+def test_those_that_queue_are_no_answer_where_most_would_wait(kb: whygpu.KnowledgeBase) -> None:
+    """Then what can be done about those that hold all is said."""
+    advice = kb.advise({**MANY, "concurrency": 200, "budget_per_hour": 0.5})
+    assert advice.recommendation is None
+    assert advice.infeasible is not None
+    assert "hourly-budget" in advice.infeasible.conflict
+
+
 def test_who_queues_cannot_keep_a_limit_on_the_first_token(kb: whygpu.KnowledgeBase) -> None:
     advice = kb.advise({**ONE_L4, "concurrency": 10, "context_tokens": 8192, "count": 1, "latency_ms": 5000})
     later = kb.advise({**ONE_L4, "concurrency": 20, "context_tokens": 8192, "count": 1, "latency_ms": 5000})

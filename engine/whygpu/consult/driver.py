@@ -1,12 +1,14 @@
 """A consultation, stage by stage: answers in, everything that was decided out. The driver of both engines.
 
 Facts and assumptions; session rules; plans enumerated; hard rules; values over the plans left; soft rules; ranking.
+Where hard rules leave no plan that holds all requests at once, plans that let the rest queue are tried instead.
 An engine is asked only which rules of a stratum fire; overrides, conclusions and ``otherwise`` are settled here, once
 for both.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ from whygpu.consult.judging import Judging
 from whygpu.consult.planning import Planning
 from whygpu.consult.ranking import Ranker, tally_of
 from whygpu.consult.session import fire_session_rules
+from whygpu.plans.admission import may_queue, most_admitting
 from whygpu.plans.enumerate import Planner
 from whygpu.plans.existing import plans_with_owned
 
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
 
     from whygpu.answers import Answers
     from whygpu.chain.engines import Chain
-    from whygpu.consult.consultation import SessionResult
+    from whygpu.consult.consultation import AppliedAnswers, SessionResult
+    from whygpu.consult.planning import Planned
     from whygpu.knowledge.base import Knowledge
     from whygpu.language import values as v
 
@@ -52,32 +56,63 @@ def consult(
         session = fire_session_rules(knowledge, answering.environment, chain)
         work = answering.work()  # by now the format to size it in is concluded
         work = with_measured(work, answers, knowledge, day, consult)
-        planned = Planning(work, answers, applied, session).plan(planner, day)
-        judging, costs = Judging(session, planned.environment, chain), planned.costs
+        panel = _Panel(Planning(work, answers, applied, session), answers, applied, session, chain)
+        planned = panel.planning.plan(planner, day)
+        plans = panel.judged(planned)
+    if may_queue(work, planned.options) and len(plans) and not plans.alive.any():
+        with chain:  # afresh: what was asserted of the other plans is not of these
+            tried = panel.planning.plan(planner, day, short=True)
+            left = panel.rejected(tried).alive
+        if left.any():
+            with chain:
+                rows = most_admitting(tried.plan_set, left)
+                waiting = panel.judged(panel.planning.of_those(tried, rows, day))
+            plans = plans if waiting.objections else waiting
+    return Consultation(knowledge, answers, chain.engine, day, applied, session, plans)
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """What judges the plans of one consultation."""
+
+    planning: Planning
+    answers: Answers
+    applied: AppliedAnswers
+    session: SessionResult
+    chain: Chain
+
+    def rejected(self, planned: Planned) -> Judging:
+        """The hard rules fired."""
+        judging = Judging(self.session, planned.environment, self.chain)
         if len(planned.plan_set):
             judging.reject()
+        return judging
+
+    def judged(self, planned: Planned) -> PlanResult:
+        """All that the rules say of the plans, and their order."""
+        judging, costs = self.rejected(planned), planned.costs
+        if len(planned.plan_set):
             costs = judging.compare(costs, planned.plan_set)
             judging.aggregate()
             judging.prefer()
-    ranker = Ranker(answers, applied, session, judging)
-    verdicts = tally_of(knowledge, judging.fired, planned.environment)
-    ranking = ranker.ranking(planned, costs, verdicts)
-    plans = PlanResult(
-        work=work,
-        options=planned.options,
-        plan_set=planned.plan_set,
-        environment=planned.environment,
-        costs=costs,
-        alive=judging.alive,
-        unverified=judging.unverified,
-        fired=judging.fired,
-        defeated=tuple(judging.defeated),
-        unchecked=tuple(judging.unchecked),
-        tally=verdicts,
-        ranking=ranking,
-        objections=ranker.objections(verdicts, ranking),
-    )
-    return Consultation(knowledge, answers, chain.engine, day, applied, session, plans)
+        ranker = Ranker(self.answers, self.applied, self.session, judging)
+        verdicts = tally_of(self.session.knowledge, judging.fired, planned.environment)
+        ranking = ranker.ranking(planned, costs, verdicts)
+        return PlanResult(
+            work=planned.work,
+            options=planned.options,
+            plan_set=planned.plan_set,
+            environment=planned.environment,
+            costs=costs,
+            alive=judging.alive,
+            unverified=judging.unverified,
+            fired=judging.fired,
+            defeated=tuple(judging.defeated),
+            unchecked=tuple(judging.unchecked),
+            tally=verdicts,
+            ranking=ranking,
+            objections=ranker.objections(verdicts, ranking),
+        )
 
 
 def inapplicable(knowledge: Knowledge, answers: Answers) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +23,8 @@ from whygpu.plans.recent import Recent
 
 if TYPE_CHECKING:
     from datetime import date
+
+    from numpy.typing import NDArray
 
     from whygpu.answers import Answers
     from whygpu.chain.engines import Mask
@@ -55,10 +57,19 @@ class Planning:
         self._work, self._answers, self._applied, self._session = work, answers, applied, session
         self._knowledge = session.knowledge
 
-    def plan(self, planner: Planner, today: date) -> Planned:
-        """The plans that ``planner`` finds, at a day's prices; raises AnswerError where none can be as asked."""
-        options = self._options(today)
-        plan_set = planner(self._work, self._allowed(), options, self._targets())
+    def plan(self, planner: Planner, today: date, *, short: bool = False) -> Planned:
+        """The plans that ``planner`` finds, at a day's prices; raises AnswerError where none can be as asked.
+
+        ``short``: those too that let requests queue though others hold them all (see Options).
+        """
+        options = replace(self._options(today), short=short)
+        return self._priced(planner(self._work, self._allowed(), options, self._targets()), options, today)
+
+    def of_those(self, planned: Planned, rows: NDArray[np.int64], today: date) -> Planned:
+        """Some of the plans, by row."""
+        return self._priced(planned.plan_set.take(rows), planned.options, today)
+
+    def _priced(self, plan_set: PlanSet, options: Options, today: date) -> Planned:
         costs = self._costs(plan_set, today)
         given = None
         if len(plan_set):  # where there are none, none of their names is known

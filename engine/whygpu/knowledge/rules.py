@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
 from whygpu.language import tree as t
@@ -51,7 +51,7 @@ class Condition:
 
     text: str
     tree: Expression
-    location: Location
+    location: Location = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

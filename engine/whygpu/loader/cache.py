@@ -16,6 +16,7 @@ import pickle
 import stat
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +32,8 @@ _OFF = ("off", "0", "no", "false")
 _MAGIC = b"whygpu cache 1\n"
 _MOST_BYTES = 64 << 20
 _MOST_FILES = 4
+_LEFT_S = 3600.0
+"""After so many seconds a half-written file has nobody who goes on with it: its process was killed."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _MODULES = (
@@ -159,9 +162,10 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _tidy(where: Path) -> None:
-    """Keep the files that were written last."""
+    """Keep the files that were written last, and nothing that was left half-written."""
     found = sorted(where.glob("*.kb"), key=lambda path: path.lstat().st_mtime_ns, reverse=True)
-    for path in found[_MOST_FILES:]:
+    left = [path for path in where.glob(".*.part") if path.lstat().st_mtime < time.time() - _LEFT_S]
+    for path in (*found[_MOST_FILES:], *left):
         path.unlink(missing_ok=True)
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from whygpu.kept import kept
-from whygpu.plans.admission import queueing
+from whygpu.plans.admission import may_queue, queueing
 from whygpu.plans.batches import filled, packed_widely
 from whygpu.plans.growth import Growth
 from whygpu.plans.plan_set import cards_of
-from whygpu.plans.search import Search, on_cards
+from whygpu.plans.search import STEPS, Search, on_cards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,11 +37,7 @@ def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Target
 @kept(32)
 def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> PlanSet:
     allowed = np.frombuffer(allowed_bytes, dtype=np.bool_)
-    cards = cards_of(work.catalogue)
-    search = Search(work, cards, options)
-    for setup in _configurations(work, options):
-        for on_card, members in on_cards(work, setup, cards, allowed):
-            search.run(on_card, members)
+    search = _searched(work, allowed, options)
     card, configuration, fits = search.found()
     if options.samples is not None and len(card):
         plan_set = filled(search, card, configuration, fits, options, which=fits)
@@ -52,7 +48,39 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     if not len(plan_set):
         return plan_set
     plan_set = Growth(work, search, options, targets).run(plan_set)
-    return (queueing(search, plan_set) if options.queues and options.at_once is None else plan_set).compact()
+    if options.queues and may_queue(work, options):
+        if options.short:
+            plan_set = queueing(search, _with_fewer(search, plan_set, work, allowed, options))
+        elif not plan_set.fits.any():
+            plan_set = queueing(search, plan_set)
+    return plan_set.compact()
+
+
+def _searched(work: Work, allowed: Mask, options: Options) -> Search:
+    """What each way of running takes on the cards."""
+    cards = cards_of(work.catalogue)
+    search = Search(work, cards, options)
+    for setup in _configurations(work, options):
+        for on_card, members in on_cards(work, setup, cards, allowed):
+            search.run(on_card, members)
+    return search
+
+
+def _with_fewer(search: Search, plan_set: PlanSet, work: Work, allowed: Mask, options: Options) -> PlanSet:
+    """The plans, and those on fewer cards that do not hold all requests."""
+    found: dict[tuple[int, int], None] = {}
+    for most in [step for step in STEPS if step < options.max_count and options.count is None]:
+        fewer = _searched(work, allowed, replace(options, max_count=most))
+        for row, number, fits in zip(*(column.tolist() for column in fewer.found()), strict=True):
+            if not fits:
+                configuration = fewer.configurations[number]
+                found[row, search.configure(configuration.setup, configuration.layout)] = None
+    added = np.array(list(found), dtype=np.int64).reshape(-1, 2)
+    return search.timed(
+        np.concatenate([plan_set.card, added[:, 0]]),
+        np.concatenate([plan_set.configuration, added[:, 1]]),
+        np.concatenate([plan_set.fits, np.zeros(len(added), dtype=np.bool_)]),
+    )
 
 
 def _configurations(work: Work, options: Options) -> Iterator[Setup]:

@@ -36,7 +36,7 @@ def _with_owned(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     kept = any(
         base.configurations[number].setup.concurrency >= asked for number in base.configuration[base.fits].tolist()
     )
-    owned = replace(new, queues=not kept)
+    owned = replace(new, queues=options.short or not kept)
     configurations = list(base.configurations)
     numbers = {
         (configuration.setup, configuration.layout): number for number, configuration in enumerate(configurations)

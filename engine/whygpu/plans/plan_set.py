@@ -62,6 +62,8 @@ class Options:
     """Most samples that a replica of batch work has in flight where nobody gave any; None where they are given."""
     queues: bool = True
     """Whether plans may admit fewer requests than are asked for where none holds them all."""
+    short: bool = False
+    """Whether they may though some hold them all, since none of those can be chosen: on fewer cards, too."""
     fixed: FixedLayout = field(default_factory=FixedLayout)
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
