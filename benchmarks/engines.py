@@ -1,19 +1,21 @@
 """Rule engines side by side: the same rules over the same candidates, how long one consultation takes.
 
-    python benchmarks/engines.py [--rules 100 500 2000] [--candidates 60 300] [--repeat 7] [--json FILE]
+    python -m benchmarks.engines [--rules 100 200 500 1000 2000] [--candidates 60 600] [--repeat 20] [--plot FILE]
 
 Each rule is a conjunction: one test of a session fact, and one or two of a candidate's figures against constants. About
 a quarter of all instances fire. Every engine must report the same firings before its time counts. clipspy, experta and
 zen-engine take part where they are installed (benchmarks/README.md); whygpu's two engines are asked as a consultation
 asks them: compiled once, facts asserted, fired. Compiling is timed apart. zen-engine evaluates one decision table per
-candidate, as its users do.
+candidate, as its users do; the loop is plain Python over both. Each engine runs in a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import random
+import resource
 import statistics
 import sys
 import time
@@ -23,12 +25,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from benchmarks.engine_plot import draw
 
 from whygpu.chain.durable import DurableEngine
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value
 from whygpu.chain.strata import stratify
 from whygpu.errors import Location
+from whygpu.files import write_whole
 from whygpu.knowledge.base import Knowledge
 from whygpu.knowledge.rules import AllOf, AnyOf, Rule, Template, Verdict
 from whygpu.language import tree as t
@@ -272,58 +276,87 @@ RUNNERS: dict[str, Callable[[Case], Callable[[], Firings]]] = {
     "clipspy": clips_runner,
     "experta": experta_runner,
     "zen-engine": zen_runner,
+    "plain loop": lambda case: lambda: expected(case),
 }
 
 
-def measure(name: str, case: Case, repeat: int, limit_s: float) -> dict[str, Any]:
-    """Median milliseconds of one run, after one that is checked; fewer repeats where a run is long."""
-    start = time.perf_counter()
+@dataclass(frozen=True)
+class Figures:
+    """What one engine took for one case."""
+
+    load_ms: float
+    median_ms: float
+    slow_ms: float
+    """The 99th percentile, or the slowest of fewer than a hundred."""
+    mib: float
+    """Memory that rules and runs added to the process."""
+
+
+def measure(name: str, rules: int, candidates: int, repeat: int, limit_s: float) -> Figures | None:
+    """The processor time of one run, after one that is checked; None where the engine is not installed."""
+    case = make_case(rules, candidates, seed=7)
+    try:
+        RUNNERS[name](make_case(1, 1, seed=1))()  # its imports are not its memory
+    except ImportError:
+        return None
+    before, start = _peak_mib(), time.process_time()
     run = RUNNERS[name](case)
-    compiled = time.perf_counter() - start
-    start = time.perf_counter()
+    load = time.process_time() - start
     if run() != expected(case):
         raise SystemExit(f"{name} fires other rules than expected")
-    first = time.perf_counter() - start
-    times = [first]
-    for _ in range(repeat if first < limit_s else 0):
-        start = time.perf_counter()
+    times: list[float] = []
+    while len(times) < repeat and (not times or sum(times) < limit_s):
+        start = time.process_time()
         run()
-        times.append(time.perf_counter() - start)
-    return {"engine": name, "compile_ms": compiled * 1e3, "run_ms": statistics.median(times) * 1e3}
+        times.append(1e3 * (time.process_time() - start))
+    times.sort()
+    slow = times[min(int(0.99 * len(times)), len(times) - 1)]
+    return Figures(1e3 * load, statistics.median(times), slow, _peak_mib() - before)
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def main() -> int:
-    """Run every engine on every size and print the ratios."""
+    """Run every engine on every size, print a table, and draw it where asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rules", type=int, nargs="+", default=[100, 500, 2000])
-    parser.add_argument("--candidates", type=int, nargs="+", default=[60, 300])
-    parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--limit", type=float, default=5.0, help="seconds: a longer first run is not repeated")
-    parser.add_argument("--json", type=Path, help="write the figures here as well")
+    parser.add_argument("--rules", type=int, nargs="+", default=[100, 200, 500, 1000, 2000])
+    parser.add_argument("--candidates", type=int, nargs="+", default=[60, 600])
+    parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--limit", type=float, default=5.0, help="seconds after which a case is not repeated")
+    parser.add_argument("--plot", type=Path, help="draw the medians as SVG into this file")
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    for rules in options.rules:
+    found: dict[tuple[int, int], dict[str, Figures]] = {}
+    print("| rules x candidates | engine | load, ms | median, ms | 99th, ms | a second | MiB | times durable |")
+    print("|---|---|---|---|---|---|---|---|")
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as alone:
         for candidates in options.candidates:
-            case = make_case(rules, candidates, seed=7)
-            share = len(expected(case)) / (rules * candidates)
-            print(f"\n{rules} rules x {candidates} candidates, {share:.0%} of instances fire")
-            base: float | None = None
-            for name in RUNNERS:
-                try:
-                    row = measure(name, case, options.repeat, options.limit)
-                except ImportError:
-                    print(f"  {name:18} not installed")
-                    continue
-                base = base or row["run_ms"]
-                ratio = row["run_ms"] / base
-                print(
-                    f"  {name:18} {row['run_ms']:10.2f} ms  {ratio:8.2f}x   (compile {row['compile_ms']:.0f} ms)",
-                    flush=True,
-                )
-                rows.append({"rules": rules, "candidates": candidates, "share": share, **row})
-    if options.json is not None:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            for rules in options.rules:
+                row = found[candidates, rules] = {}
+                for name in RUNNERS:
+                    figures = alone.apply(measure, (name, rules, candidates, options.repeat, options.limit))
+                    if figures is not None:
+                        row[name] = figures
+                        print(_line(rules, candidates, name, figures, row["whygpu durable"]), flush=True)
+    if options.plot is not None:
+        medians = {size: {name: one.median_ms for name, one in row.items()} for size, row in found.items()}
+        write_whole(options.plot, draw(medians))
     return 0
+
+
+def _line(rules: int, candidates: int, name: str, figures: Figures, base: Figures) -> str:
+    cells = (
+        f"{rules:,} x {candidates}",
+        name,
+        f"{figures.load_ms:,.0f}",
+        f"{figures.median_ms:,.1f}",
+        f"{figures.slow_ms:,.1f}",
+        f"{1e3 / figures.median_ms:,.1f}",
+        f"{figures.mib:,.0f}",
+        f"{figures.median_ms / base.median_ms:.2g}",
+    )
+    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
