@@ -33,7 +33,8 @@ def case_ids() -> dict[str, list[str]]:
 
 @lru_cache(maxsize=1)
 def _small() -> dict[str, str]:
-    return {name: _shortened(name, text) for name, text in real_texts().items() if not name.startswith("cases/")}
+    texts = ((name, _shortened(name, text)) for name, text in real_texts().items() if not name.startswith("cases/"))
+    return {name: text for name, text in texts if text}
 
 
 def _shortened(name: str, text: str) -> str:

@@ -115,3 +115,11 @@ def test_a_long_line_is_cut_around_the_caret(snippet_width: int) -> None:
     line, carets = shown[index + 1], shown[index + 2]
     assert len(line) <= 120
     assert line[carets.index("^") : carets.rindex("^") + 1] == "titel"
+
+
+@pytest.mark.parametrize("text", ["", "\n"])
+def test_an_empty_file_is_no_part_of_a_knowledge_base(text: str) -> None:
+    """So begins a save that is cut short: a server would have answered without the prices of a provider."""
+    (problem,) = problems_of("facts/offerings/x.yaml", text).problems
+    said = "facts/offerings/x.yaml: wrong-type: a knowledge base file is a mapping, and this one is empty"
+    assert str(problem) == f"{said} (save it again, or delete it)"

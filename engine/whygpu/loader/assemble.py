@@ -250,6 +250,12 @@ class _Assembly:
         """Sort the file's sections; whether it could be read at all."""
         before = len(self._problems)
         node = parse(text, name, self._problems)
+        if not text.strip():  # so begins a save that is cut short
+            message, help_text = (
+                "a knowledge base file is a mapping, and this one is empty",
+                "save it again, or delete it",
+            )
+            self._problems.append(Problem("wrong-type", message, Location(name), help_text))
         if node is None:
             return len(self._problems) == before
         if not isinstance(node, Mapping):
