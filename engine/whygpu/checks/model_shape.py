@@ -96,7 +96,8 @@ class ModelShape:
     `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step
     for diffusion). `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
     `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
-    most (the largest neighbouring tensors, FP32). `trained_parameters` are those a full fine-tuning trains, where
+    most (the largest neighbouring tensors, FP32). `sample_seconds` is the sound that a sample is, of models that hear
+    it. `trained_parameters` are those a full fine-tuning trains, where
     that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks
     up in tables, other rows for each sample (recommenders). `positions` are the most tokens that
     the model is made for at once. `assumed` names the fields that were derived or assumed,
@@ -140,6 +141,7 @@ class ModelShape:
     activation_bytes_per_sample: float = 0.0
     activation_16bit_share: float = 0.0
     peak_bytes_per_sample: float = 0.0
+    sample_seconds: float = 0.0
     steps: int = 0
     trained_parameters: int = 0
     lookup_parameters: int = 0

@@ -52,6 +52,7 @@ NUMBERS: Mapping[str, str] = {
     "flops_per_sample": "flops",
     "activation_bytes_per_sample": "bytes",
     "peak_bytes_per_sample": "bytes",
+    "sample_seconds": "seconds",
 }
 OTHERS: Form = MappingProxyType(
     {

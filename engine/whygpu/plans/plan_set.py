@@ -40,6 +40,18 @@ _RATES = (
 
 
 @dataclass(frozen=True, slots=True)
+class Machines:
+    """What the machines around the accelerators have, by rows of the catalogue; 0 where not known, empty where nothing
+    is.
+    """
+
+    networks: tuple[float, ...] = ()
+    """Bytes a second and card between machines."""
+    vcpus: tuple[float, ...] = ()
+    """Threads of the host's processors for each card."""
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What the session rules and answers leave to try."""
 
@@ -63,8 +75,7 @@ class Options:
     fixed: FixedLayout = field(default_factory=FixedLayout)
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
-    networks: tuple[float, ...] = ()
-    """Bytes a second and card between machines, by rows of the catalogue, 0 where not known; empty where none is."""
+    machines: Machines = field(default_factory=Machines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +225,7 @@ class Cards:
     link_cards: NDArray[np.float64]
     pcie_bytes_s: NDArray[np.float64]
     video_frames_s: NDArray[np.float64]
+    jpeg_pixels_s: NDArray[np.float64]
     rates: Mapping[str, NDArray[np.float64]]
     """Operations per second by rate; NaN where not known, zero where the hardware lacks it."""
     kinds: tuple[CardKind, ...]
@@ -266,6 +278,7 @@ def cards_of(catalogue: Catalogue) -> Cards:
         np.where(np.isnan(joined), np.where(link > 0, per_node, 0.0), joined),
         np.array(pcie),
         np.fmin(column("video_h264_fps"), column("video_h265_fps")),
+        column("jpeg_mpixels_s", 1e6),
         rates,
         kinds,
         np.array([kinds.index(word) for word in words], dtype=np.int64),
@@ -279,9 +292,9 @@ def plan_set_of(
     configuration: NDArray[np.int64],
     fits: Mask,
     owned: Mask,
-    networks: tuple[float, ...] = (),
+    machines: Machines,
 ) -> PlanSet:
-    """The plans, their speeds computed; ``networks`` as in Options."""
+    """The plans, their speeds computed."""
     cards = cards_of(work.catalogue)
     return PlanSet(
         cards,
@@ -290,7 +303,7 @@ def plan_set_of(
         configuration,
         fits,
         owned,
-        _speeds(work, cards, configurations, card, configuration, networks),
+        _speeds(work, cards, configurations, card, configuration, machines),
     )
 
 
@@ -300,7 +313,7 @@ def _speeds(
     configurations: tuple[RunConfiguration, ...],
     card: NDArray[np.int64],
     configuration: NDArray[np.int64],
-    networks: tuple[float, ...],
+    machines: Machines,
 ) -> Speeds:
     """Speeds of all plans, computed together for those that run alike."""
     alike: dict[Setup, list[int]] = {}
@@ -311,8 +324,7 @@ def _speeds(
             keys[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
         alike.setdefault(keys[id(setup)], []).append(number)
     concurrency = np.array([one.setup.concurrency for one in configurations], dtype=np.float64)[configuration]
-    stated = np.array(networks or (0.0,) * len(cards.accelerators))
-    network = np.where(stated > 0, stated, np.nan)
+    network, vcpus = (_known(stated, len(cards.accelerators)) for stated in (machines.networks, machines.vcpus))
     figures: dict[str, NDArray[np.float64]] = {}
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
     for setup, numbers in alike.items():
@@ -329,6 +341,8 @@ def _speeds(
             cards.pcie_bytes_s[rows],
             network[rows],
             cards.video_frames_s[rows],
+            cards.jpeg_pixels_s[rows],
+            vcpus[rows],
             cards.kinds,
             cards.kind[rows],
             len(rows),
@@ -351,6 +365,12 @@ def _speeds(
             if band is not None:
                 figures.setdefault(name, np.full(len(card), np.nan))[plans] = band.likely
     return Speeds(figures, tuple(origin))
+
+
+def _known(stated: tuple[float, ...], size: int) -> NDArray[np.float64]:
+    """What is stated of each accelerator's machines; NaN where that is nothing."""
+    figures = np.array(stated or (0.0,) * size)
+    return np.where(figures > 0, figures, np.nan)
 
 
 def _corrected(

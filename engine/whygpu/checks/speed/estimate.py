@@ -15,6 +15,7 @@ from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.correction import Corrected
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import Device, FloatArray, ParallelLayout, Setup
+from whygpu.checks.speed import host, sound
 from whygpu.checks.speed import inference as speed_inference
 from whygpu.checks.speed import inference_formulas, training_formulas
 from whygpu.checks.speed import serving as speed_serving
@@ -34,6 +35,8 @@ FIGURES = (
     "samples_per_s",
     "frames_per_s",
     "decoded_frames_per_s",
+    "prepared_samples_per_s",
+    "times_real_time",
     "train_hours",
 )
 
@@ -56,6 +59,8 @@ class SpeedEstimate:
     samples_per_s: Band | None = None
     frames_per_s: Band | None = None
     decoded_frames_per_s: Band | None = None
+    prepared_samples_per_s: Band | None = None
+    times_real_time: Band | None = None
     train_hours: Band | None = None
 
     def with_ranges(self, index: int | None = None) -> SpeedEstimate:
@@ -65,13 +70,18 @@ class SpeedEstimate:
 
     def calculations(self, index: int = 0) -> list[Calculation]:
         """How the likely figures of plan `index` came about."""
+        columns = self.work.columns
         if isinstance(self.work, TrainingWork):
-            return self._corrected(training_formulas.explain(self.work, index), index)
-        if isinstance(self.work, InferenceWork):
-            found = self._corrected(inference_formulas.explain(self.work, index), index)
+            worked = training_formulas.explain(self.work, index)
+        elif isinstance(self.work, InferenceWork):
+            worked = inference_formulas.explain(self.work, index)
         else:
-            found = self._corrected(speed_vision.explain(self.work, index), index)
-        return [*found, *self._explain_hours(found, index)]
+            worked = speed_vision.explain(self.work, index)
+        found = self._corrected(list(host.explained(columns, worked, index)), index)
+        if isinstance(self.work, TrainingWork):
+            return found
+        heard = sound.explain(columns.shape, columns.setup, found)
+        return [*found, *heard, *self._explain_hours(found, index)]
 
     def _corrected(self, found: list[Calculation], index: int) -> list[Calculation]:
         for corrected in self.work.columns.corrected:
@@ -119,6 +129,7 @@ def estimate(
 def _uncertain(columns: Columns) -> tuple[str, ...]:
     """The coefficients whose ranges the figures' ranges come from."""
     names: tuple[str, ...] = (*_model_of(columns).UNCERTAIN, *columns.uncertain_of_shape())
+    names = (*names, *host.UNCERTAIN) if host.prepares(columns) else names
     return names if columns.setup.trains else (*names, *speed_serving.uncertain(columns.setup))
 
 
@@ -143,16 +154,19 @@ def _estimate(columns: Columns) -> SpeedEstimate:
 def _uncorrected(columns: Columns) -> SpeedEstimate:
     if columns.setup.trains:
         training = speed_training.work(columns)
-        return SpeedEstimate(training, **speed_training.bands(training))
+        return SpeedEstimate(training, **host.limited(columns, speed_training.bands(training)))
     if columns.shape.kind in TOKEN_KINDS:
         inference = speed_inference.work(columns)
-        return SpeedEstimate(inference, **_with_hours(columns, speed_inference.bands(inference)))
+        return SpeedEstimate(inference, **_of_samples(columns, speed_inference.bands(inference)))
     vision = speed_vision.work(columns)
-    return SpeedEstimate(vision, **_with_hours(columns, speed_vision.bands(vision)))
+    return SpeedEstimate(vision, **_of_samples(columns, speed_vision.bands(vision)))
 
 
-def _with_hours(columns: Columns, bands: dict[str, Band]) -> dict[str, Band]:
-    """The figures of inference, and the hours of a batch job where its data set is sized: requests over their rate."""
+def _of_samples(columns: Columns, bands: dict[str, Band]) -> dict[str, Band]:
+    """The figures of inference, no faster than samples are prepared, with how much sound that is, and the hours of a
+    batch job where its data set is sized: requests over their rate.
+    """
+    bands = sound.with_real_time(columns.shape, host.limited(columns, bands))
     requests = columns.setup.job_requests(columns.shape)
     if not requests:
         return bands
