@@ -41,6 +41,7 @@ WHOLE_NUMBERS: Mapping[str, str] = {
     "state_layers": "layers",
     "state_elements": "parameters",
     "encoder_layers": "layers",
+    "encoder_parameters": "parameters",
     "source_tokens": "tokens",
     "positions": "tokens",
     "image_size": "pixels",
