@@ -26,8 +26,8 @@ UNCERTAIN = (
     "vcpu-share",
     "host-vcpus",
 )
-LIMITED = ("samples_per_s", "requests_per_s", "frames_per_s", "tokens_per_s", "train_tokens_per_s")
-"""Rates that are no faster than what comes in."""
+SAMPLES = ("samples_per_s", "requests_per_s", "frames_per_s")
+TOKENS = ("tokens_per_s", "train_tokens_per_s")
 _SEES = frozenset({"cnn", "vit", "detector", "segmenter"})
 
 
@@ -93,11 +93,15 @@ def limited(columns: Columns, bands: Mapping[str, Band]) -> dict[str, Band]:
         return found
     prepared = Band.of(prepared_s(columns))
     rate = bands["samples_per_s"] if "samples_per_s" in bands else bands["requests_per_s"]
+    for name in SAMPLES:
+        if name in bands:
+            ends = ((getattr(bands[name], end), getattr(prepared, end)) for end in ("low", "likely", "high"))
+            found[name] = Band(*(np.where(np.isnan(each), each, np.fmin(each, most)) for each, most in ends))
     low, likely, high = (
         np.fmin(most / each, 1.0)
         for most, each in ((prepared.low, rate.low), (prepared.likely, rate.likely), (prepared.high, rate.high))
     )
-    for name in LIMITED:
+    for name in TOKENS:
         if name in bands:
             band = bands[name]
             found[name] = Band(band.low * low, band.likely * likely, band.high * high)
