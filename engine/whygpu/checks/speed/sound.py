@@ -32,4 +32,4 @@ def explain(shape: ModelShape, setup: Setup, found: Sequence[Calculation]) -> li
     else:
         each = float(max(setup.output_tokens, 1))
         formula, terms = "tokens_per_s / output * sound", (rate.as_term(), Term("output", each, "tokens"), sound)
-    return [Calculation("times_real_time", formula, terms, rate.value / each * shape.sample_seconds, "s/s")]
+    return [Calculation("times_real_time", formula, terms, rate.value / each * shape.sample_seconds, "times real time")]
