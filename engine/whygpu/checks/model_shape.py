@@ -226,6 +226,10 @@ class ModelShape:
         """Tokens that an encoder beside a decoder reads: as many as it always does, else the prompt's; 0 for others."""
         return float(self.source_tokens or tokens) if self.encoder_layers else 0.0
 
+    def longer_source(self, tokens: float) -> float:
+        """How many times longer an encoder's source is than a text of so many tokens; 1 where they are the same."""
+        return self.source_length(tokens) / tokens if self.encoder_layers else 1.0
+
     def touched_parameters(self, samples: float) -> float:
         """Parameters that a pass over so many samples reads: all of them, but of a recommender's tables only the rows
         that the samples look up.

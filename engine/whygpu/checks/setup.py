@@ -339,11 +339,12 @@ class Device:
         size = max(lengths)
         if any(length not in (1, size) for length in lengths):
             raise ValueError(f"columns of a device differ in length: {lengths}")
-        rates = (np.broadcast_to(column, (size,)) for column in columns)
+        given_rates = (np.broadcast_to(column, (size,)) for column in columns)
+        rates: dict[str, Any] = dict(zip(_RATES, given_rates, strict=True))
         index: dict[CardKind, int] = {}
         kind = np.array([index.setdefault(word, len(index)) for word in words], dtype=np.int64)
         kind = np.broadcast_to(kind, (size,))
-        return cls(*rates, tuple(index), kind, size)
+        return cls(**rates, kinds=tuple(index), kind=kind, size=size)
 
     def one(self, index: int) -> Device:
         """The card of one plan alone."""

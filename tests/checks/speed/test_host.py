@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.checks.conftest import Facts
+from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.estimate import SpeedEstimate
@@ -103,10 +104,15 @@ LOADER = 6000.0
 
 @pytest.mark.parametrize(
     ("model", "published"),
-    [("parakeet-tdt-0.6b-v2", 3386), ("parakeet-tdt-1.1b", 2391), ("parakeet-ctc-0.6b", 4282), ("parakeet-ctc-1.1b", 2729)],
+    [
+        ("parakeet-tdt-0.6b-v2", 3386),
+        ("parakeet-tdt-1.1b", 2391),
+        ("parakeet-ctc-0.6b", 4282),
+        ("parakeet-ctc-1.1b", 2729),
+    ],
 )
 def test_parakeet_hears_as_fast_as_the_leaderboard_says(facts: Facts, model: str, published: float) -> None:
-    """Open ASR Leaderboard (arXiv:2510.06961), A100 of 80 GB, batches of 128: RTFx. NeMo loads a batch, then computes."""
+    """Open ASR Leaderboard (arXiv:2510.06961), A100 of 80 GB: RTFx. NeMo loads a batch, then computes."""
     setup = Setup(facts.formats["bf16"], phase="batch-inference", batch_size=128, decoding="none")
     found = speed.estimate(facts.shape(model), setup, ParallelLayout(), _a100(), facts.coefficients)
     computed = _likely(found, "times_real_time")
@@ -116,9 +122,7 @@ def test_parakeet_hears_as_fast_as_the_leaderboard_says(facts: Facts, model: str
 
 def test_a_compiled_parakeet_is_within_its_range(facts: Facts) -> None:
     """fast-gpu-asr (PyPI): Parakeet V3 TDT in FP16 with TensorRT, batches of 256: 6,482 times real time on an A100."""
-    setup = Setup(
-        facts.formats["fp16"], phase="batch-inference", batch_size=256, runtime="tensorrt", decoding="none"
-    )
+    setup = Setup(facts.formats["fp16"], phase="batch-inference", batch_size=256, runtime="tensorrt", decoding="none")
     found = speed.estimate(facts.shape("parakeet-tdt-0.6b-v3"), setup, ParallelLayout(), _a100(), facts.coefficients)
     assert found.times_real_time is not None
     range_ = found.times_real_time.at(0)
@@ -151,12 +155,14 @@ def test_turbo_is_as_much_faster_as_others_measured(facts: Facts) -> None:
     """Than large-v3: 148.26 against 68.56 in long recordings (Open ASR Leaderboard, en_longform.csv), 117 against 53
     (sovereign-asr-bench), 19.2 s against 52.0 s (faster-whisper, in FP16): 2.2 to 2.7 times as fast.
     """
-    turbo, large = (_likely(_whisper(facts, name), "times_real_time") for name in ("whisper-large-v3-turbo", "whisper-large-v3"))
+    turbo, large = (
+        _likely(_whisper(facts, name), "times_real_time") for name in ("whisper-large-v3-turbo", "whisper-large-v3")
+    )
     assert 2.2 * 0.75 <= turbo / large <= 2.7 * 1.35
 
 
 def test_a_whisper_reads_half_a_minute_and_writes_with_its_decoder(facts: Facts) -> None:
-    """1,500 frames pass the 32 layers of the encoder (Radford et al. 2022, arXiv:2212.04356, 2.2); a token the decoder."""
+    """1,500 frames pass the encoder's 32 layers, a token the decoder's (Radford et al. 2022, arXiv:2212.04356, 2.2)."""
     large, turbo = facts.shape("whisper-large-v3"), facts.shape("whisper-large-v3-turbo")
     assert large.encoder_parameters == turbo.encoder_parameters == 32 * (4 * 1280**2 + 2 * 1280 * 5120)
     assert turbo.written_parameters == pytest.approx(turbo.parameters - 629e6, rel=0.01)
@@ -167,3 +173,16 @@ def test_a_whisper_reads_half_a_minute_and_writes_with_its_decoder(facts: Facts)
     written = next(item for item in found.calculations() if item.name == "read_s")
     weights = next(term.value for term in written.terms if term.name == "weights")
     assert weights == pytest.approx(2 * (large.parameters - large.encoder_parameters), rel=0.01)
+
+
+def test_training_a_whisper_passes_1500_frames_through_its_encoder(facts: Facts) -> None:
+    """Six operations a parameter and token (Kaplan et al. 2020, 2.1), of the encoder for 1,500 frames a sample."""
+    shape = facts.shape("whisper-large-v3")
+    setup = Setup(facts.formats["bf16"], phase="fine-tuning", batch_size=8, sequence_tokens=448)
+    found = speed.estimate(shape, setup, ParallelLayout(), _a100(), facts.coefficients)
+    products = next(item for item in found.calculations() if item.name == "products")
+    text = shape.matmul_parameters - shape.encoder_parameters
+    assert products.value == pytest.approx(6 * 8 * (448 * text + 1500 * shape.encoder_parameters))
+    short = Setup(facts.formats["bf16"], phase="fine-tuning", batch_size=8, sequence_tokens=64)
+    kept = [memory.estimate(shape, each, ParallelLayout(), facts.coefficients).activations for each in (setup, short)]
+    assert kept[1] > 0.5 * kept[0]  # the encoder keeps its activations however short the text is

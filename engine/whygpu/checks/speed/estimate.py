@@ -15,9 +15,8 @@ from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.correction import Corrected
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import Device, FloatArray, ParallelLayout, Setup
-from whygpu.checks.speed import host, sound
+from whygpu.checks.speed import host, inference_formulas, sound, training_formulas
 from whygpu.checks.speed import inference as speed_inference
-from whygpu.checks.speed import inference_formulas, training_formulas
 from whygpu.checks.speed import serving as speed_serving
 from whygpu.checks.speed import training as speed_training
 from whygpu.checks.speed import vision as speed_vision

@@ -1,8 +1,8 @@
-"""What prepares samples before a card works on them: cores of the host that decode and resize JPEGs, or decode sound and
-compute its log-mel features; of JPEGs an engine of the card instead.
+"""What prepares samples before a card works on them: cores of the host that decode and resize JPEGs, or decode sound
+and compute its log-mel features; of JPEGs an engine of the card instead.
 
-It is the same beside every model and format, so it is a ceiling, as the video decoders are. Seconds of a core go with the
-pixels that are stored, with those that the model sees, or with the seconds of sound.
+It is the same beside every model and format, so it is a ceiling, as the video decoders are. Seconds of a core go with
+the pixels that are stored, with those that the model sees, or with the seconds of sound.
 Source: Iglovikov and Kosarevsky 2026 (arXiv:2605.08731), 1: decoding caps training where it cannot feed the learner.
 """
 
@@ -57,7 +57,7 @@ def cards(columns: Columns) -> FloatArray:
 
 
 def vcpus(columns: Columns) -> FloatArray:
-    """Rows: threads of the host for each card: those answered, those of the machine that is rented, or a usual one's."""
+    """Rows: threads of the host for each card: those answered, those of the rented machine, or a usual one's."""
     if columns.setup.host_vcpus:
         return np.full((1, columns.device.size), float(columns.setup.host_vcpus))
     stated = columns.device.host_vcpus

@@ -130,8 +130,9 @@ def work(columns: Columns) -> InferenceWork:
     requests = columns.requests()
     computed = computed_tokens(columns, prompt_length(columns))
     rates, overheads = _rates(columns), _overheads(columns, requests, computed, _layers(columns.shape))
-    # What is written passes the decoder alone.
-    written = _overheads(columns, requests, computed, columns.shape.layers) if columns.shape.encoder_layers else overheads
+    written = overheads
+    if columns.shape.encoder_layers:  # what is written passes the decoder alone
+        written = _overheads(columns, requests, computed, columns.shape.layers)
     decode = _decode(columns, requests, rates, written)
     prefill = _prefill(columns, requests, computed, rates, overheads)
     # Stages that a prompt leaves idle read the next one.

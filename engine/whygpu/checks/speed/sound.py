@@ -27,9 +27,9 @@ def explain(shape: ModelShape, setup: Setup, found: Sequence[Calculation]) -> li
     if rate is None or not shape.sample_seconds or setup.trains:
         return []
     sound = Term("sound", shape.sample_seconds, "s", shape.source, "of a sample")
+    value, unit = rate.value * shape.sample_seconds, "times real time"
     if rate.name == "samples_per_s":
-        formula, terms, each = "samples_per_s * sound", (rate.as_term(), sound), 1.0
-    else:
-        each = float(max(setup.output_tokens, 1))
-        formula, terms = "tokens_per_s / output * sound", (rate.as_term(), Term("output", each, "tokens"), sound)
-    return [Calculation("times_real_time", formula, terms, rate.value / each * shape.sample_seconds, "times real time")]
+        return [Calculation("times_real_time", "samples_per_s * sound", (rate.as_term(), sound), value, unit)]
+    output = Term("output", float(max(setup.output_tokens, 1)), "tokens")
+    terms = (rate.as_term(), output, sound)
+    return [Calculation("times_real_time", "tokens_per_s / output * sound", terms, value / output.value, unit)]

@@ -84,7 +84,8 @@ def flux2(reader: Reader) -> Network | None:
     """Flux2Transformer2DModel: as before without biases, gated, and modulated once for all blocks of a kind."""
     body = _Body.of(reader, 48, 128, 8)
     single = reader.whole("layers", "num_single_layers") or 48
-    inputs, source = reader.whole("hidden", "in_channels") or 128, reader.whole("hidden", "joint_attention_dim") or 15360
+    inputs = reader.whole("hidden", "in_channels") or 128
+    source = reader.whole("hidden", "joint_attention_dim") or 15360
     outputs = reader.whole("hidden", "out_channels") or inputs
     step = reader.whole("hidden", "timestep_guidance_channels") or STEP
     inner = round((reader.number("ratio", "mlp_ratio") or 3.0) * body.width)
