@@ -26,6 +26,14 @@ FLUX = {"_class_name": "FluxTransformer2DModel", "attention_head_dim": 128, "gui
 SD3 = {"_class_name": "SD3Transformer2DModel", "attention_head_dim": 64, "caption_projection_dim": 1536,
        "in_channels": 16, "joint_attention_dim": 4096, "num_attention_heads": 24, "num_layers": 24, "patch_size": 2,
        "pooled_projection_dim": 2048, "sample_size": 128}  # fmt: skip
+FLUX2_KLEIN = {"_class_name": "Flux2Transformer2DModel", "attention_head_dim": 128, "guidance_embeds": False,
+               "in_channels": 128, "joint_attention_dim": 7680, "mlp_ratio": 3.0, "num_attention_heads": 24,
+               "num_layers": 5, "num_single_layers": 20, "timestep_guidance_channels": 256}  # fmt: skip
+FLUX2_VAE = FLUX_VAE | {"_class_name": "AutoencoderKLFlux2", "latent_channels": 32, "use_quant_conv": True,
+                        "use_post_quant_conv": True}  # fmt: skip
+QWEN3_4B = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "head_dim": 128, "hidden_size": 2560,
+            "intermediate_size": 9728, "num_attention_heads": 32, "num_hidden_layers": 36, "num_key_value_heads": 8,
+            "tie_word_embeddings": True, "vocab_size": 151936}  # fmt: skip
 COGVIDEOX = {"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 48, "num_layers": 42}
 BUILT: Mapping[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "stable-diffusion-1.5": (

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.intake.files import header_of, write_safetensors
-from tests.intake.pipelines import BUILT, COGVIDEOX, FLUX, SD3, WAN, write_pipeline
+from tests.intake.pipelines import BUILT, COGVIDEOX, FLUX, FLUX2_KLEIN, FLUX2_VAE, QWEN3_4B, SD3, WAN, write_pipeline
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import Format
@@ -33,6 +33,21 @@ def shape_of(folder: Path, **beside: Any) -> ModelShape:
     shape, problems = from_pipeline(str(folder), **beside)
     assert shape is not None, problems
     return shape
+
+
+def test_flux_2_comes_to_what_diffusers_builds(tmp_path: Path, coefficients: Coefficients) -> None:
+    """FLUX.2 klein 4B (scripts/convert_flux2_to_diffusers.py), built and passed through by diffusers 0.42.1."""
+    wanted = PRESETS["flux.2-klein-4b"]
+    parts = {"transformer": FLUX2_KLEIN, "text_encoder": QWEN3_4B, "vae": FLUX2_VAE}
+    shape = shape_of(write_pipeline(tmp_path / "klein", "Flux2KleinPipeline", parts), steps=4)
+    assert shape.parameters == sum(wanted["components"].values())
+    assert shape.trained_parameters == wanted["trained_parameters"] == 3_875_544_576
+    assert (shape.layers, shape.steps, shape.image_size) == (wanted["layers"], 4, 1024)
+    assert shape.flops_per_sample == pytest.approx(wanted["flops_per_sample"], rel=0.001)
+    dev, problems = read({"config": {"_class_name": "Flux2Transformer2DModel"}}, {}, coefficients)
+    assert dev is not None, problems
+    assert dev.parameters == 32_223_281_152
+    assert dev.flops_per_sample == pytest.approx(2.826e14, rel=0.001)
 
 
 def problems_of(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""The network between machines: what the offering states that they are priced by."""
+"""The machines around the cards: what the offerings state that they are priced by."""
 
 from __future__ import annotations
 
@@ -49,3 +49,18 @@ def test_one_machine_needs_no_network(kb: whygpu.KnowledgeBase) -> None:
         for provider in ("aws", "gcp")
     ]
     assert np.array_equal(found[0].figures["token_ms"], found[1].figures["token_ms"], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("provider", "accelerator", "vcpus"),
+    [
+        ("azure", "h100-sxm", 12.0),  # Standard_ND96isr_H100_v5: 96 for eight cards
+        ("azure", "t4", 4.0),  # Standard_NC4as_T4_v3
+        ("lambda", "h100-sxm", 0.0),  # its price list states none
+    ],
+)
+def test_each_card_has_its_part_of_the_hosts_threads(
+    kb: whygpu.KnowledgeBase, provider: str, accelerator: str, vcpus: float
+) -> None:
+    prices = PriceList(kb.knowledge.catalogue, providers=(provider,))
+    assert prices.host_vcpus(accelerator) == vcpus

@@ -23,7 +23,8 @@ CHECKS = MappingProxyType(
                 *_MONEY,
                 *("layer_activations", "gradients", "optimizer", "reused"),
                 *("products", "attention", "products_s", "attention_s", "traffic_s"),
-                *("compute_s", "step_s", "samples_per_s", "train_tokens_per_s", "train_hours"),
+                *("compute_s", "step_s", "prepared_samples_per_s"),
+                *("samples_per_s", "train_tokens_per_s", "train_hours"),
             }
         ),
         "inference": frozenset(
@@ -35,7 +36,8 @@ CHECKS = MappingProxyType(
                 *("prefill_compute_s", "prefill_read_s", "prefill_moved_s", "prefill_s"),
                 *("read_s", "compute_s", "moved_s", "token_s", "batch_s"),
                 *("longest_prefill_s", "step_s", "speculative_gain"),
-                *("ttft_ms", "token_ms", "tokens_per_s", "samples_per_s", "decoded_frames_per_s", "train_hours"),
+                *("ttft_ms", "token_ms", "tokens_per_s", "samples_per_s", "decoded_frames_per_s"),
+                *("prepared_samples_per_s", "times_real_time", "train_hours"),
             }
         ),
         "life": frozenset(

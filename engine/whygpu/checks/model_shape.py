@@ -91,12 +91,14 @@ class ModelShape:
     """What the checks need to know of a model. Counts of parameters, layers, elements; 0 where it has none or it is
     not known.
 
-    `layers` are those of the decoder (of the only stack, for others); `encoder_layers` those of an encoder beside it.
+    `layers` are those of the decoder (of the only stack, for others); `encoder_layers` those of an encoder beside it,
+    which has `encoder_parameters` and reads `source_tokens` (0: the prompt).
     `parameters` counts everything held in memory, `active_parameters` what one token passes through.
     `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step
     for diffusion). `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
     `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
-    most (the largest neighbouring tensors, FP32). `trained_parameters` are those a full fine-tuning trains, where
+    most (the largest neighbouring tensors, FP32). `sample_seconds` is the sound that a sample is, of models that hear
+    it. `trained_parameters` are those a full fine-tuning trains, where
     that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks
     up in tables, other rows for each sample (recommenders). `positions` are the most tokens that
     the model is made for at once. `assumed` names the fields that were derived or assumed,
@@ -133,6 +135,7 @@ class ModelShape:
     state_layers: int = 0
     state_elements: int = 0
     encoder_layers: int = 0
+    encoder_parameters: int = 0
     source_tokens: int = 0
     positions: int = 0
     image_size: int = 0
@@ -140,6 +143,7 @@ class ModelShape:
     activation_bytes_per_sample: float = 0.0
     activation_16bit_share: float = 0.0
     peak_bytes_per_sample: float = 0.0
+    sample_seconds: float = 0.0
     steps: int = 0
     trained_parameters: int = 0
     lookup_parameters: int = 0
@@ -161,6 +165,11 @@ class ModelShape:
             object.__setattr__(self, "active_parameters", self.parameters)
         if not self.trained_parameters:
             object.__setattr__(self, "trained_parameters", self.parameters)
+        if self.encoder_layers and not self.encoder_parameters:
+            each = attention_parameters(self) + self.hidden_size * (
+                self.kv_width + (3 if self.gated_ffn else 2) * self.ffn_size
+            )
+            object.__setattr__(self, "encoder_parameters", min(self.encoder_layers * each, self.parameters))
         if not self.kv_groups and self.kind in GENERATIVE:
             object.__setattr__(self, "kv_groups", cache_groups(self))
         if not self.parts:
@@ -207,6 +216,19 @@ class ModelShape:
         """
         lookup = 0 if self.tied_embeddings and self.kind != "encoder" else self.embedding_parameters
         return max(self.active_parameters - lookup, 1)
+
+    @property
+    def written_parameters(self) -> int:
+        """Those that multiply every token that is written: an encoder has read its source before."""
+        return max(self.matmul_parameters - self.encoder_parameters, 1)
+
+    def source_length(self, tokens: float) -> float:
+        """Tokens that an encoder beside a decoder reads: as many as it always does, else the prompt's; 0 for others."""
+        return float(self.source_tokens or tokens) if self.encoder_layers else 0.0
+
+    def longer_source(self, tokens: float) -> float:
+        """How many times longer an encoder's source is than a text of so many tokens; 1 where they are the same."""
+        return self.source_length(tokens) / tokens if self.encoder_layers else 1.0
 
     def touched_parameters(self, samples: float) -> float:
         """Parameters that a pass over so many samples reads: all of them, but of a recommender's tables only the rows

@@ -119,6 +119,8 @@ class Setup:
     (0: the model's own). `average_context_tokens` is the average of what `context_tokens` limits (0: all are that
     long), `prefix_hit_rate` the share of prompt tokens found in the cache, `speculative` how tokens are guessed ahead,
     `adapters` how many low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
+    `decoding` is what turns files into what the model reads: the video decoders, the `host`, the `card`, or `none`, for
+    that was done before; `host_vcpus` the threads of the host's processors for each accelerator (0: not known).
     """
 
     format: Format
@@ -149,6 +151,8 @@ class Setup:
     speculative: str = "none"
     adapters: int = 0
     streams: int = 0
+    decoding: str = "video"
+    host_vcpus: int = 0
 
     @property
     def trains(self) -> bool:
@@ -276,7 +280,8 @@ class Device:
     format uses (16-bit for weight-only formats) and `half_flops_s` that of 16 bits, which attention is computed in;
     `power_w` what the card may draw; `link_bytes_s` one direction of the direct link per card (0 where
     there is none) and `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card
-    between nodes; `video_frames_s` frames of 1080p that its decoders give. `kinds[kind[i]]` are the words of plan i.
+    between nodes; `video_frames_s` frames of 1080p that its decoders give, `jpeg_pixels_s` pixels that its JPEG engine
+    does; `host_vcpus` threads of the host for each card. `kinds[kind[i]]` are the words of plan i.
     """
 
     bandwidth_bytes_s: FloatArray
@@ -288,6 +293,8 @@ class Device:
     pcie_bytes_s: FloatArray
     network_bytes_s: FloatArray
     video_frames_s: FloatArray
+    jpeg_pixels_s: FloatArray
+    host_vcpus: FloatArray
     kinds: tuple[CardKind, ...]
     kind: IntArray
     size: int = field(default=1)
@@ -305,6 +312,8 @@ class Device:
         pcie_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
         network_bytes_s: float | Sequence[float] | FloatArray = float("nan"),
         video_frames_s: float | Sequence[float] | FloatArray = float("nan"),
+        jpeg_pixels_s: float | Sequence[float] | FloatArray = float("nan"),
+        host_vcpus: float | Sequence[float] | FloatArray = float("nan"),
         kinds: CardKind | Sequence[CardKind] = CardKind(),
     ) -> Device:
         """Columns from figures (repeated) or sequences; 16 bits run at the format's rate where no other is given.
@@ -321,6 +330,8 @@ class Device:
             pcie_bytes_s,
             network_bytes_s,
             video_frames_s,
+            jpeg_pixels_s,
+            host_vcpus,
         ]
         columns = [np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in given]
         words = [kinds] if isinstance(kinds, CardKind) else list(kinds)
@@ -328,13 +339,12 @@ class Device:
         size = max(lengths)
         if any(length not in (1, size) for length in lengths):
             raise ValueError(f"columns of a device differ in length: {lengths}")
-        bandwidth, flops, half, power, link, cards, pcie, network, video = (
-            np.broadcast_to(column, (size,)) for column in columns
-        )
+        given_rates = (np.broadcast_to(column, (size,)) for column in columns)
+        rates: dict[str, Any] = dict(zip(_RATES, given_rates, strict=True))
         index: dict[CardKind, int] = {}
         kind = np.array([index.setdefault(word, len(index)) for word in words], dtype=np.int64)
         kind = np.broadcast_to(kind, (size,))
-        return cls(bandwidth, flops, half, power, link, cards, pcie, network, video, tuple(index), kind, size)
+        return cls(**rates, kinds=tuple(index), kind=kind, size=size)
 
     def one(self, index: int) -> Device:
         """The card of one plan alone."""
@@ -352,6 +362,8 @@ _RATES = (
     "pcie_bytes_s",
     "network_bytes_s",
     "video_frames_s",
+    "jpeg_pixels_s",
+    "host_vcpus",
 )
 
 

@@ -16,7 +16,7 @@ from whygpu.errors import AnswerError, Location, Problem
 from whygpu.plans.columns import PricedPlans, given_columns
 from whygpu.plans.costs import costs_of
 from whygpu.plans.fixed import FixedLayout
-from whygpu.plans.plan_set import Options, Targets, cards_of
+from whygpu.plans.plan_set import Machines, Options, Targets, cards_of
 from whygpu.plans.price import price_list, spot_list
 from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of
 from whygpu.plans.recent import Recent
@@ -106,7 +106,7 @@ class Planning:
             at_once=self._at_once(),
             fixed=self._fixed_layout(),
             owned=self._owned(),
-            networks=self._networks(today),
+            machines=Machines(self._networks(today), self._vcpus(today)),
         )
 
     def _networks(self, today: date) -> tuple[float, ...]:
@@ -119,18 +119,30 @@ class Planning:
             for card, size in zip(cards.accelerators, cards.per_node.tolist(), strict=True)
         )
 
+    def _vcpus(self, today: date) -> tuple[float, ...]:
+        """The threads of each accelerator's host, where it decodes and prepares what the model reads."""
+        if self._work.setup.decoding != "host":
+            return ()
+        prices = price_list(self._knowledge, self._answers, today)
+        return tuple(prices.host_vcpus(name) for name in self._knowledge.catalogue.accelerators)
+
     def _targets(self) -> Targets:
         """What the plans must reach."""
         number = self._session.number
         frames = number("frames_per_second")
         return Targets(
-            requests_per_s=number("requests_per_second"),
+            requests_per_s=number("requests_per_second") or self._heard_per_s(),
             frames_per_s=None if frames is None else frames * (number("streams") or 1.0),
             ttft_ms=number("latency_ms"),
             token_ms=number("token_latency_ms"),
             train_hours=number("deadline_hours"),
             usual_hours=self._session.concluded(USUAL_HOURS),
         )
+
+    def _heard_per_s(self) -> float | None:
+        """Samples a second that streams of sound come to, each second of which is worked through once."""
+        streams, seconds = self._session.number("streams"), self._work.shape.sample_seconds
+        return streams / seconds if streams and seconds else None
 
     def _costs(self, plan_set: PlanSet, today: date) -> Costs:
         """What the plans cost."""

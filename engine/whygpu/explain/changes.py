@@ -26,6 +26,7 @@ FIGURES = (
     ("tokens_per_s", "output", "tokens/s"),
     ("requests_per_s", "requests", "requests/s"),
     ("frames_per_s", "frames", "frames/s"),
+    ("times_real_time", "sound", "times real time"),
     ("train_hours", "time to finish", "hours"),
     ("usd_per_hour", "price", "USD/hour"),
 )

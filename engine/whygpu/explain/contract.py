@@ -60,7 +60,8 @@ class PlanJson(TypedDict):
     speed: dict[str, RangeJson | None]
     """``ttft_ms``, ``token_ms``, ``tokens_per_s``, ``requests_per_s``, ``train_tokens_per_s``, ``samples_per_s``,
     ``frames_per_s`` (no more than decoders give), ``decoded_frames_per_s`` (of several camera streams),
-    ``train_hours``; null where one does not apply.
+    ``prepared_samples_per_s`` (images or sound that the host or the card's JPEG engine decodes), ``times_real_time``
+    (seconds of sound a second), ``train_hours``; null where one does not apply.
     """
     cost: Cost | None
     """Null where no price is known."""

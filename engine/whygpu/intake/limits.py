@@ -22,6 +22,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "pixels": (1, 65_536),
     "flops": (1, 1e18),
     "bytes": (1, 1e15),
+    "seconds": (0.01, 1e5),
     "steps": (1, 10_000),
     "ratio": (1e-3, 1e3),
 }

@@ -41,6 +41,7 @@ WHOLE_NUMBERS: Mapping[str, str] = {
     "state_layers": "layers",
     "state_elements": "parameters",
     "encoder_layers": "layers",
+    "encoder_parameters": "parameters",
     "source_tokens": "tokens",
     "positions": "tokens",
     "image_size": "pixels",
@@ -52,6 +53,7 @@ NUMBERS: Mapping[str, str] = {
     "flops_per_sample": "flops",
     "activation_bytes_per_sample": "bytes",
     "peak_bytes_per_sample": "bytes",
+    "sample_seconds": "seconds",
 }
 OTHERS: Form = MappingProxyType(
     {

@@ -58,7 +58,7 @@ def joined(one: PlanSet, other: PlanSet) -> PlanSet:
         figures[name] = np.concatenate(parts)
     return PlanSet(
         one.work,
-        one.networks,
+        one.machines,
         one.cards,
         (*one.configurations, *other.configurations),
         np.concatenate([one.card, other.card]),

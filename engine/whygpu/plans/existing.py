@@ -61,7 +61,7 @@ def _with_owned(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
         np.concatenate([base.configuration, added[:, 1]]),
         np.concatenate([base.fits, np.array(list(rows.values()), dtype=np.bool_)]),
         np.concatenate([base.owned, np.ones(len(rows), dtype=np.bool_)]),
-        options.networks,
+        options.machines,
     )
 
 

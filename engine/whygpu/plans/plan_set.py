@@ -42,6 +42,18 @@ _RATES = (
 
 
 @dataclass(frozen=True, slots=True)
+class Machines:
+    """What the machines around the accelerators have, by rows of the catalogue; 0 where not known, empty where nothing
+    is.
+    """
+
+    networks: tuple[float, ...] = ()
+    """Bytes a second and card between machines."""
+    vcpus: tuple[float, ...] = ()
+    """Threads of the host's processors for each card."""
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What the session rules and answers leave to try."""
 
@@ -67,8 +79,7 @@ class Options:
     fixed: FixedLayout = field(default_factory=FixedLayout)
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
-    networks: tuple[float, ...] = ()
-    """Bytes a second and card between machines, by rows of the catalogue, 0 where not known; empty where none is."""
+    machines: Machines = field(default_factory=Machines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +146,7 @@ class PlanSet:
     """All plans, in columns: each is a card (a row of the catalogue) and a way of running."""
 
     work: Work
-    networks: tuple[float, ...]
-    """As in Options."""
+    machines: Machines
     cards: Cards
     configurations: tuple[RunConfiguration, ...]
     card: NDArray[np.int64]
@@ -175,7 +185,7 @@ class PlanSet:
     def estimate(self, index: int) -> SpeedEstimate:
         """The speed of one plan alone, and how it came about: few plans are looked at."""
         rows = slice(index, index + 1)
-        return _timed(self.work, self.configurations, self.card[rows], self.configuration[rows], self.networks)[0][0]
+        return _timed(self.work, self.configurations, self.card[rows], self.configuration[rows], self.machines)[0][0]
 
     def ranges(self, index: int) -> dict[str, Range | None]:
         """Every figure of speed of one plan with its range; None where it does not apply or is not known."""
@@ -186,7 +196,7 @@ class PlanSet:
             ranged[index] = self.estimate(index).with_ranges()
             return _ranges(ranged[index], 0)
         if "all ranged" not in self.known:
-            origin = _timed(self.work, self.configurations, self.card, self.configuration, self.networks)
+            origin = _timed(self.work, self.configurations, self.card, self.configuration, self.machines)
             self.known["all ranged"] = tuple((estimate.with_ranges(), rows) for estimate, rows in origin)
         found = ((estimate, np.flatnonzero(rows == index)) for estimate, rows in self.known["all ranged"])
         return next(_ranges(estimate, int(place[0])) for estimate, place in found if place.size)
@@ -229,6 +239,7 @@ class Cards:
     link_cards: NDArray[np.float64]
     pcie_bytes_s: NDArray[np.float64]
     video_frames_s: NDArray[np.float64]
+    jpeg_pixels_s: NDArray[np.float64]
     rates: Mapping[str, NDArray[np.float64]]
     """Operations per second by rate; NaN where not known, zero where the hardware lacks it."""
     kinds: tuple[CardKind, ...]
@@ -281,6 +292,7 @@ def cards_of(catalogue: Catalogue) -> Cards:
         np.where(np.isnan(joined), np.where(link > 0, per_node, 0.0), joined),
         np.array(pcie),
         np.fmin(column("video_h264_fps"), column("video_h265_fps")),
+        column("jpeg_mpixels_s", 1e6),
         rates,
         kinds,
         np.array([kinds.index(word) for word in words], dtype=np.int64),
@@ -294,17 +306,17 @@ def plan_set_of(
     configuration: NDArray[np.int64],
     fits: Mask,
     owned: Mask,
-    networks: tuple[float, ...] = (),
+    machines: Machines,
 ) -> PlanSet:
-    """The plans, their speeds computed; ``networks`` as in Options."""
+    """The plans, their speeds computed."""
     figures: dict[str, NDArray[np.float64]] = {}
-    for estimate, rows in _timed(work, configurations, card, configuration, networks):
+    for estimate, rows in _timed(work, configurations, card, configuration, machines):
         for name in speed.FIGURES:
             band: Band | None = getattr(estimate, name)
             if band is not None:
                 figures.setdefault(name, np.full(len(card), np.nan))[rows] = band.likely
     cards, speeds = cards_of(work.catalogue), Speeds(figures)
-    return PlanSet(work, networks, cards, configurations, card, configuration, fits, owned, speeds)
+    return PlanSet(work, machines, cards, configurations, card, configuration, fits, owned, speeds)
 
 
 def _ranges(estimate: SpeedEstimate, place: int) -> dict[str, Range | None]:
@@ -321,7 +333,7 @@ def _timed(
     configurations: tuple[RunConfiguration, ...],
     card: NDArray[np.int64],
     configuration: NDArray[np.int64],
-    networks: tuple[float, ...],
+    machines: Machines,
 ) -> Origin:
     """Speeds of all plans, computed together for those that run alike."""
     cards = cards_of(work.catalogue)
@@ -333,8 +345,7 @@ def _timed(
             alike[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
         together.setdefault(alike[id(setup)], []).append(number)
     concurrency = np.array([one.setup.concurrency for one in configurations], dtype=np.float64)[configuration]
-    stated = np.array(networks or (0.0,) * len(cards.accelerators))
-    network = np.where(stated > 0, stated, np.nan)
+    network, vcpus = (_known(stated, len(cards.accelerators)) for stated in (machines.networks, machines.vcpus))
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
     for setups in _at_once(work, tuple(together)):
         group = _Group.of(configurations, {setup: together[setup] for setup in setups}, configuration)
@@ -349,6 +360,8 @@ def _timed(
             cards.pcie_bytes_s[rows],
             network[rows],
             cards.video_frames_s[rows],
+            cards.jpeg_pixels_s[rows],
+            vcpus[rows],
             cards.kinds,
             cards.kind[rows],
             len(rows),
@@ -419,6 +432,12 @@ class _Group:
         cards = np.array([layout.cards for layout in self.layouts], dtype=np.int64)[self.layout]
         table[:, NODES] = -(-cards // per_node)
         return table
+
+
+def _known(stated: tuple[float, ...], size: int) -> NDArray[np.float64]:
+    """What is stated of each accelerator's machines; NaN where that is nothing."""
+    figures = np.array(stated or (0.0,) * size)
+    return np.where(figures > 0, figures, np.nan)
 
 
 def _corrected(

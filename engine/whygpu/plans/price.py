@@ -146,6 +146,13 @@ class PriceList:
         gbit_s = None if price is None else price.offering.network_gbit_s
         return 0.0 if price is None or gbit_s is None else gbit_s * 1e9 / 8 / price.offering.count
 
+    def host_vcpus(self, accelerator: str) -> float:
+        """Threads of the host's processors for each accelerator of the machine that one of them is priced by; 0 where
+        its offering states none.
+        """
+        price = self.price(accelerator, 1, 1)
+        return 0.0 if price is None or price.offering.vcpu is None else price.offering.vcpu / price.offering.count
+
     def why_none(self, accelerator: str) -> str:
         """Why plans with the accelerator have no price: what is known of it, and which restriction rules it out."""
         offerings = self._catalogue.offerings_by_accelerator.get(accelerator, ())

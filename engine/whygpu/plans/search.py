@@ -341,7 +341,7 @@ class Search:
             configuration,
             fits,
             np.zeros(len(card), dtype=np.bool_),
-            self._options.networks,
+            self._options.machines,
         )
 
     def taken(

@@ -59,6 +59,7 @@ _NUMBERS = (
     "average_context_tokens",
     "adapters",
     "streams",
+    "host_vcpus",
 )
 _FLOATS = ("dataset_tokens", "dataset_samples", "epochs", "prefix_hit_rate")
 _WORDS = (
@@ -72,6 +73,7 @@ _WORDS = (
     "runtime",
     "training_precision",
     "speculative",
+    "decoding",
 )
 _AUTO = frozenset({"auto", ""})
 

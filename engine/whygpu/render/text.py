@@ -39,6 +39,7 @@ _SPEEDS = (
     ("tokens_per_s", "output", "tokens/s"),
     ("requests_per_s", "requests", "requests/s"),
     ("frames_per_s", "frames", "frames/s"),
+    ("times_real_time", "sound", "times real time"),
     ("train_tokens_per_s", "training", "tokens/s"),
     ("samples_per_s", "samples", "samples/s"),
     ("train_hours", "to finish", "hours"),

@@ -81,10 +81,12 @@ def in_flight_layers(shape: ModelShape, setup: Setup, layout: ParallelLayout) ->
     """Layers whose activations a stage holds: its own, for as many micro-batches as are under way (1F1B).
 
     At most as many micro-batches as stages, and no more than all layers: the first stage can be given the fewer layers.
+    An encoder's layers count as often as its source is longer than the text.
     """
     layers = shape.layers + shape.encoder_layers
     under_way = min(layout.pipeline, max(setup.gradient_accumulation, 1))
-    return min(layers * stage_share(layers, layout.pipeline) * under_way, layers)
+    whole = shape.layers + shape.encoder_layers * shape.longer_source(setup.sequence_tokens)
+    return min(stage_share(layers, layout.pipeline) * under_way, 1.0) * whole
 
 
 def checkpoint_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:

@@ -11,8 +11,8 @@ from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import Device, FloatArray, ParallelLayout, Setup
+from whygpu.checks.speed import host, inference_formulas, sound, training_formulas
 from whygpu.checks.speed import inference as speed_inference
-from whygpu.checks.speed import inference_formulas, training_formulas
 from whygpu.checks.speed import serving as speed_serving
 from whygpu.checks.speed import training as speed_training
 from whygpu.checks.speed import vision as speed_vision
@@ -30,6 +30,8 @@ FIGURES = (
     "samples_per_s",
     "frames_per_s",
     "decoded_frames_per_s",
+    "prepared_samples_per_s",
+    "times_real_time",
     "train_hours",
 )
 
@@ -52,6 +54,8 @@ class SpeedEstimate:
     samples_per_s: Band | None = None
     frames_per_s: Band | None = None
     decoded_frames_per_s: Band | None = None
+    prepared_samples_per_s: Band | None = None
+    times_real_time: Band | None = None
     train_hours: Band | None = None
 
     def with_ranges(self, index: int | None = None) -> SpeedEstimate:
@@ -62,15 +66,19 @@ class SpeedEstimate:
     def calculations(self, index: int = 0) -> list[Calculation]:
         """How the likely figures of plan `index` came about."""
         alone = estimate_of(self.work.columns.one(index))  # in its own setup
+        columns = alone.work.columns
         if isinstance(alone.work, TrainingWork):
-            found = training_formulas.explain(alone.work, 0)
+            worked = training_formulas.explain(alone.work, 0)
         elif isinstance(alone.work, InferenceWork):
-            found = inference_formulas.explain(alone.work, 0)
+            worked = inference_formulas.explain(alone.work, 0)
         else:
-            found = speed_vision.explain(alone.work, 0)
-        for corrected in alone.work.columns.corrected:
+            worked = speed_vision.explain(alone.work, 0)
+        found = list(host.explained(columns, worked, 0))
+        for corrected in columns.corrected:
             found = list(corrected.explained(found, 0))
-        return found if alone.work.columns.setup.trains else [*found, *alone._explain_hours(found)]
+        if columns.setup.trains:
+            return found
+        return [*found, *sound.explain(columns.shape, columns.setup, found), *alone._explain_hours(found)]
 
     def _explain_hours(self, found: Sequence[Calculation]) -> Iterator[Calculation]:
         """How the hours of a batch job come about, of the first plan."""
@@ -109,6 +117,7 @@ def estimate(
 def _uncertain(columns: Columns) -> tuple[str, ...]:
     """The coefficients whose ranges the figures' ranges come from."""
     names: tuple[str, ...] = (*_model_of(columns).UNCERTAIN, *columns.uncertain_of_shape())
+    names = (*names, *host.UNCERTAIN) if host.prepares(columns) else names
     return names if columns.setup.trains else (*names, *speed_serving.uncertain(columns.setup))
 
 
@@ -134,16 +143,19 @@ def estimate_of(columns: Columns) -> SpeedEstimate:
 def _uncorrected(columns: Columns) -> SpeedEstimate:
     if columns.setup.trains:
         training = speed_training.work(columns)
-        return SpeedEstimate(training, **speed_training.bands(training))
+        return SpeedEstimate(training, **host.limited(columns, speed_training.bands(training)))
     if columns.shape.kind in TOKEN_KINDS:
         inference = speed_inference.work(columns)
-        return SpeedEstimate(inference, **_with_hours(columns, speed_inference.bands(inference)))
+        return SpeedEstimate(inference, **_of_samples(columns, speed_inference.bands(inference)))
     vision = speed_vision.work(columns)
-    return SpeedEstimate(vision, **_with_hours(columns, speed_vision.bands(vision)))
+    return SpeedEstimate(vision, **_of_samples(columns, speed_vision.bands(vision)))
 
 
-def _with_hours(columns: Columns, bands: dict[str, Band]) -> dict[str, Band]:
-    """The figures of inference, and the hours of a batch job where its data set is sized: requests over their rate."""
+def _of_samples(columns: Columns, bands: dict[str, Band]) -> dict[str, Band]:
+    """The figures of inference, no faster than samples are prepared, with how much sound that is, and the hours of a
+    batch job where its data set is sized: requests over their rate.
+    """
+    bands = sound.with_real_time(columns.shape, host.limited(columns, bands))
     requests = columns.setup.job_requests(columns.shape)
     if not requests:
         return bands

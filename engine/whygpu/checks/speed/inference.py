@@ -111,6 +111,7 @@ class InferenceWork:
     computed: float
     rates: Rates
     overheads: Overheads
+    step_overheads: Overheads
     decode: Decode
     prefill: Prefill
     stages: FloatArray
@@ -128,8 +129,11 @@ def work(columns: Columns) -> InferenceWork:
     """
     requests = columns.requests()
     computed = computed_tokens(columns, prompt_length(columns))
-    rates, overheads = _rates(columns), _overheads(columns, requests, computed)
-    decode = _decode(columns, requests, rates, overheads)
+    rates, overheads = _rates(columns), _overheads(columns, requests, computed, _layers(columns.shape))
+    written = overheads
+    if columns.shape.encoder_layers:  # what is written passes the decoder alone
+        written = _overheads(columns, requests, computed, columns.shape.layers)
+    decode = _decode(columns, requests, rates, written)
     prefill = _prefill(columns, requests, computed, rates, overheads)
     # Stages that a prompt leaves idle read the next one.
     stages = prefill.filled * columns.pipeline
@@ -144,6 +148,7 @@ def work(columns: Columns) -> InferenceWork:
         computed,
         rates,
         overheads,
+        written,
         decode,
         prefill,
         stages,
@@ -162,8 +167,7 @@ def _rates(columns: Columns) -> Rates:
     return Rates(power, columns.tensor * columns.device.flops_s * power, bandwidth, columns.wire())
 
 
-def _overheads(columns: Columns, requests: FloatArray, computed: float) -> Overheads:
-    layers = _layers(columns.shape)
+def _overheads(columns: Columns, requests: FloatArray, computed: float, layers: int) -> Overheads:
     slower = slowdown(columns) if columns.setup.adapters else None
     return Overheads(
         launch_s=columns.less_is_better("launch-s-per-layer") * layers,
@@ -178,7 +182,7 @@ def _overheads(columns: Columns, requests: FloatArray, computed: float) -> Overh
 
 def _decode(columns: Columns, requests: FloatArray, rates: Rates, overheads: Overheads) -> Decode:
     shape, host = columns.shape, overheads.host
-    weights = weights_read(shape, columns, requests)
+    weights = weights_read(shape, columns, requests) * written_share(shape)
     cache = cache_read(columns) * requests
     read = (weights / columns.tensor + cache) / rates.bandwidth_bytes_s + (0.0 if host is None else host.step_s)
     compute = step_flops(columns, requests) / (rates.operations_s * columns.more_is_better("decode-mfu"))
@@ -197,7 +201,7 @@ def step_flops(columns: Columns, requests: FloatArray) -> FloatArray:
     a product of its own (vLLM, moe_align_block_size).
     """
     shape, tile = columns.shape, columns.less_is_better("decode-rows")
-    flops: FloatArray = 2.0 * (shape.matmul_parameters - routed_parameters(shape)) * np.maximum(requests, tile)
+    flops: FloatArray = 2.0 * (shape.written_parameters - routed_parameters(shape)) * np.maximum(requests, tile)
     if shape.is_moe:
         flops = flops + 2.0 * shape.expert_parameters / shape.experts * expert_rows(shape, requests, tile)
     return flops
@@ -398,9 +402,23 @@ def overlapped(read_s: FloatArray, compute_s: FloatArray) -> FloatArray:
     return seconds
 
 
+def written_share(shape: ModelShape) -> float:
+    """Share of the weights that a step reads: all but those of an encoder."""
+    read = shape.parameters - (0 if shape.tied_embeddings else shape.embedding_parameters)
+    return max(1.0 - shape.encoder_parameters / read, 0.0) if shape.encoder_parameters else 1.0
+
+
 def prompt_flops(shape: ModelShape, tokens: float) -> float:
-    """Operations of reading a prompt with the weights: 2 * active parameters * tokens (Kaplan et al. 2020, 2.1)."""
-    return 2.0 * shape.matmul_parameters * tokens
+    """Operations of reading a prompt with the weights: 2 * active parameters * tokens (Kaplan et al. 2020, 2.1).
+
+    An encoder reads its source, which each decoder layer turns into keys and values of its own; without a fixed source
+    that is the prompt, and the decoder begins with one token (Vaswani et al. 2017, arXiv:1706.03762, 3.2.3).
+    """
+    source = shape.source_length(tokens)
+    if not source:
+        return 2.0 * shape.matmul_parameters * tokens
+    crossed = shape.encoder_parameters + 2.0 * shape.layers * shape.hidden_size * shape.kv_width
+    return 2.0 * (crossed * source + shape.written_parameters * (tokens if shape.source_tokens else 1.0))
 
 
 def score_flops(shape: ModelShape, tokens: int, computed: float | None = None) -> float:
@@ -412,14 +430,21 @@ def score_flops(shape: ModelShape, tokens: int, computed: float | None = None) -
     """
     attended = shape.attended(tokens) if shape.kind in GENERATIVE else shape.layers * tokens
     share = 1.0 if computed is None else computed / tokens
+    source = shape.source_length(tokens)
+    if source:
+        own = (attended + shape.layers * source) * tokens if shape.source_tokens else shape.layers * source
+        return 4.0 * shape.query_width * (shape.encoder_layers * source * source + own)
     return 4.0 * shape.query_width * attended * tokens * (share * (2.0 - share))
 
 
 def prompt_width(shape: ModelShape, tokens: int) -> float:
     """Elements that kernels of their own read and write per token, over all layers: the feed-forward width, three
-    times the hidden size (norms, rotation, residual sums), and the scores twice (scaling, softmax).
+    times the hidden size (norms, rotation, residual sums), and the scores twice (scaling, softmax). An encoder's are
+    those of its source.
     """
-    return _layers(shape) * (widest_ffn(shape) + 3 * shape.hidden_size + shape.heads * tokens)
+    fixed, source = widest_ffn(shape) + 3 * shape.hidden_size, shape.source_length(tokens)
+    own = shape.layers * (fixed + shape.heads * tokens)
+    return own + shape.encoder_layers * (fixed + shape.heads * source) * source / tokens
 
 
 def unpacked_bytes(columns: Columns, prompt: float) -> FloatArray:

@@ -12,6 +12,7 @@ from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed.columns import LIKELY, coefficient_of, power_term
 from whygpu.checks.speed.inference import (
     InferenceWork,
+    Overheads,
     expert_rows,
     prompt_length,
     prompt_width,
@@ -57,18 +58,16 @@ def _rates(done: InferenceWork, i: int) -> tuple[Term, Term, Term]:
     )
 
 
-def _host(done: InferenceWork, i: int) -> tuple[Term, Term, Term]:
+def _host(overheads: Overheads, i: int) -> tuple[Term, Term, Term]:
     return (
-        Term("launch", _likely(done.overheads.launch_s, i), "s", (), "host work of all layers"),
-        Term("gap", _likely(done.overheads.gap_s, i), "s", (), "between kernels of all layers, and around them"),
-        Term("hops", _likely(done.overheads.hop_s, i), "s", (), "from one pipeline stage to the next"),
+        Term("launch", _likely(overheads.launch_s, i), "s", (), "host work of all layers"),
+        Term("gap", _likely(overheads.gap_s, i), "s", (), "between kernels of all layers, and around them"),
+        Term("hops", _likely(overheads.hop_s, i), "s", (), "from one pipeline stage to the next"),
     )
 
 
-def _row(done: InferenceWork, i: int) -> Term:
-    return Term(
-        "row", _likely(done.overheads.row_s, i), "s per token", (), "kernels that work on a row each, of all layers"
-    )
+def _row(overheads: Overheads, i: int) -> Term:
+    return Term("row", _likely(overheads.row_s, i), "s per token", (), "kernels that work on a row each, of all layers")
 
 
 def _prefill(done: InferenceWork, i: int) -> list[Calculation]:
@@ -78,7 +77,7 @@ def _prefill(done: InferenceWork, i: int) -> list[Calculation]:
     parts = tuple(part.as_term() for part in (compute, read, moved))
     together_s = "(prefill_compute_s ** 2 + prefill_read_s ** 2) ** 0.5 + prefill_moved_s"
     formula = f"max({together_s}, launch) + gap + hops + wire"
-    terms = (*parts, *_host(done, i), wire)
+    terms = (*parts, *_host(done.overheads, i), wire)
     prefill = Calculation("prefill_s", formula, terms, _likely(done.prefill.total_s, i), "s")
     return [compute, read, moved, _with_adapters(done, i, prefill)]
 
@@ -143,7 +142,7 @@ def _prompt_moved(done: InferenceWork, i: int) -> Calculation:
         together,
         Term("unpacked", unpacked, "bytes", shape.source, "weights turned into 16-bit ones"),
         coefficient_of(columns, i, "prefill-unpacked-share", "copies"),
-        _row(done, i),
+        _row(done.overheads, i),
         filled,
         tensor,
         bandwidth,
@@ -236,7 +235,7 @@ def _compute(done: InferenceWork, i: int) -> Calculation:
         )
         products = "((active - routed) * max(requests, rows) + expert * expert_rows)"
     terms = (
-        Term("active", shape.matmul_parameters, "parameters", shape.source),
+        Term("active", shape.written_parameters, "parameters", shape.source),
         *experts,
         Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica"),
         coefficient_of(columns, i, "decode-rows", "rows"),
@@ -254,7 +253,8 @@ def _step(done: InferenceWork, i: int, read: Calculation, compute: Calculation) 
     wire = Term("wire", _likely(done.decode.wire_s, i), "s", (), "two all-reduces a layer")
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     served = coefficient_of(done.columns, i, "request-step-s", "served")
-    terms = (read.as_term(), compute.as_term(), _row(done, i), requests, *_host(done, i), served, wire)
+    written = done.step_overheads
+    terms = (read.as_term(), compute.as_term(), _row(written, i), requests, *_host(written, i), served, wire)
     formula = (
         "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch, served * requests) + row * requests + gap + hops + wire"
     )

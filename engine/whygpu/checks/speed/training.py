@@ -99,7 +99,14 @@ def product_flops(columns: Columns) -> float:
     shape, setup = columns.shape, columns.setup
     if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
         return passes(columns) / 2 * shape.flops_per_sample * setup.pixel_scale(shape) * setup.batch_size
-    return passes(columns) * shape.matmul_parameters * step_tokens(shape, setup)
+    return passes(columns) * multiplied(columns) * step_tokens(shape, setup)
+
+
+def multiplied(columns: Columns) -> float:
+    """Parameters that a token of the text stands for: an encoder's as often as its source is longer."""
+    shape = columns.shape
+    longer = shape.longer_source(columns.setup.sequence_tokens) if shape.kind in TOKEN_KINDS else 1.0
+    return shape.matmul_parameters + (longer - 1.0) * shape.encoder_parameters
 
 
 def head_flops(columns: Columns) -> float:
@@ -142,8 +149,8 @@ def attended(columns: Columns) -> float:
     length = step_tokens(shape, setup) / max(setup.batch_size, 1)
     if shape.kind == "encoder":
         return shape.attention_layers * length
-    crossed = sum(group.layers * min(group.fixed_tokens, length / 2) for group in shape.kv_groups)
-    return shape.attended(length) + crossed + shape.encoder_layers * length
+    crossed = sum(group.layers * group.fixed_tokens for group in shape.kv_groups)
+    return shape.attended(length) + crossed + shape.encoder_layers * shape.source_length(length) ** 2 / length
 
 
 def traffic_bytes(columns: Columns) -> float:

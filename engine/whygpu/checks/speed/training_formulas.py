@@ -14,6 +14,7 @@ from whygpu.checks.speed.training import (
     attended,
     attention_passes,
     head_flops,
+    multiplied,
     passes,
     traffic_bytes,
     traffic_of,
@@ -156,7 +157,7 @@ def _explain_products(done: TrainingWork) -> Calculation:
         "passes * active * tokens",
         (
             every,
-            Term("active", shape.matmul_parameters, "parameters", shape.source),
+            Term("active", multiplied(columns), "parameters", shape.source),
             Term("tokens", step_tokens(shape, setup), "tokens"),
         ),
         done.batch.product_flops,

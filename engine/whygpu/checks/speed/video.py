@@ -17,7 +17,7 @@ STATED_PIXELS = 1920.0 * 1080.0
 
 def decodes(columns: Columns) -> bool:
     """Whether several streams of video come in: no decoder is too slow for one."""
-    return columns.setup.streams > 1 and not columns.setup.trains
+    return columns.setup.streams > 1 and columns.setup.decoding == "video" and not columns.setup.trains
 
 
 def decoded_frames_s(columns: Columns) -> FloatArray:

@@ -19,6 +19,7 @@ from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed import video
 from whygpu.checks.speed.columns import LIKELY, Band, Columns, coefficient_of, power_term
+from whygpu.checks.speed.host import sees
 from whygpu.checks.speed.video import decoded_frames_s, decodes
 
 UNCERTAIN = (
@@ -103,7 +104,7 @@ def bands(done: VisionWork) -> dict[str, Band]:
         "samples_per_s": Band.of(done.samples_s),
         "requests_per_s": Band.of(done.samples_s),
     }
-    if done.columns.shape.kind in ("cnn", "vit", "detector", "segmenter"):
+    if sees(done.columns.shape):
         found["frames_per_s"] = found["samples_per_s"]
     if "frames_per_s" in found and decodes(done.columns):
         frames = decoded_frames_s(done.columns)
@@ -124,7 +125,7 @@ def explain(done: VisionWork, i: int) -> list[Calculation]:
     )
     formula, value = "data * pipeline * batch / batch_s", float(done.samples_s[LIKELY, i])
     found = [compute, read, moved, batch, Calculation("samples_per_s", formula, terms, value, "1/s")]
-    if decodes(done.columns) and np.isfinite(done.columns.device.video_frames_s[i]):
+    if decodes(done.columns) and sees(done.columns.shape) and np.isfinite(done.columns.device.video_frames_s[i]):
         found.append(video.explain(done.columns, decoded_frames_s(done.columns), i))
     return found
 

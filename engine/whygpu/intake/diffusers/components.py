@@ -10,6 +10,7 @@ from whygpu.intake.diffusers.diffusion_transformers import (
     LATENT,
     cogvideox,
     flux,
+    flux2,
     hunyuan_video,
     ltx,
     pixart,
@@ -44,6 +45,7 @@ class Denoiser:
 DENOISERS: Mapping[str, Denoiser] = {
     "UNet2DConditionModel": Denoiser(unet, 50),
     "FluxTransformer2DModel": Denoiser(flux, 28, 1),
+    "Flux2Transformer2DModel": Denoiser(flux2, 50, 1),
     "SD3Transformer2DModel": Denoiser(sd3, 28),
     "PixArtTransformer2DModel": Denoiser(pixart, 20),
     "QwenImageTransformer2DModel": Denoiser(qwen_image, 50),
@@ -54,6 +56,7 @@ DENOISERS: Mapping[str, Denoiser] = {
 }
 AUTOENCODERS: Mapping[str, Count] = {
     "AutoencoderKL": autoencoder,
+    "AutoencoderKLFlux2": autoencoder,
     "AutoencoderKLWan": wan_autoencoder,
     "AutoencoderKLQwenImage": wan_autoencoder,
     "AutoencoderKLCogVideoX": cogvideox_autoencoder,

@@ -80,6 +80,36 @@ def flux(reader: Reader) -> Network | None:
     return body.network(total, side, tokens, 4 * width, body.layers + single)
 
 
+def flux2(reader: Reader) -> Network | None:
+    """Flux2Transformer2DModel: as before without biases, gated, and modulated once for all blocks of a kind."""
+    body = _Body.of(reader, 48, 128, 8)
+    single = reader.whole("layers", "num_single_layers") or 48
+    inputs = reader.whole("hidden", "in_channels") or 128
+    source = reader.whole("hidden", "joint_attention_dim") or 15360
+    outputs = reader.whole("hidden", "out_channels") or inputs
+    step = reader.whole("hidden", "timestep_guidance_channels") or STEP
+    inner = round((reader.number("ratio", "mlp_ratio") or 3.0) * body.width)
+    guided = reader.flag(True, "guidance_embeds")
+    if reader.problems:
+        return None
+    width, side, text = body.width, 128, 512.0
+    image = (side / 2) ** 2
+    tokens = image + text
+
+    def plain(one: int, other: int, at: float) -> Cost:
+        return linear(one, other, at, bias=False)
+
+    total = plain(inputs, width, image) + plain(source, width, text) + plain(width, 15 * width, 1)
+    total += (plain(step, width, 1) + plain(width, width, 1)).times(2 if guided else 1)
+    double = plain(width, 4 * width, image) + plain(width, 4 * width, text) + scores(width, tokens, tokens)
+    for at in (image, text):
+        double += plain(width, 2 * inner, at) + plain(inner, width, at) + norm(body.head)
+    one = plain(width, 3 * width + 2 * inner, tokens) + plain(width + inner, width, tokens) + norm(body.head)
+    total += double.times(body.layers) + (one + scores(width, tokens, tokens)).times(single)
+    total += plain(width, 2 * width, 1) + plain(width, outputs, image)
+    return body.network(total, side, tokens, 2 * inner, body.layers + single)
+
+
 def sd3(reader: Reader) -> Network | None:
     """SD3Transformer2DModel (Esser et al. 2024, arXiv:2403.03206); 3.5 norms queries and keys."""
     body = _Body.of(reader, 18, 64, 18)

@@ -21,6 +21,7 @@ _LABELS = {
     "plan.token_ms": "each token",
     "plan.requests_per_s": "requests",
     "plan.frames_per_s": "frames",
+    "plan.times_real_time": "sound",
     "plan.train_hours": "time to finish",
     "plan.usd_compared_per_hour": "hourly budget",
     "plan.usd_total": "budget",
@@ -32,6 +33,7 @@ _FREE = (
     ("token_ms", "each token", "ms"),
     ("tokens_per_s", "output", "tokens/s"),
     ("frames_per_s", "frames", "frames/s"),
+    ("times_real_time", "sound", "times real time"),
     ("train_hours", "time to finish", "hours"),
 )
 _MOST = 6
