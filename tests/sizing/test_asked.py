@@ -129,9 +129,9 @@ def test_criticality_sets_utilisation_and_redundancy(kb: whygpu.KnowledgeBase) -
         size = kb.size_inference([_loads(kb)], {**SERVE, "criticality": criticality}).size
         assert isinstance(size, ServiceSize)
         count[criticality] = (size.demand.utilisation.value, int(size.demand.zones.value), size.replicas)
-    assert count["personal"][:2] == (0.9, 1)
-    assert count["production"][:2] == (0.7, 1)
-    assert count["mission-critical"][:2] == (0.6, 3)
+    assert count["personal"][:2] == (0.95, 1)
+    assert count["production"][:2] == (0.9, 1)
+    assert count["mission-critical"][:2] == (0.8, 3)
     replicas = [item[2] for item in count.values()]
     assert replicas == sorted(replicas, key=lambda value: value or 0)
 

@@ -71,21 +71,25 @@ def variation_of(spread: float) -> float:
     return math.sqrt(math.expm1(spread**2))
 
 
-MOST_STAGES = 64
+MOST_STAGES = 240
+
+
+def lognormal_sizes(variation: float, count: int = 400) -> FloatArray:
+    """So many equally likely sizes over their mean, lognormal with this coefficient of variation."""
+    spread = math.sqrt(math.log1p(variation**2))
+    sizes: FloatArray = np.exp(spread * _normal_quantile((np.arange(count) + 0.5) / count))
+    return sizes / sizes.mean()
 
 
 def lognormal_work(variation: float) -> Work:
     """Requests whose sizes are lognormal with this coefficient of variation: answers have many short and few long.
 
     Each size is so many equal exponential stages, so that a chain can follow it; as many for each mean size as keep
-    what the stages themselves vary at most a third of the whole variance, 2 to 30 of them.
+    what the stages themselves vary at most a tenth of the whole variance, 10 to 90 of them.
     """
-    per_unit = min(max(3 / max(variation, 0.2) ** 2, 2.0), 30.0)
+    per_unit = min(max(10 / max(variation, 0.1) ** 2, 10.0), 90.0)
     left = max(variation**2 - 1 / per_unit, 0.0)  # the variance that is not the stages' own
-    spread = math.sqrt(math.log1p(left))
-    quantiles = (np.arange(400) + 0.5) / 400
-    sizes = np.exp(spread * _normal_quantile(quantiles) - spread**2 / 2)
-    sizes *= per_unit / sizes.mean()
+    sizes = lognormal_sizes(math.sqrt(left)) * per_unit
     lower = np.clip(np.floor(sizes), 1, MOST_STAGES - 1)
     upper_chance = np.clip(sizes - lower, 0.0, 1.0)
     stages: FloatArray = np.bincount(lower.astype(int) - 1, 1 - upper_chance, MOST_STAGES).astype(np.float64)

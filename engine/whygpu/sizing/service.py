@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.sizing.basis import Basis, fact, refuse
 from whygpu.sizing.loads import Knee, Load, curve_of, knee_of, loads_of, powers_of, tails_of, variation_seen
-from whygpu.sizing.replicas import Objective, Service, promised_s, replicas_needed, usable_per_s
+from whygpu.sizing.replicas import Decides, Objective, Service, deciding, promised_s, replicas_needed, usable_per_s
 from whygpu.sizing.service_formulas import service_calculations
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class ServiceSize:
     basis: tuple[Basis, ...]
     notes: tuple[str, ...]
     needed: int | None
+    decides: Decides | None
     replicas: int | None
     usable_per_s: float | None
     promised_s: float | None
@@ -82,10 +83,10 @@ class ServiceSize:
         """Of all replicas."""
         return None if self.replicas is None else self.replicas * self.demand.per_replica
 
-    def figures(self) -> dict[str, float | bool]:
+    def figures(self) -> dict[str, float | bool | str]:
         """What rules read, by name without ``sizing.``."""
         service, curve = self.service, self.service.curve
-        found: dict[str, float | bool | None] = {
+        found: dict[str, float | bool | str | None] = {
             "peak_per_s": self.demand.peak_per_s,
             "best_per_s": curve.best_per_s,
             "cap": curve.cap,
@@ -98,6 +99,7 @@ class ServiceSize:
             "burstiness": service.burstiness,
             "variation": service.varies,
             "needed": self.needed,
+            "decides": self.decides,
             "replicas": self.replicas,
             "accelerators": self.accelerators,
             "usable_per_s": self.usable_per_s,
@@ -112,7 +114,7 @@ class ServiceSize:
         return {name: value for name, value in found.items() if value is not None and not _infinite(value)}
 
 
-def _infinite(value: float | bool) -> bool:
+def _infinite(value: float | bool | str) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
@@ -156,7 +158,7 @@ def size_service(
     )
     notes = tuple(_notes(loads, knee, curve.cap))
     basis = (variation, bursts, demand.utilisation, demand.spares, demand.zones)
-    size = ServiceSize(demand, service, rows, knee, basis, notes, None, None, None, None, None, None, None, ())
+    size = ServiceSize(demand, service, rows, knee, basis, notes, *[None] * 8, ())
     needed = replicas_needed(service, demand.peak_per_s)
     return size if needed is None else _counted(size, needed, loads, price)
 
@@ -175,6 +177,7 @@ def _counted(
     found = replace(
         size,
         needed=needed,
+        decides=deciding(service, demand.peak_per_s, needed),
         replicas=replicas,
         usable_per_s=usable,
         promised_s=promised_s(service, demand.peak_per_s, needed),
@@ -237,7 +240,7 @@ def _notes(loads: Sequence[Load], knee: Knee, cap: float) -> list[str]:
 
 
 def changes_of(size: ServiceSize) -> tuple[Change, ...]:
-    """How many replicas other demands would take: twice the peak, half as long a limit again, no bursts."""
+    """How many replicas other demands would take: twice the peak, half as long a limit again, no bursts, no headroom."""
     service, peak = size.service, size.demand.peak_per_s
     spares, zones = int(size.demand.spares.value), int(size.demand.zones.value)
 
@@ -247,6 +250,8 @@ def changes_of(size: ServiceSize) -> tuple[Change, ...]:
 
     found = [Change("twice the peak", count(service, 2 * peak))] if size.needed is not None else []
     limit = service.objective.latency_s
+    if size.decides == "utilisation" and service.utilisation < 1:
+        found.append(Change("a utilisation of 100%", count(replace(service, utilisation=1.0), peak)))
     if limit is not None:
         longer = replace(service, objective=replace(service.objective, latency_s=1.5 * limit))
         found.append(Change(f"p95 within {1.5 * limit * 1000:,.0f} ms", count(longer, peak)))
