@@ -218,6 +218,20 @@ def test_measurements_that_contradict_each_other_are_refused_by_name(kb: whygpu.
         kb.size_inference([_loads(kb, accelerator="l4")], {"requests_per_second": 5, "accelerators": "t4"})
 
 
+def test_setups_of_several_files_are_one_and_may_not_differ(kb: whygpu.KnowledgeBase) -> None:
+    one = _measured(kb, {"setup": {"batch_size": 4}, "figures": {"step_ms": 900}}, "one.yaml")
+    more = _measured(kb, {"setup": {"batch_size": "4", "sequence_tokens": 4096}}, "more.yaml")
+    sized = kb.size_training([one, more], {"dataset_tokens": "1B", "accelerators": "l40s"})
+    (paced,) = [item for item in sized.size.basis if item.name == "per_s"]
+    assert paced.value == pytest.approx(4 * 4096 / 0.9)
+    other = _measured(kb, {"setup": {"batch_size": 8, "sequence_tokens": 2048}}, "other.yaml")
+    with pytest.raises(AnswerError) as caught:
+        kb.size_training([more, other], {"dataset_tokens": "1B"})
+    text = str(caught.value)
+    assert "more.yaml is of batch_size 4.0, other.yaml of 8.0" in text
+    assert "sequence_tokens 4096.0, other.yaml of 2048.0" in text
+
+
 def test_several_files_are_taken_together(kb: whygpu.KnowledgeBase) -> None:
     whole = kb.size_inference([_loads(kb)], SERVE)
     parts = [_measured(kb, {"points": [{"concurrency": n, "requests_per_s": x, "latency_mean_ms": 1000 * n / x, "latency_p50_ms": 950 * n / x, "latency_p95_ms": p, "output_tokens": 200}]}, f"{n}") for n, x, p in LOADS]  # fmt: skip  # noqa: E501

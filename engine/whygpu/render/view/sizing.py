@@ -223,9 +223,19 @@ def _measured(sized: Sized) -> str:
     )
     parts = [f"{len(taken.points)} loads"] if taken.points else []
     parts += [f"{len(taken.scaling)} rows of scaling"] if taken.scaling else []
-    parts += [f"{name} {show(value)}" for name, value in taken.figures.items() if isinstance(value, float)]
+    shown = taken.figures.items()
+    parts += [f"{name} {show(value, _unit(sized, name))}" for name, value in shown if isinstance(value, float)]
+    size = sized.size
+    if not isinstance(size, ServiceSize) and size.split:
+        parts.append("step time " + ", ".join(f"{name} {show(value, 'share')}" for name, value in size.split))
     day = f", {taken.date}" if taken.date else ""
     return f"{taken.name}{tool}{day}: {', '.join(parts)}" if parts else "nothing"
+
+
+def _unit(sized: Sized, figure: str) -> str | None:
+    """The unit that is told: none where the name ends with it already."""
+    unit = sized.said.knowledge.vocabulary[f"measured.{figure}"].unit
+    return unit if unit == "share" else None
 
 
 def _assumed(item: Basis) -> Assumed:
@@ -248,8 +258,6 @@ def _flips(sized: Sized) -> Iterator[str]:
     if size.as_set is not None:
         best = show(size.best.lost, "share")
         yield f"checkpoints as they are set: {show(size.as_set, 'share')} lost instead of {best}"
-    if size.split:
-        yield "step time: " + ", ".join(f"{name} {show(value, 'share')}" for name, value in size.split)
 
 
 def _worked(item: Calculation) -> Worked:
