@@ -182,6 +182,42 @@ def test_limits_on_first_and_further_tokens_are_held_by_what_was_measured(kb: wh
     assert (free.needed or 0) < (token.needed or 0)
 
 
+def _growing(kb: whygpu.KnowledgeBase, each_gib: float = 0.5, **figures: float) -> Measurement:
+    points = [
+        {"concurrency": n, "requests_per_s": x, "latency_mean_ms": 1000 * n / x,
+         "input_tokens": 1800, "output_tokens": 200, "memory_gib": 16 + each_gib * n}
+        for n, x, _ in LOADS
+    ]  # fmt: skip
+    return _measured(kb, {"setup": {"accelerator": "l40s"}, "figures": figures, "points": points})
+
+
+def test_longer_requests_than_were_measured_are_bounded_by_memory(kb: whygpu.KnowledgeBase) -> None:
+    """ai-rng-23: memory grows with the length and number of requests; 2,000 tokens each were tested, 0.5 GiB each."""
+    usable = kb.knowledge.catalogue.usable_bytes(kb.knowledge.catalogue.accelerators["l40s"]) / 2**30
+    same, longer = (kb.size_inference([_growing(kb)], {**SERVE, "context_tokens": count}) for count in (2000, 32_000))
+    assert isinstance(same.size, ServiceSize)
+    assert isinstance(longer.size, ServiceSize)
+    assert same.size.service.curve.cap == 32
+    assert "memory-caps-what-is-in-flight" not in _rules(same)
+    assert longer.size.service.curve.cap == math.floor((usable - 16) / 0.5 / 16)
+    assert "memory-caps-what-is-in-flight" in _rules(longer)
+    assert "cap-what-is-in-flight" not in _rules(longer)
+    assert (longer.size.needed or 0) > (same.size.needed or 0)
+    assert any("32,000 tokens and had 2,000" in note for note in longer.size.notes)
+
+
+def test_a_start_up_log_says_what_the_cache_holds(kb: whygpu.KnowledgeBase) -> None:
+    measured = _growing(kb, each_gib=0.0, kv_cache_tokens=40_000)
+    found = kb.size_inference([measured], {**SERVE, "context_tokens": 8000}).size
+    assert isinstance(found, ServiceSize)
+    assert found.service.curve.cap == 5
+    with pytest.raises(AnswerError, match="holds 40,000 tokens, and a request has 50,000"):
+        kb.size_inference([measured], {**SERVE, "context_tokens": 50_000})
+    flat = kb.size_inference([_growing(kb, each_gib=0.0)], {**SERVE, "context_tokens": 8000}).size
+    assert isinstance(flat, ServiceSize)
+    assert flat.service.curve.cap == 32, "a server that takes all memory beforehand shows nothing of its requests"
+
+
 @pytest.mark.parametrize(
     ("answers", "part"),
     [

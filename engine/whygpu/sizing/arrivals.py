@@ -59,8 +59,8 @@ def felt_burstiness(burstiness: float, varies: float, cap: float, used: float) -
 
     Of k requests that come together and share a replica, equal ones all end with the last, at k, those of exponential
     sizes on average at (k + 1) / 2, which the chain in ``replica`` has: where sizes vary less, what bursts add counts
-    up to twice. Requests that are served one after the other share nothing, and the more a replica is ``used`` (a share)
-    the more they share it with others than with each other: this part is fitted to simulations.
+    up to twice. Requests that are served one after the other share nothing, and the more a replica is ``used`` (a
+    share) the more they share it with others than with each other: this part is fitted to simulations.
     """
     more = 1 + max(2 / (1 + varies**2) - 1, 0.0) * (1 - 1 / cap) * (1 - used**2)
     return 1 / (1 + (1 / burstiness - 1) * more)

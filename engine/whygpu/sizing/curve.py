@@ -41,6 +41,17 @@ class ServiceCurve:
         """Seconds of a request at the lightest load that was measured."""
         return self.in_flight[0] / self.per_s[0]
 
+    def up_to(self, count: float) -> ServiceCurve:
+        """The curve with no more than ``count`` in flight; raises ValueError for less than one."""
+        if count < 1:
+            raise ValueError(f"no curve with {count} in flight")
+        if count >= self.in_flight[-1]:
+            return self
+        latency = np.interp(count, self.in_flight, np.divide(self.in_flight, self.per_s))
+        kept = [(n, x) for n, x in zip(self.in_flight, self.per_s, strict=True) if n < count]
+        kept.append((float(count), float(count / latency)))
+        return ServiceCurve(tuple(n for n, _ in kept), tuple(x for _, x in kept))
+
     def rates(self, most: int) -> FloatArray:
         """Requests a second with 0, 1, ... ``most`` in flight, at most ``cap`` of them served at a time."""
         count = np.arange(most + 1, dtype=np.float64)
@@ -78,7 +89,7 @@ def lognormal_sizes(variation: float, count: int = 400) -> FloatArray:
     """So many equally likely sizes over their mean, lognormal with this coefficient of variation."""
     spread = math.sqrt(math.log1p(variation**2))
     sizes: FloatArray = np.exp(spread * _normal_quantile((np.arange(count) + 0.5) / count))
-    return sizes / sizes.mean()
+    return np.asarray(sizes / sizes.mean())
 
 
 def lognormal_work(variation: float) -> Work:

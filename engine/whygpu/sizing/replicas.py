@@ -169,7 +169,7 @@ def replicas_needed(service: Service, peak_per_s: float) -> int | None:
 
 
 def usable_per_s(service: Service, peak_per_s: float, replicas: int) -> float:
-    """Requests a second that each of so many replicas may take, to half a percent: the most at which everything holds."""
+    """Requests a second that each replica may take, to half a percent: the most at which everything holds."""
     low, high = peak_per_s / replicas, service.utilisation * service.curve.best_per_s
     if holds(service, high * replicas, replicas):
         return high

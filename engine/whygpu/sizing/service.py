@@ -24,7 +24,7 @@ class Demand:
     """What is asked of the service: at the peak so many requests a second, 95% of them within the objective's limits.
 
     ``per_replica``: accelerators that a replica takes; ``hours``: of a month; ``burstiness``, ``variation``: None where
-    they are not answered.
+    they are not answered; ``room``: requests that fit a replica's memory at once, None where that bounds nothing.
     """
 
     peak_per_s: float
@@ -36,6 +36,7 @@ class Demand:
     hours: float = 730.0
     burstiness: float | None = None
     variation: float | None = None
+    room: Basis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +69,15 @@ class ServiceSize:
     knee: Knee
     basis: tuple[Basis, ...]
     notes: tuple[str, ...]
-    needed: int | None
-    decides: Decides | None
-    replicas: int | None
-    usable_per_s: float | None
-    promised_s: float | None
-    usd_per_hour: float | None
-    usd_per_month: float | None
-    usd_per_million_tokens: float | None
-    calculations: tuple[Calculation, ...]
+    needed: int | None = None
+    decides: Decides | None = None
+    replicas: int | None = None
+    usable_per_s: float | None = None
+    promised_s: float | None = None
+    usd_per_hour: float | None = None
+    usd_per_month: float | None = None
+    usd_per_million_tokens: float | None = None
+    calculations: tuple[Calculation, ...] = ()
 
     @property
     def accelerators(self) -> int | None:
@@ -90,6 +91,7 @@ class ServiceSize:
             "peak_per_s": self.demand.peak_per_s,
             "best_per_s": curve.best_per_s,
             "cap": curve.cap,
+            "memory_room": None if self.demand.room is None else self.demand.room.value,
             "knee": None if self.knee.at is None else self.knee.at.in_flight,
             "idle_p95_ms": service.idle_tail_s() * 1000,
             "attainable": self.needed is not None,
@@ -139,6 +141,10 @@ def size_service(
             "a point needs requests_per_s (or output_tokens_per_s and output_tokens) and latency_mean_ms or concurrency"
         )
         raise refuse("no-load", message, "measurement", hint)
+    if demand.room is not None and demand.room.value >= curve.cap:
+        demand = replace(demand, room=None)
+    elif demand.room is not None:
+        curve = curve.up_to(demand.room.value)
     variation, bursts = _variation(loads, demand, knowledge), _burstiness(demand, knowledge)
     service = Service(
         curve=curve,
@@ -152,13 +158,13 @@ def size_service(
     )
     _refuse_unmeasured(service)
     knee = knee_of(loads)
-    last = next(load for load in loads if load.in_flight >= curve.cap - 1e-3)
+    last = next((load for load in reversed(loads) if load.in_flight <= curve.cap + 1e-3), None)
     rows = tuple(
         Row(load, power, knee.at is load, load is last) for load, power in zip(loads, powers_of(loads), strict=True)
     )
-    notes = tuple(_notes(loads, knee, curve.cap))
-    basis = (variation, bursts, demand.utilisation, demand.spares, demand.zones)
-    size = ServiceSize(demand, service, rows, knee, basis, notes, *[None] * 8, ())
+    notes = tuple(_notes(loads, knee, math.inf if demand.room is not None else curve.cap))
+    basis = (variation, bursts, demand.utilisation, demand.spares, demand.zones, *filter(None, [demand.room]))
+    size = ServiceSize(demand, service, rows, knee, basis, notes)
     needed = replicas_needed(service, demand.peak_per_s)
     return size if needed is None else _counted(size, needed, loads, price)
 
@@ -224,7 +230,7 @@ def _notes(loads: Sequence[Load], knee: Knee, cap: float) -> list[str]:
         found.append("no load has the time to the end of an answer: it is the first token's plus the others'")
     if loads and loads[0].in_flight > 1.5:
         found.append(f"the lightest load has {loads[0].in_flight:.3g} in flight: one request alone was not measured")
-    if loads and loads[-1].in_flight <= cap * (1 + 1e-9) and len(loads) > 1:
+    if loads and math.isfinite(cap) and loads[-1].in_flight <= cap * (1 + 1e-9) and len(loads) > 1:
         found.append(f"throughput may grow beyond {cap:.3g} in flight: no heavier load was tried")
     failed = [load for load in loads if load.point.failed and load.point.completed is not None]
     share = (
@@ -240,7 +246,7 @@ def _notes(loads: Sequence[Load], knee: Knee, cap: float) -> list[str]:
 
 
 def changes_of(size: ServiceSize) -> tuple[Change, ...]:
-    """How many replicas other demands would take: twice the peak, half as long a limit again, no bursts, no headroom."""
+    """How many replicas other demands would take: twice the peak, a longer limit, no bursts, no headroom."""
     service, peak = size.service, size.demand.peak_per_s
     spares, zones = int(size.demand.spares.value), int(size.demand.zones.value)
 
