@@ -73,7 +73,7 @@ class Found:
 
     @property
     def breaks(self) -> bool:
-        """Whether what decides is missed with one replica fewer."""
+        """Whether what decides is missed with one replica fewer; more than is answered is more than is planned for."""
         return self.overused if self.late_at_one_fewer is None else self.late_at_one_fewer > LATE
 
 
@@ -89,6 +89,6 @@ def simulated(asked: Asked, seed: int) -> Found | None:
     return Found(
         decides,
         late,
-        sure_late_share(asked, fewer, seed + 2) if decides == "latency" else None,
+        sure_late_share(asked, fewer, seed + 2) if decides == "whole-answer" else None,
         fewer > 0 and peak / fewer / service.curve.best_per_s > service.utilisation,
     )

@@ -46,7 +46,7 @@ def test_a_sized_service_keeps_its_promise_and_one_replica_fewer_does_not(bursti
     asked = Asked(Service(CURVE, 0.7, burstiness, 0.95, MARGIN, Objective(latency_s=7.0)), 6.0)
     needed = replicas_needed(asked.service, asked.peak_per_s)
     assert needed is not None
-    assert deciding(asked.service, asked.peak_per_s, needed) == "latency"
+    assert deciding(asked.service, asked.peak_per_s, needed) == "whole-answer"
     assert sure_late_share(asked, needed, 5) <= LATE
     assert sure_late_share(asked, needed - 1, 5) > LATE
 

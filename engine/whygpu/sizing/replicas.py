@@ -16,8 +16,8 @@ from whygpu.sizing.loads import Tails
 from whygpu.sizing.replica import InFlight, Replica, in_flight, late_share, percentile_s
 from whygpu.sizing.single import Single
 
-Decides = Literal["latency", "first-token", "further-tokens", "utilisation", "one"]
-"""What sets the number of replicas; ``one``: there is none fewer."""
+Decides = Literal["whole-answer", "first-token", "further-tokens", "throughput", "utilisation", "one"]
+"""What one replica fewer would miss: a limit, to answer what comes, or the utilisation; ``one``: there is none fewer."""
 MOST_REPLICAS = 100_000
 PROMISED = 0.95
 _LONGEST = 60.0
@@ -91,6 +91,8 @@ def deciding(service: Service, peak_per_s: float, needed: int) -> Decides:
     """What would be missed with one replica fewer than are ``needed``; an objective before the utilisation."""
     if needed <= 1:
         return "one"
+    if peak_per_s / (needed - 1) >= service.curve.best_per_s:
+        return "throughput"
     return _missed(service, peak_per_s, needed - 1) or "utilisation"
 
 
@@ -102,7 +104,7 @@ def _missed(service: Service, peak_per_s: float, replicas: int) -> Decides | Non
     """The first objective that does not hold; of a replica that gets more than it answers none does."""
     objective, late = service.objective, 1 - PROMISED
     asked: tuple[tuple[Decides, float | None], ...] = (
-        ("latency", objective.latency_s),
+        ("whole-answer", objective.latency_s),
         ("first-token", objective.first_s),
         ("further-tokens", objective.token_s),
     )
@@ -111,7 +113,7 @@ def _missed(service: Service, peak_per_s: float, replicas: int) -> Decides | Non
         return next((name for name, limit in asked if limit is not None), "utilisation")
     limit = objective.latency_s
     if limit is not None and _late(service, peak_per_s, replicas, service.safe_s(limit)) > late:
-        return "latency"
+        return "whole-answer"
     return next((name for name, share in _late_tokens(service, *found) if share > late), None)
 
 

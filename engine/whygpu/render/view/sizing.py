@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from whygpu.measured.measurement import STEP_SHARES
 from whygpu.quantity import show
 from whygpu.render.view.model import Evidence, Grid, Sentence
 from whygpu.sizing.service import ServiceSize
@@ -223,11 +224,13 @@ def _measured(sized: Sized) -> str:
     )
     parts = [f"{len(taken.points)} loads"] if taken.points else []
     parts += [f"{len(taken.scaling)} rows of scaling"] if taken.scaling else []
-    shown = taken.figures.items()
-    parts += [f"{name} {show(value, _unit(sized, name))}" for name, value in shown if isinstance(value, float)]
-    size = sized.size
-    if not isinstance(size, ServiceSize) and size.split:
-        parts.append("step time " + ", ".join(f"{name} {show(value, 'share')}" for name, value in size.split))
+    split = () if isinstance(sized.size, ServiceSize) else sized.size.split
+    figures = {name: value for name, value in taken.figures.items() if not split or name not in STEP_SHARES}
+    parts += [
+        f"{name} {show(value, _unit(sized, name))}" for name, value in figures.items() if isinstance(value, float)
+    ]
+    if split:
+        parts.append("of a step " + ", ".join(f"{name} {show(value, 'share')}" for name, value in split))
     day = f", {taken.date}" if taken.date else ""
     return f"{taken.name}{tool}{day}: {', '.join(parts)}" if parts else "nothing"
 
