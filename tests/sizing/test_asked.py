@@ -160,6 +160,16 @@ def test_without_a_limit_p95_at_the_knee_is_taken_and_said(kb: whygpu.KnowledgeB
     assert basis.value == 2100
 
 
+def test_loads_that_show_no_p95_are_sized_by_throughput_alone(kb: whygpu.KnowledgeBase) -> None:
+    """One batch, as 'whygpu measure' writes it: its median is no limit that anybody asked for."""
+    measured = _measured(kb, {"points": [{"batch": 100, "requests_per_s": 4.0, "latency_p50_ms": 25_000}]})
+    sized = kb.size_inference([measured], {"requests_per_second": 10, "usd_per_hour": 0.1})
+    assert isinstance(sized.size, ServiceSize)
+    assert sized.size.decides in ("throughput", "utilisation")
+    assert sized.size.needed == 3
+    assert "no limit on latency is answered" in sized.size.notes[0]
+
+
 def test_limits_on_first_and_further_tokens_are_held_by_what_was_measured(kb: whygpu.KnowledgeBase) -> None:
     points = [
         {

@@ -17,7 +17,7 @@ from whygpu.sizing.replica import InFlight, Replica, in_flight, late_share, perc
 from whygpu.sizing.single import Single
 
 Decides = Literal["whole-answer", "first-token", "further-tokens", "throughput", "utilisation", "one"]
-"""What one replica fewer would miss: a limit, to answer what comes, or the utilisation; ``one``: there is none fewer."""
+"""What one replica fewer would miss: a limit, to answer what comes, the utilisation; ``one``: there is none fewer."""
 MOST_REPLICAS = 100_000
 PROMISED = 0.95
 _LONGEST = 60.0
@@ -33,6 +33,11 @@ class Objective:
     latency_s: float | None = None
     first_s: float | None = None
     token_s: float | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is limited."""
+        return any(limit is not None for limit in (self.latency_s, self.first_s, self.token_s))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from whygpu.consult.answering import assumption_of
 from whygpu.consult.driver import judge
 from whygpu.plans.price import price_list
 from whygpu.sizing.basis import Basis, refuse
-from whygpu.sizing.loads import curve_of, knee_of, loads_of
+from whygpu.sizing.loads import knee_of, loads_of
 from whygpu.sizing.memory import context_seen, room_of
 from whygpu.sizing.names import PREFIX
 from whygpu.sizing.pace import layout_of, pace_of
@@ -136,7 +136,8 @@ def sized_service(asked: Asked, knowledge: Knowledge, chain: Callable[[], Chain]
     )
     if assumed is not None:
         size = replace(size, basis=(*size.basis, assumed))
-    size = replace(size, notes=(*size.notes, *_longer(asked)))
+    unlimited = ("no limit on latency is answered, and the loads show none: add p95_ms",) if not objective.any else ()
+    size = replace(size, notes=(*unlimited, *size.notes, *_longer(asked)))
     price = None if size.replicas is None else prices.found(per_replica, size.replicas, per_replica)
     unpriced = prices.why_none() if size.usd_per_hour is None else None
     said = _said(asked, size.figures(), knowledge, chain())
@@ -157,7 +158,9 @@ def _per_replica(asked: Asked) -> int:
 
 
 def _objective(asked: Asked, knowledge: Knowledge) -> tuple[Objective, Basis | None]:
-    """The limits that are answered; where there is none, p95 at the knee is taken, and said to be assumed."""
+    """The limits that are answered; where there is none, p95 at the knee is taken, and said to be assumed. Where the
+    loads show no such p95 there is no limit.
+    """
     limits = {
         "latency_s": asked.own.get("p95_ms"),
         "first_s": asked.answers.values.get("latency_ms"),
@@ -166,11 +169,10 @@ def _objective(asked: Asked, knowledge: Knowledge) -> tuple[Objective, Basis | N
     known = {name: value / 1000 for name, value in limits.items() if isinstance(value, float)}
     if known:
         return Objective(**known), None
-    loads = loads_of(asked.measured.points)
-    at = knee_of(loads).at or (loads[-1] if loads and curve_of(loads, 1.0) else None)
-    if at is None:
+    at = knee_of(loads_of(asked.measured.points)).at
+    limit = None if at is None else at.tail_s
+    if limit is None:
         return Objective(), None
-    limit = at.tail_s or at.mean_s
     meaning = knowledge.vocabulary[f"{PREFIX}p95_ms"].meaning
     because = "no limit is answered: p95 where latency turns unstable is taken"
     return Objective(latency_s=limit), Basis("p95_ms", meaning, limit * 1000, "ms", "assumed", because, ("ai-rng-24",))

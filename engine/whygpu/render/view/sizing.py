@@ -222,7 +222,7 @@ def _measured(sized: Sized) -> str:
     tool = (
         "" if taken.tool is None else f" by {taken.tool.name}{' ' + taken.tool.version if taken.tool.version else ''}"
     )
-    parts = [f"{len(taken.points)} loads"] if taken.points else []
+    parts = [f"{len(taken.points)} load{'' if len(taken.points) == 1 else 's'}"] if taken.points else []
     parts += [f"{len(taken.scaling)} rows of scaling"] if taken.scaling else []
     split = () if isinstance(sized.size, ServiceSize) else sized.size.split
     figures = {name: value for name, value in taken.figures.items() if not split or name not in STEP_SHARES}
