@@ -330,6 +330,11 @@ class _Reader:
 
         found: list[Measurement] = []
         for item in node.items if isinstance(node, Sequence) else [node]:
+            if isinstance(item, Scalar):
+                hint = "name files with --measured, or in a file of answers; here the measurement itself is needed"
+                message = f"a measurement must be a mapping of names to values, not {kind_of(item)}"
+                self._add(item, "wrong-type", message, hint)
+                continue
             try:
                 found.append(measurement_of(item, item.document.name, self._knowledge))
             except AnswerError as error:

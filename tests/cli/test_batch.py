@@ -89,6 +89,27 @@ def test_explain_gives_advice_and_settings_lie_over_every_row(run: Run, tmp_path
     assert found[0]["advice"]["answers"] == {"concurrency": 4, "phase": "inference", "model": "llama-3.1-8b"}
 
 
+def _measured(token_ms: float) -> dict[str, Any]:
+    setup = {"model": "llama-3.1-8b", "accelerator": "l40s", "format": "bf16", "runtime": "vllm"}
+    point = {"concurrency": 16, "input_tokens": 3584, "output_tokens": 512, "tpot_p50_ms": token_ms}
+    return {"measurement": 1, "setup": setup, "points": [point]}
+
+
+def test_what_is_measured_corrects_every_row_and_a_rows_own_comes_first(run: Run, tmp_path: Path) -> None:
+    common = {"model": "llama-3.1-8b", "format": "bf16", "concurrency": 16, "accelerators": ["l40s"], "count": 1}
+    rows = [common, common | {"concurrency": 15}, common | {"measured": _measured(60)}, common | {"measured": "x.yaml"}]
+    source, mine, out = tmp_path / "in.jsonl", tmp_path / "mine.yaml", tmp_path / "out.jsonl"
+    source.write_text("\n".join(json.dumps({**row, "phase": "inference"}) for row in rows), encoding="utf-8")
+    mine.write_text(json.dumps(_measured(45)), encoding="utf-8")
+    done = run("estimate", "--batch", str(source), "--out", str(out), "--measured", str(mine))
+    assert done.returncode == 0, done.stderr
+    found = results(out)
+    assert [row["plan"]["speed"]["token_ms"]["likely"] for row in found[:3:2]] == [45, 60]
+    assert 40 < found[1]["plan"]["speed"]["token_ms"]["likely"] < 45
+    (problem,) = found[3]["error"]
+    assert "--measured" in problem["help"]
+
+
 def test_csv_columns_are_dotted_keys(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     source.write_text(

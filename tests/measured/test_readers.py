@@ -17,6 +17,9 @@ from whygpu.measured.readers.exposition import Histogram
 DATA = Path(__file__).parent / "data"
 READ: dict[str, tuple[str, dict[str, Any]]] = {
     "nvidia-smi.csv": ("nvidia-smi", {"gpu_utilisation": 0.725, "memory_busy": 0.512, "memory_gib": 30.2676}),
+    "rocm-smi.csv": ("rocm-smi", {"gpu_utilisation": 0.0, "memory_gib": 0.0259, "memory_total_gib": 19.9844}),
+    "rocm-smi.json": ("rocm-smi", {"gpu_utilisation": 0.0, "memory_gib": 0.0259, "memory_total_gib": 19.9844}),
+    "rocm-smi-busy.json": ("rocm-smi", {"gpu_utilisation": 1.0, "memory_busy": 0.0, "power_share": 0.2286}),
     "dcgm-exporter.prom": ("prometheus", {"gpu_utilisation": 0.0, "memory_total_gib": 44.9873, "temperature_c": 32.0}),
     "profiler-dataloader.txt": ("pytorch-profiler", {"input_share": 0.8919}),
     "profiler-memory.txt": ("pytorch-profiler", {"input_share": 0.2275, "gpu_utilisation": 0.1097}),
@@ -34,6 +37,7 @@ READ: dict[str, tuple[str, dict[str, Any]]] = {
 }
 REFUSED = {
     "sglang.log": ("other-tool", "a log of SGLang"),
+    "amd-smi.json": ("other-tool", "the output of amd-smi"),
     "nvidia-smi-table.txt": ("other-tool", "the table of plain nvidia-smi"),
 }
 
@@ -87,6 +91,10 @@ def test_another_tool_is_named(name: str, kb: whygpu.KnowledgeBase) -> None:
         ("", "unreadable", "no tool that is known"),
         ("hello there\nfriend", "unreadable", "no tool that is known"),
         ("0, 50 %, 1000 MiB\n0, 51 %, 1000 MiB\n", "other-tool", "without a header"),
+        ("device,GPU use (%)\ncard0,1,2\n", "unreadable", "3 values in a row, and 2 columns"),
+        ("device,GPU use (%)\n", "unreadable", "says nothing of any card"),
+        ('{"card0": {"Fan Speed (%)": "45"}}', "unreadable", "says nothing of any card"),
+        ('{"card0": {"GPU use (%)": "45"', "unreadable", "is not JSON"),
         ('{"traceEvents": []}', "other-tool", "a Chrome trace"),
         ("index, utilization.gpu [%], memory.used [MiB]\n", "unreadable", "no samples"),
         ("index, utilization.gpu [%], memory.used [MiB]\n0, 5 %\n", "unreadable", "2 values in a row, and 3 columns"),
@@ -109,6 +117,17 @@ def test_units_may_be_left_out(kb: whygpu.KnowledgeBase) -> None:
     for unit in (" %", " MiB", " MHz", " W"):
         rows = rows.replace(unit, "")
     assert read(f"{head}\n{rows}", kb).figures == read(text, kb).figures
+
+
+def test_samples_of_rocm_smi_in_one_file(kb: whygpu.KnowledgeBase) -> None:
+    """Cards that rest are left out, and one call after another is one sample after another."""
+    one = '{"card0": {"GPU use (%)": "90", "VRAM Total Used Memory (B)": "1073741824"}, "card1": {"GPU use (%)": "0"}}'
+    found = read(f"{one}\n{one.replace('90', '70')}\n", kb)
+    assert found.number("gpu_utilisation") == pytest.approx(0.8)
+    assert found.number("memory_gib") == 1.0
+    assert found.setup.count == 1
+    table = "device,GPU use (%)\ncard0,90\ncard1,0\ndevice,GPU use (%)\ncard0,70\ncard1,0\n"
+    assert read(table, kb).number("gpu_utilisation") == pytest.approx(0.8)
 
 
 HEADER = (

@@ -37,6 +37,22 @@ def workload(per_s: float, burstiness: float, varies: float, replicas: int, coun
     )
 
 
+def seen_by_one(per_s: float, burstiness: float, varies: float, replicas: int, count: int, seed: int) -> Workload:
+    """So many requests as one of the replicas sees them: of the whole stream those that are sent to it."""
+    random = np.random.default_rng(seed)
+    came: list[np.ndarray[Any, np.dtype[np.float64]]] = []
+    found, last = 0, 0.0
+    while found < count:
+        times = last + np.cumsum(random.gamma(burstiness, 1 / (per_s * burstiness), 100_000))
+        last = float(times[-1])
+        came.append(times[random.integers(0, replicas, len(times)) == 0])
+        found += len(came[-1])
+    gaps = np.diff(np.concatenate((np.zeros(1), *came)))[:count]
+    spread = math.sqrt(math.log1p(varies**2))
+    sizes = np.exp(random.normal(-(spread**2) / 2, spread, count))
+    return Workload(gaps.tolist(), sizes.tolist(), [0] * count)
+
+
 class _Replica:
     """Shares its rate equally; ``done[k]``: when each admitted request ends, in work done for each of them so far."""
 

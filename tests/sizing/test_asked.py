@@ -129,9 +129,9 @@ def test_criticality_sets_utilisation_and_redundancy(kb: whygpu.KnowledgeBase) -
         size = kb.size_inference([_loads(kb)], {**SERVE, "criticality": criticality}).size
         assert isinstance(size, ServiceSize)
         count[criticality] = (size.demand.utilisation.value, int(size.demand.zones.value), size.replicas)
-    assert count["personal"][:2] == (0.9, 1)
-    assert count["production"][:2] == (0.7, 1)
-    assert count["mission-critical"][:2] == (0.6, 3)
+    assert count["personal"][:2] == (0.95, 1)
+    assert count["production"][:2] == (0.9, 1)
+    assert count["mission-critical"][:2] == (0.8, 3)
     replicas = [item[2] for item in count.values()]
     assert replicas == sorted(replicas, key=lambda value: value or 0)
 
@@ -160,6 +160,16 @@ def test_without_a_limit_p95_at_the_knee_is_taken_and_said(kb: whygpu.KnowledgeB
     assert basis.value == 2100
 
 
+def test_loads_that_show_no_p95_are_sized_by_throughput_alone(kb: whygpu.KnowledgeBase) -> None:
+    """One batch, as 'whygpu measure' writes it: its median is no limit that anybody asked for."""
+    measured = _measured(kb, {"points": [{"batch": 100, "requests_per_s": 4.0, "latency_p50_ms": 25_000}]})
+    sized = kb.size_inference([measured], {"requests_per_second": 10, "usd_per_hour": 0.1})
+    assert isinstance(sized.size, ServiceSize)
+    assert sized.size.decides in ("throughput", "utilisation")
+    assert sized.size.needed == 3
+    assert "no limit on latency is answered" in sized.size.notes[0]
+
+
 def test_limits_on_first_and_further_tokens_are_held_by_what_was_measured(kb: whygpu.KnowledgeBase) -> None:
     points = [
         {
@@ -180,6 +190,42 @@ def test_limits_on_first_and_further_tokens_are_held_by_what_was_measured(kb: wh
     assert isinstance(token, ServiceSize)
     assert (free.needed or 0) < (first.needed or 0)
     assert (free.needed or 0) < (token.needed or 0)
+
+
+def _growing(kb: whygpu.KnowledgeBase, each_gib: float = 0.5, **figures: float) -> Measurement:
+    points = [
+        {"concurrency": n, "requests_per_s": x, "latency_mean_ms": 1000 * n / x,
+         "input_tokens": 1800, "output_tokens": 200, "memory_gib": 16 + each_gib * n}
+        for n, x, _ in LOADS
+    ]  # fmt: skip
+    return _measured(kb, {"setup": {"accelerator": "l40s"}, "figures": figures, "points": points})
+
+
+def test_longer_requests_than_were_measured_are_bounded_by_memory(kb: whygpu.KnowledgeBase) -> None:
+    """ai-rng-23: memory grows with the length and number of requests; 2,000 tokens each were tested, 0.5 GiB each."""
+    usable = kb.knowledge.catalogue.usable_bytes(kb.knowledge.catalogue.accelerators["l40s"]) / 2**30
+    same, longer = (kb.size_inference([_growing(kb)], {**SERVE, "context_tokens": count}) for count in (2000, 32_000))
+    assert isinstance(same.size, ServiceSize)
+    assert isinstance(longer.size, ServiceSize)
+    assert same.size.service.curve.cap == 32
+    assert "memory-caps-what-is-in-flight" not in _rules(same)
+    assert longer.size.service.curve.cap == math.floor((usable - 16) / 0.5 / 16)
+    assert "memory-caps-what-is-in-flight" in _rules(longer)
+    assert "cap-what-is-in-flight" not in _rules(longer)
+    assert (longer.size.needed or 0) > (same.size.needed or 0)
+    assert any("32,000 tokens and had 2,000" in note for note in longer.size.notes)
+
+
+def test_a_start_up_log_says_what_the_cache_holds(kb: whygpu.KnowledgeBase) -> None:
+    measured = _growing(kb, each_gib=0.0, kv_cache_tokens=40_000)
+    found = kb.size_inference([measured], {**SERVE, "context_tokens": 8000}).size
+    assert isinstance(found, ServiceSize)
+    assert found.service.curve.cap == 5
+    with pytest.raises(AnswerError, match="holds 40,000 tokens, and a request has 50,000"):
+        kb.size_inference([measured], {**SERVE, "context_tokens": 50_000})
+    flat = kb.size_inference([_growing(kb, each_gib=0.0)], {**SERVE, "context_tokens": 8000}).size
+    assert isinstance(flat, ServiceSize)
+    assert flat.service.curve.cap == 32, "a server that takes all memory beforehand shows nothing of its requests"
 
 
 @pytest.mark.parametrize(
@@ -216,6 +262,20 @@ def test_measurements_that_contradict_each_other_are_refused_by_name(kb: whygpu.
     assert "one.yaml is of accelerator l4, other.yaml of l40s" in text
     with pytest.raises(AnswerError, match="and 'accelerators' is t4"):
         kb.size_inference([_loads(kb, accelerator="l4")], {"requests_per_second": 5, "accelerators": "t4"})
+
+
+def test_setups_of_several_files_are_one_and_may_not_differ(kb: whygpu.KnowledgeBase) -> None:
+    one = _measured(kb, {"setup": {"batch_size": 4}, "figures": {"step_ms": 900}}, "one.yaml")
+    more = _measured(kb, {"setup": {"batch_size": "4", "sequence_tokens": 4096}}, "more.yaml")
+    sized = kb.size_training([one, more], {"dataset_tokens": "1B", "accelerators": "l40s"})
+    (paced,) = [item for item in sized.size.basis if item.name == "per_s"]
+    assert paced.value == pytest.approx(4 * 4096 / 0.9)
+    other = _measured(kb, {"setup": {"batch_size": 8, "sequence_tokens": 2048}}, "other.yaml")
+    with pytest.raises(AnswerError) as caught:
+        kb.size_training([more, other], {"dataset_tokens": "1B"})
+    text = str(caught.value)
+    assert "more.yaml is of batch_size 4.0, other.yaml of 8.0" in text
+    assert "sequence_tokens 4096.0, other.yaml of 2048.0" in text
 
 
 def test_several_files_are_taken_together(kb: whygpu.KnowledgeBase) -> None:

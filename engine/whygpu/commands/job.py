@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from whygpu.answers import MEASURED
 from whygpu.errors import AnswerError, EngineError, InputError, Location, Problem
 from whygpu.render.output import json_text
 from whygpu.render.problems import problems_data
-from whygpu.yamldoc.document import Mapping
+from whygpu.yamldoc.document import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,6 +119,14 @@ def _laid_over(node: Any, common: Any) -> Any:
     items = dict(node.items)
     for key, value in common.items.items():
         below = items.get(key)
+        if key == MEASURED and isinstance(value, Sequence):
+            own = below.items if isinstance(below, Sequence) else [below] if _said(below) else []
+            items[key] = replace(value, items=[*own, *value.items])  # what --measured names beside the row's own
+            continue
         merge = key != "model" and isinstance(below, Mapping) and isinstance(value, Mapping)
         items[key] = _laid_over(below, value) if merge else value
     return Mapping(items, node.keys | common.keys, node.document, node.line, node.column)
+
+
+def _said(node: Any) -> bool:
+    return node is not None and not (isinstance(node, Scalar) and node.value is None)

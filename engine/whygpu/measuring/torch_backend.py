@@ -43,11 +43,14 @@ def load(device: str = "auto", precision: str = "auto") -> TorchBackend:
 
 
 def module(name: str) -> Any:
-    """A module that is an extra; None where it is not installed."""
+    """A module that is an extra; None where it is not installed. Raises AnswerError where it does not fit PyTorch."""
     try:
         return importlib.import_module(name)
     except ImportError:
         return None
+    except RuntimeError as error:  # torchvision was built for another PyTorch
+        message = f"is installed and does not load: {error}"[:300]
+        raise AnswerError([Problem("no-pytorch", message, Location(name.partition(".")[0]), INSTALL)]) from error
 
 
 def _resnet() -> Callable[[], Any]:

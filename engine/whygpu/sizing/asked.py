@@ -112,17 +112,17 @@ def together(found: list[Measurement], knowledge: Knowledge, problems: list[Prob
         return measurement_of(node_of({"measurement": 1}, "nothing"), "nothing", knowledge)
     first, *others = found
     for other in others:
-        first = _joined(first, other, problems)
+        first = _joined(first, other, knowledge, problems)
     return first
 
 
-def _joined(one: Measurement, other: Measurement, problems: list[Problem]) -> Measurement:
+def _joined(one: Measurement, other: Measurement, knowledge: Knowledge, problems: list[Problem]) -> Measurement:
     for name in sorted(one.figures.keys() & other.figures.keys()):
         if one.figures[name] != other.figures[name]:
             message = f"'{name}' is {one.figures[name]} in {one.name} and {other.figures[name]} in {other.name}"
             place = other.locations.get(name, Location(other.name))
             problems.append(Problem("contradiction", message, place, "leave one of them out"))
-    setup = _one_setup(one, other, problems)
+    setup = _one_setup(one, other, knowledge, problems)
     return replace(
         one,
         name=f"{one.name}, {other.name}",
@@ -138,7 +138,7 @@ def _joined(one: Measurement, other: Measurement, problems: list[Problem]) -> Me
     )
 
 
-def _one_setup(one: Measurement, other: Measurement, problems: list[Problem]) -> Setup:
+def _one_setup(one: Measurement, other: Measurement, knowledge: Knowledge, problems: list[Problem]) -> Setup:
     """What both say was measured; each must say the same of what both speak of."""
     values: dict[str, Any] = {}
     for item in fields(Setup):
@@ -146,10 +146,23 @@ def _one_setup(one: Measurement, other: Measurement, problems: list[Problem]) ->
             continue
         first, second = getattr(one.setup, item.name), getattr(other.setup, item.name)
         if first is not None and second is not None and first != second:
-            what = item.name.replace("model_name", "model")
-            message = f"{one.name} is of {what} {first}, {other.name} of {second}"
-            hint = "size each by itself: a load test is of one replica of one model"
-            problems.append(Problem("contradiction", message, Location(other.name), hint))
+            problems.append(_unlike(one, other, item.name.replace("model_name", "model"), first, second))
         values[item.name] = second if first is None else first
-    answers = other.setup.answers if not one.setup.answers.given else one.setup.answers
-    return Setup(answers, **values)
+    return Setup(_one_set_of_answers(one, other, knowledge, problems), **values)
+
+
+def _one_set_of_answers(one: Measurement, other: Measurement, knowledge: Knowledge, problems: list[Problem]) -> Answers:
+    """The answers of both setups, which must be the same where both have them."""
+    first, second = one.setup.answers, other.setup.answers
+    told = {item.name.replace("model_name", "model") for item in fields(Setup)}
+    for key in sorted((first.given.keys() & second.given.keys()) - told):
+        values = [item.values.get(key, item.given[key]) for item in (first, second)]
+        if values[0] != values[1]:
+            problems.append(_unlike(one, other, key, *values))
+    return check(node_of({**second.given, **first.given}, "setup"), knowledge)
+
+
+def _unlike(one: Measurement, other: Measurement, what: str, first: object, second: object) -> Problem:
+    message = f"{one.name} is of {what} {first}, {other.name} of {second}"
+    hint = "size each by itself: a load test is of one replica of one model"
+    return Problem("contradiction", message, Location(other.name), hint)

@@ -41,6 +41,17 @@ class ServiceCurve:
         """Seconds of a request at the lightest load that was measured."""
         return self.in_flight[0] / self.per_s[0]
 
+    def up_to(self, count: float) -> ServiceCurve:
+        """The curve with no more than ``count`` in flight; raises ValueError for less than one."""
+        if count < 1:
+            raise ValueError(f"no curve with {count} in flight")
+        if count >= self.in_flight[-1]:
+            return self
+        latency = np.interp(count, self.in_flight, np.divide(self.in_flight, self.per_s))
+        kept = [(n, x) for n, x in zip(self.in_flight, self.per_s, strict=True) if n < count]
+        kept.append((float(count), float(count / latency)))
+        return ServiceCurve(tuple(n for n, _ in kept), tuple(x for _, x in kept))
+
     def rates(self, most: int) -> FloatArray:
         """Requests a second with 0, 1, ... ``most`` in flight, at most ``cap`` of them served at a time."""
         count = np.arange(most + 1, dtype=np.float64)
@@ -71,21 +82,25 @@ def variation_of(spread: float) -> float:
     return math.sqrt(math.expm1(spread**2))
 
 
-MOST_STAGES = 64
+MOST_STAGES = 240
+
+
+def lognormal_sizes(variation: float, count: int = 400) -> FloatArray:
+    """So many equally likely sizes over their mean, lognormal with this coefficient of variation."""
+    spread = math.sqrt(math.log1p(variation**2))
+    sizes: FloatArray = np.exp(spread * _normal_quantile((np.arange(count) + 0.5) / count))
+    return np.asarray(sizes / sizes.mean())
 
 
 def lognormal_work(variation: float) -> Work:
     """Requests whose sizes are lognormal with this coefficient of variation: answers have many short and few long.
 
     Each size is so many equal exponential stages, so that a chain can follow it; as many for each mean size as keep
-    what the stages themselves vary at most a third of the whole variance, 2 to 30 of them.
+    what the stages themselves vary at most a tenth of the whole variance, 10 to 90 of them.
     """
-    per_unit = min(max(3 / max(variation, 0.2) ** 2, 2.0), 30.0)
+    per_unit = min(max(10 / max(variation, 0.1) ** 2, 10.0), 90.0)
     left = max(variation**2 - 1 / per_unit, 0.0)  # the variance that is not the stages' own
-    spread = math.sqrt(math.log1p(left))
-    quantiles = (np.arange(400) + 0.5) / 400
-    sizes = np.exp(spread * _normal_quantile(quantiles) - spread**2 / 2)
-    sizes *= per_unit / sizes.mean()
+    sizes = lognormal_sizes(math.sqrt(left)) * per_unit
     lower = np.clip(np.floor(sizes), 1, MOST_STAGES - 1)
     upper_chance = np.clip(sizes - lower, 0.0, 1.0)
     stages: FloatArray = np.bincount(lower.astype(int) - 1, 1 - upper_chance, MOST_STAGES).astype(np.float64)

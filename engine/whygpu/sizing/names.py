@@ -10,8 +10,18 @@ ANSWERED = {
 }
 """What may be answered beside the answers of the vocabulary, for each that is sized."""
 _RESULTS = (
-    *("peak_per_s", "best_per_s", "usable_per_s", "usable_share", "cap", "knee", "idle_p95_ms", "promised_p95_ms"),
-    *("attainable", "needed", "replicas", "usd_per_month", "usd_per_million_tokens"),
+    *(
+        "peak_per_s",
+        "best_per_s",
+        "usable_per_s",
+        "usable_share",
+        "cap",
+        "memory_room",
+        "knee",
+        "idle_p95_ms",
+        "promised_p95_ms",
+    ),
+    *("attainable", "needed", "decides", "replicas", "usd_per_month", "usd_per_million_tokens"),
     *("accelerators", "efficiency", "fitted", "pays_to", "lost_share", "interval_minutes", "between_failures_hours"),
     *("measured", "days", "all_days", "accelerator_hours", "usd_total", "in_time"),
 )

@@ -158,12 +158,12 @@ class _Chain:
         up = np.array([1 / arrivals.fast_s, 1 / arrivals.slow_s])
         leaving = replica.curve.best_per_s / replica.wait_factor
         self.rate = float(max((others + own).max() + up.max(), leaving))
-        self._leave, self._own = (others / self.rate)[:, None, None], (own / self.rate)[:, None, None]
-        self._come = (up / self.rate)[None, :, None]
+        self._leave, self._own = others / self.rate, own / self.rate
+        self._come = (up / self.rate)[:, None, None]
         self._stay = 1 - self._leave - self._own - self._come
         self._begin = np.array([arrivals.fast, 1 - arrivals.fast])
         self._work = work.stages
-        self._there = np.ones((len(count), 2, len(work.stages)))
+        self._there = np.ones((2, len(work.stages), len(count)))
         self._phases = state.share.sum(axis=0)
         # what waits: ahead[k] others have to leave before it is served
         self._turn = leaving / self.rate
@@ -184,19 +184,21 @@ class _Chain:
 
     def _served(self) -> FloatArray:
         """By how many are in flight, for one that begins to be served just as it comes."""
-        found: FloatArray = np.einsum("nps,p,s->n", self._there, self._begin, self._work)
+        found: FloatArray = self._begin @ (self._work @ self._there)
         return found
 
     def step(self) -> None:
         """One step further from the end."""
         there = self._there
         if len(self._waits):
-            entering = np.einsum("nps,p,s->n", there, self._phases, self._work)[self._entry]
+            entering = (self._phases @ (self._work @ there))[self._entry]
             before = np.concatenate((entering[:, None], self._waits[:, :-1]), axis=1)
             self._waits = self._waits + self._turn * (before - self._waits)
-        come = there[:, 0] * self._begin[0] + there[:, 1] * self._begin[1]
-        come = np.concatenate((come[1:], come[-1:]))
-        fewer = np.concatenate((there[:1], there[:-1]))
-        following = there * self._stay + fewer * self._leave + self._come * come[:, None, :]
-        following[:, :, 1:] += there[:, :, :-1] * self._own
+        come = self._begin[0] * there[0] + self._begin[1] * there[1]
+        come[:, :-1] = come[:, 1:]
+        following = there * self._stay
+        following[:, :, 1:] += there[:, :, :-1] * self._leave[1:]
+        following[:, :, 0] += there[:, :, 0] * self._leave[0]
+        following[:, 1:] += there[:, :-1] * self._own
+        following += self._come * come
         self._there = following

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.sizing.basis import Basis, fact, refuse
 from whygpu.sizing.loads import Knee, Load, curve_of, knee_of, loads_of, powers_of, tails_of, variation_seen
-from whygpu.sizing.replicas import Objective, Service, promised_s, replicas_needed, usable_per_s
+from whygpu.sizing.replicas import Decides, Objective, Service, deciding, promised_s, replicas_needed, usable_per_s
 from whygpu.sizing.service_formulas import service_calculations
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Demand:
     """What is asked of the service: at the peak so many requests a second, 95% of them within the objective's limits.
 
     ``per_replica``: accelerators that a replica takes; ``hours``: of a month; ``burstiness``, ``variation``: None where
-    they are not answered.
+    they are not answered; ``room``: requests that fit a replica's memory at once, None where that bounds nothing.
     """
 
     peak_per_s: float
@@ -36,6 +36,7 @@ class Demand:
     hours: float = 730.0
     burstiness: float | None = None
     variation: float | None = None
+    room: Basis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +69,29 @@ class ServiceSize:
     knee: Knee
     basis: tuple[Basis, ...]
     notes: tuple[str, ...]
-    needed: int | None
-    replicas: int | None
-    usable_per_s: float | None
-    promised_s: float | None
-    usd_per_hour: float | None
-    usd_per_month: float | None
-    usd_per_million_tokens: float | None
-    calculations: tuple[Calculation, ...]
+    needed: int | None = None
+    decides: Decides | None = None
+    replicas: int | None = None
+    usable_per_s: float | None = None
+    promised_s: float | None = None
+    usd_per_hour: float | None = None
+    usd_per_month: float | None = None
+    usd_per_million_tokens: float | None = None
+    calculations: tuple[Calculation, ...] = ()
 
     @property
     def accelerators(self) -> int | None:
         """Of all replicas."""
         return None if self.replicas is None else self.replicas * self.demand.per_replica
 
-    def figures(self) -> dict[str, float | bool]:
+    def figures(self) -> dict[str, float | bool | str]:
         """What rules read, by name without ``sizing.``."""
         service, curve = self.service, self.service.curve
-        found: dict[str, float | bool | None] = {
+        found: dict[str, float | bool | str | None] = {
             "peak_per_s": self.demand.peak_per_s,
             "best_per_s": curve.best_per_s,
             "cap": curve.cap,
+            "memory_room": None if self.demand.room is None else self.demand.room.value,
             "knee": None if self.knee.at is None else self.knee.at.in_flight,
             "idle_p95_ms": service.idle_tail_s() * 1000,
             "attainable": self.needed is not None,
@@ -98,6 +101,7 @@ class ServiceSize:
             "burstiness": service.burstiness,
             "variation": service.varies,
             "needed": self.needed,
+            "decides": self.decides,
             "replicas": self.replicas,
             "accelerators": self.accelerators,
             "usable_per_s": self.usable_per_s,
@@ -112,7 +116,7 @@ class ServiceSize:
         return {name: value for name, value in found.items() if value is not None and not _infinite(value)}
 
 
-def _infinite(value: float | bool) -> bool:
+def _infinite(value: float | bool | str) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
@@ -137,6 +141,10 @@ def size_service(
             "a point needs requests_per_s (or output_tokens_per_s and output_tokens) and latency_mean_ms or concurrency"
         )
         raise refuse("no-load", message, "measurement", hint)
+    if demand.room is not None and demand.room.value >= curve.cap:
+        demand = replace(demand, room=None)
+    elif demand.room is not None:
+        curve = curve.up_to(demand.room.value)
     variation, bursts = _variation(loads, demand, knowledge), _burstiness(demand, knowledge)
     service = Service(
         curve=curve,
@@ -150,13 +158,13 @@ def size_service(
     )
     _refuse_unmeasured(service)
     knee = knee_of(loads)
-    last = next(load for load in loads if load.in_flight >= curve.cap - 1e-3)
+    last = next((load for load in reversed(loads) if load.in_flight <= curve.cap + 1e-3), None)
     rows = tuple(
         Row(load, power, knee.at is load, load is last) for load, power in zip(loads, powers_of(loads), strict=True)
     )
-    notes = tuple(_notes(loads, knee, curve.cap))
-    basis = (variation, bursts, demand.utilisation, demand.spares, demand.zones)
-    size = ServiceSize(demand, service, rows, knee, basis, notes, None, None, None, None, None, None, None, ())
+    notes = tuple(_notes(loads, knee, math.inf if demand.room is not None else curve.cap))
+    basis = (variation, bursts, demand.utilisation, demand.spares, demand.zones, *filter(None, [demand.room]))
+    size = ServiceSize(demand, service, rows, knee, basis, notes)
     needed = replicas_needed(service, demand.peak_per_s)
     return size if needed is None else _counted(size, needed, loads, price)
 
@@ -175,6 +183,7 @@ def _counted(
     found = replace(
         size,
         needed=needed,
+        decides=deciding(service, demand.peak_per_s, needed),
         replicas=replicas,
         usable_per_s=usable,
         promised_s=promised_s(service, demand.peak_per_s, needed),
@@ -221,7 +230,7 @@ def _notes(loads: Sequence[Load], knee: Knee, cap: float) -> list[str]:
         found.append("no load has the time to the end of an answer: it is the first token's plus the others'")
     if loads and loads[0].in_flight > 1.5:
         found.append(f"the lightest load has {loads[0].in_flight:.3g} in flight: one request alone was not measured")
-    if loads and loads[-1].in_flight <= cap * (1 + 1e-9) and len(loads) > 1:
+    if loads and math.isfinite(cap) and loads[-1].in_flight <= cap * (1 + 1e-9) and len(loads) > 1:
         found.append(f"throughput may grow beyond {cap:.3g} in flight: no heavier load was tried")
     failed = [load for load in loads if load.point.failed and load.point.completed is not None]
     share = (
@@ -237,7 +246,7 @@ def _notes(loads: Sequence[Load], knee: Knee, cap: float) -> list[str]:
 
 
 def changes_of(size: ServiceSize) -> tuple[Change, ...]:
-    """How many replicas other demands would take: twice the peak, half as long a limit again, no bursts."""
+    """How many replicas other demands would take: twice the peak, a longer limit, no bursts, no headroom."""
     service, peak = size.service, size.demand.peak_per_s
     spares, zones = int(size.demand.spares.value), int(size.demand.zones.value)
 
@@ -247,6 +256,8 @@ def changes_of(size: ServiceSize) -> tuple[Change, ...]:
 
     found = [Change("twice the peak", count(service, 2 * peak))] if size.needed is not None else []
     limit = service.objective.latency_s
+    if size.decides == "utilisation" and service.utilisation < 1:
+        found.append(Change("a utilisation of 100%", count(replace(service, utilisation=1.0), peak)))
     if limit is not None:
         longer = replace(service, objective=replace(service.objective, latency_s=1.5 * limit))
         found.append(Change(f"p95 within {1.5 * limit * 1000:,.0f} ms", count(longer, peak)))

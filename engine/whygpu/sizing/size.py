@@ -13,7 +13,8 @@ from whygpu.consult.answering import assumption_of
 from whygpu.consult.driver import judge
 from whygpu.plans.price import price_list
 from whygpu.sizing.basis import Basis, refuse
-from whygpu.sizing.loads import curve_of, knee_of, loads_of
+from whygpu.sizing.loads import knee_of, loads_of
+from whygpu.sizing.memory import context_seen, room_of
 from whygpu.sizing.names import PREFIX
 from whygpu.sizing.pace import layout_of, pace_of
 from whygpu.sizing.replicas import Objective
@@ -22,7 +23,7 @@ from whygpu.sizing.sized import Sized
 from whygpu.sizing.training import Target, size_training
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from whygpu.chain.engines import Chain
     from whygpu.consult.consultation import SessionResult
@@ -74,7 +75,9 @@ class _Prices:
         return self._list.why_none(self._card.id)
 
 
-def _facts(asked: Asked, figures: Mapping[str, float | bool], knowledge: Knowledge) -> dict[str, float | bool | str]:
+def _facts(
+    asked: Asked, figures: Mapping[str, float | bool | str], knowledge: Knowledge
+) -> dict[str, float | bool | str]:
     """What the rules read: answers, figures measured and computed, and what is assumed where nobody answered."""
     names = knowledge.vocabulary
     found: dict[str, float | bool | str] = {f"{PREFIX}of": asked.of}
@@ -98,7 +101,7 @@ def _facts(asked: Asked, figures: Mapping[str, float | bool], knowledge: Knowled
     return known
 
 
-def _said(asked: Asked, figures: Mapping[str, float | bool], knowledge: Knowledge, chain: Chain) -> SessionResult:
+def _said(asked: Asked, figures: Mapping[str, float | bool | str], knowledge: Knowledge, chain: Chain) -> SessionResult:
     facts = _facts(asked, figures, knowledge)
     return judge(knowledge, {name: known_value(value) for name, value in facts.items()}, chain)
 
@@ -126,16 +129,27 @@ def sized_service(asked: Asked, knowledge: Knowledge, chain: Callable[[], Chain]
         hours=hours_a_month(hours if isinstance(hours, float) else 24.0),
         burstiness=own.get("burstiness"),
         variation=own.get("variation"),
+        room=room_of(asked, card, knowledge),
     )
     size = size_service(
         asked.measured.points, demand, knowledge, lambda groups, count: prices.usd_per_hour(count, groups, count)
     )
     if assumed is not None:
         size = replace(size, basis=(*size.basis, assumed))
+    unlimited = ("no limit on latency is answered, and the loads show none: add p95_ms",) if not objective.any else ()
+    size = replace(size, notes=(*unlimited, *size.notes, *_longer(asked)))
     price = None if size.replicas is None else prices.found(per_replica, size.replicas, per_replica)
     unpriced = prices.why_none() if size.usd_per_hour is None else None
     said = _said(asked, size.figures(), knowledge, chain())
     return Sized(asked, size, said, card, price, unpriced)
+
+
+def _longer(asked: Asked) -> Iterator[str]:
+    """What is said of requests that are longer than those of the load test."""
+    values = asked.answers.values
+    context, seen = values.get("average_context_tokens", values.get("context_tokens")), context_seen(asked.measured)
+    if isinstance(context, float) and seen is not None and context > 1.1 * seen:
+        yield f"requests have {context:,.0f} tokens and had {seen:,.0f} in the load test: they take longer than it says"
 
 
 def _per_replica(asked: Asked) -> int:
@@ -144,7 +158,9 @@ def _per_replica(asked: Asked) -> int:
 
 
 def _objective(asked: Asked, knowledge: Knowledge) -> tuple[Objective, Basis | None]:
-    """The limits that are answered; where there is none, p95 at the knee is taken, and said to be assumed."""
+    """The limits that are answered; where there is none, p95 at the knee is taken, and said to be assumed. Where the
+    loads show no such p95 there is no limit.
+    """
     limits = {
         "latency_s": asked.own.get("p95_ms"),
         "first_s": asked.answers.values.get("latency_ms"),
@@ -153,11 +169,10 @@ def _objective(asked: Asked, knowledge: Knowledge) -> tuple[Objective, Basis | N
     known = {name: value / 1000 for name, value in limits.items() if isinstance(value, float)}
     if known:
         return Objective(**known), None
-    loads = loads_of(asked.measured.points)
-    at = knee_of(loads).at or (loads[-1] if loads and curve_of(loads, 1.0) else None)
-    if at is None:
+    at = knee_of(loads_of(asked.measured.points)).at
+    limit = None if at is None else at.tail_s
+    if limit is None:
         return Objective(), None
-    limit = at.tail_s or at.mean_s
     meaning = knowledge.vocabulary[f"{PREFIX}p95_ms"].meaning
     because = "no limit is answered: p95 where latency turns unstable is taken"
     return Objective(latency_s=limit), Basis("p95_ms", meaning, limit * 1000, "ms", "assumed", because, ("ai-rng-24",))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from whygpu.answers import node_of
 from whygpu.errors import Location, Problem
 from whygpu.measured.read import is_measurement, measurement_of
-from whygpu.measured.readers import load_tests, metrics, nvidia_smi, profiler_table, vllm_log
+from whygpu.measured.readers import load_tests, metrics, nvidia_smi, profiler_table, rocm_smi, vllm_log
 from whygpu.measured.readers.cards import by_driver
 from whygpu.measured.readers.reading import refused
 from whygpu.yamldoc.document import parse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whygpu.measured.readers.reading import Reader, Reading
 
 READERS: tuple[Reader, ...] = (
-    *(nvidia_smi.READER, metrics.READER, profiler_table.READER, vllm_log.READER),
+    *(nvidia_smi.READER, rocm_smi.READER, metrics.READER, profiler_table.READER, vllm_log.READER),
     *load_tests.READERS,
 )
 _OTHERS: tuple[tuple[re.Pattern[str], str, str], ...] = (
@@ -38,7 +38,12 @@ _OTHERS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"text_generation_(?:router|launcher)"), "a log of Text Generation Inference", ""),
     (re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]"), "a log of TensorRT-LLM", ""),
     (re.compile(r"llama_model_load|llama_kv_cache|srv +load_model"), "a log of llama.cpp", ""),
-    (re.compile(r"ROCm System Management Interface|^GPU\[0\]", re.MULTILINE), "the table of rocm-smi", ""),
+    (
+        re.compile(r"ROCm System Management Interface|^GPU\[0\]", re.MULTILINE),
+        "the table of rocm-smi",
+        rocm_smi.QUERY,
+    ),
+    (re.compile("gfx_activity", re.IGNORECASE), "the output of amd-smi", rocm_smi.QUERY),
     (re.compile(r'"traceEvents"'), "a Chrome trace", "print(prof.key_averages().table()) and give that"),
 )
 """What is known and not read: how it is recognised, what it is, and what to give instead."""

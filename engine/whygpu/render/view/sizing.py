@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from whygpu.measured.measurement import STEP_SHARES
 from whygpu.quantity import show
 from whygpu.render.view.model import Evidence, Grid, Sentence
 from whygpu.sizing.service import ServiceSize
@@ -221,11 +222,23 @@ def _measured(sized: Sized) -> str:
     tool = (
         "" if taken.tool is None else f" by {taken.tool.name}{' ' + taken.tool.version if taken.tool.version else ''}"
     )
-    parts = [f"{len(taken.points)} loads"] if taken.points else []
+    parts = [f"{len(taken.points)} load{'' if len(taken.points) == 1 else 's'}"] if taken.points else []
     parts += [f"{len(taken.scaling)} rows of scaling"] if taken.scaling else []
-    parts += [f"{name} {show(value)}" for name, value in taken.figures.items() if isinstance(value, float)]
+    split = () if isinstance(sized.size, ServiceSize) else sized.size.split
+    figures = {name: value for name, value in taken.figures.items() if not split or name not in STEP_SHARES}
+    parts += [
+        f"{name} {show(value, _unit(sized, name))}" for name, value in figures.items() if isinstance(value, float)
+    ]
+    if split:
+        parts.append("of a step " + ", ".join(f"{name} {show(value, 'share')}" for name, value in split))
     day = f", {taken.date}" if taken.date else ""
     return f"{taken.name}{tool}{day}: {', '.join(parts)}" if parts else "nothing"
+
+
+def _unit(sized: Sized, figure: str) -> str | None:
+    """The unit that is told: none where the name ends with it already."""
+    unit = sized.said.knowledge.vocabulary[f"measured.{figure}"].unit
+    return unit if unit == "share" else None
 
 
 def _assumed(item: Basis) -> Assumed:
@@ -248,8 +261,6 @@ def _flips(sized: Sized) -> Iterator[str]:
     if size.as_set is not None:
         best = show(size.best.lost, "share")
         yield f"checkpoints as they are set: {show(size.as_set, 'share')} lost instead of {best}"
-    if size.split:
-        yield "step time: " + ", ".join(f"{name} {show(value, 'share')}" for name, value in size.split)
 
 
 def _worked(item: Calculation) -> Worked:
