@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import timedelta
+from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -147,11 +148,17 @@ class PriceList:
         return 0.0 if price is None or gbit_s is None else gbit_s * 1e9 / 8 / price.offering.count
 
     def host_vcpus(self, accelerator: str) -> float:
-        """Threads of the host's processors for each accelerator of the machine that one of them is priced by; 0 where
-        its offering states none.
+        """Threads of the host's processors for each accelerator of the machine that one of them is priced by, else the
+        median over the machines that may be rented and state them; 0 where none does.
         """
         price = self.price(accelerator, 1, 1)
-        return 0.0 if price is None or price.offering.vcpu is None else price.offering.vcpu / price.offering.count
+        if price is None:
+            return 0.0
+        offerings = self._catalogue.offerings_by_accelerator.get(accelerator, ())
+        for items in ((price.offering,), filter(self._allows, offerings)):
+            if stated := [item.vcpu / item.count for item in items if item.vcpu is not None]:
+                return float(median(stated))
+        return 0.0
 
     def why_none(self, accelerator: str) -> str:
         """Why plans with the accelerator have no price: what is known of it, and which restriction rules it out."""
