@@ -56,6 +56,21 @@ def test_a_higher_hit_rate_is_never_slower(work: Work, one: float, other: float)
     assert total == memory.estimate(shape, fewer, layout, FACTS.coefficients).total
 
 
+def test_a_prompt_that_loses_a_chunk_to_the_cache_is_read_sooner(facts: Facts) -> None:
+    """Weights are unpacked for every chunk, also for one that is hardly begun: the more of the prompt is found, the
+    sooner it is read, up to where a whole chunk is saved.
+    """
+    setup = Setup(facts.formats["fp8"], context_tokens=1500, output_tokens=16, concurrency=4, runtime="llama.cpp")
+    layout = ParallelLayout(pipeline=8)
+    seconds = [
+        timed((facts.shape("llama-3.1-8b"), replace(setup, prefix_hit_rate=rate), layout)).ttft_ms
+        for rate in (0.3, 0.4, 0.5, 0.6, 0.63, 0.65, 0.66, 0.8)
+    ]
+    likely = [float(band.likely[0]) for band in seconds if band is not None]
+    assert len(likely) == len(seconds)
+    assert likely == sorted(likely, reverse=True)
+
+
 @pytest.mark.parametrize("output", [1, 256])
 def test_a_prompt_just_beyond_a_chunk_takes_no_less_than_a_chunk(facts: Facts, output: int) -> None:
     """The last chunk is a part: 8193 tokens are not two chunks of 4097, which four stages would read in less time."""

@@ -448,9 +448,14 @@ def prompt_width(shape: ModelShape, tokens: int) -> float:
 
 
 def unpacked_bytes(columns: Columns, prompt: float) -> FloatArray:
-    """Bytes moved where quantized weights are unpacked to 16 bits before each chunk of a prompt: read, and written."""
-    shape = columns.shape
-    return _chunks(columns, prompt) * columns.of_each(
+    """Bytes moved where quantized weights are unpacked to 16 bits before each chunk of a prompt: read, and written.
+
+    The last chunk takes as long as any, though it is not full: over stages (chunks + stages - 1) / stages of one, which
+    is divided by what ``pipeline_fill`` makes of the time.
+    """
+    shape, stages = columns.shape, columns.pipeline
+    passes = (_chunks(columns, prompt) + stages - 1) / stages / pipeline_fill(columns, prompt)
+    return passes * columns.of_each(
         lambda setup: (
             setup.format.weight_bytes(shape) + 2.0 * shape.matmul_parameters if setup.format.quantized else 0.0
         )
