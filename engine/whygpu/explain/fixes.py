@@ -10,7 +10,7 @@ from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.explain.conditions import conditions_of
-from whygpu.explain.rerun import rerun_or_none
+from whygpu.explain.rerun import applies, rerun_or_none
 from whygpu.explain.rows import Rows
 from whygpu.language import tree as t
 
@@ -92,7 +92,7 @@ def first_fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None 
     for changes in islice(fixes(consultation, rule, row), _TRIED):
         if is_limit(consultation, rule, changes):
             return changes
-        after = rerun_or_none(consultation, changes, planner)
+        after = rerun_or_none(consultation, changes, planner) if applies(consultation, changes) else None
         if after is None:
             continue
         same = Rows(after).row_like(identity)

@@ -10,7 +10,7 @@ import numpy as np
 
 from whygpu.answers import check, node_of
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.consult.driver import consult
+from whygpu.consult.driver import consult, inapplicable
 from whygpu.errors import AnswerError
 from whygpu.explain.rows import Identity, Rows
 from whygpu.plans.existing import plans_with_owned
@@ -41,12 +41,25 @@ def rerun(
     Raises AnswerError where an answer cannot be used.
     """
     if answers is None:
-        given = {**consultation.answers.given, **changes}
-        kept = {key: value for key, value in given.items() if value is not None}
-        answers = check(node_of(kept), consultation.knowledge)
-        answers = replace(answers, life=consultation.answers.life)
+        answers = _merged(consultation, changes)
     found = planner or plans_with_owned
     return consult(consultation.knowledge, answers, EvaluatorChain(), consultation.today, found)
+
+
+def _merged(consultation: Consultation, changes: Mapping[str, Any]) -> Answers:
+    given = {**consultation.answers.given, **changes}
+    kept = {key: value for key, value in given.items() if value is not None}
+    answers = check(node_of(kept), consultation.knowledge)
+    return replace(answers, life=consultation.answers.life)
+
+
+def applies(consultation: Consultation, changes: Mapping[str, Any]) -> bool:
+    """Whether the changes can be held, and each is asked of such work: QLoRA is no way to serve a model."""
+    try:
+        unasked = inapplicable(consultation.knowledge, _merged(consultation, changes))
+    except AnswerError:
+        return False
+    return not any(key in unasked for key, value in changes.items() if value is not None)
 
 
 def choice(consultation: Consultation) -> Identity | None:
