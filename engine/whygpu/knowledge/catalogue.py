@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from whygpu.knowledge.names import shortened, without_maker
+from whygpu.knowledge.names import shortened, untuned, without_maker
 from whygpu.quantity import MIB
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class Catalogue:
 
     def find_models(self, text: str) -> tuple[str, ...]:
         """The ids of the presets that a text names: exactly, or else all that it may be short for."""
-        exact = self.model_names.get(fold(text))
+        exact = self.model_names.get(fold(text)) or self.model_names.get(fold(untuned(text)))
         if exact is not None:
             return exact
         names = {item.id: without_maker((item.id, item.name, *item.aliases)) for item in self.models.values()}

@@ -19,6 +19,11 @@ def without_maker(names: Iterable[str]) -> tuple[str, ...]:
     return (*given, *(name.rpartition("/")[2] for name in given if "/" in name))
 
 
+def untuned(text: str) -> str:
+    """The words that may tell sizes: 'Qwen3 8B Thinking' is Qwen3 8B."""
+    return " ".join(word for word in _words(text) if word not in _TUNED)
+
+
 def shortened(text: str, names: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """The ids, by their ``names``, that the text may be short for: the same first word, and all of its words.
 

@@ -55,7 +55,7 @@ def price(plan: Plan) -> str:
     month = f"{show(part.usd_per_month, 'USD')} a month"
     if cost.basis == "buying" and cost.buying is not None:
         estimated = " (estimated)" if cost.estimated else ""
-        return f"{show(cost.buying.usd_purchase, 'USD')} to buy{estimated}, {month} with its power"
+        return f"{show(cost.buying.usd_purchase, 'USD')} to buy, machine included{estimated}, {month} with its power"
     return f"{price_text(plan)}, {month}"
 
 
