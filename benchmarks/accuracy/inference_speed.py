@@ -42,7 +42,7 @@ def _sglang(row: Row, subjects: Subjects) -> Outcome:
 
 
 def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
-    """1,024 tokens read or written, layers divided over the cards."""
+    """1,024 tokens read or written, layers divided over the cards; of a release that had flash attention off."""
     tokens = row["tokens"]
     shape = subjects.shape(row["model"])
     decodes = "decode" in row["metric"]
@@ -50,6 +50,7 @@ def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
         subjects.format(row["precision"]),
         context_tokens=tokens + 1,
         output_tokens=tokens if decodes else 1,
+        attention="eager",
         runtime="llama.cpp",
     )
     layout = layered(row["gpus"])

@@ -41,7 +41,7 @@ KNOWN = (
     "- **vLLM 0.12 on H200** (aic-silicon): Llama-3.1-8B half as slow as estimated, as if its prompts were found in",
     "  the cache or read elsewhere; Qwen3-235B takes 35 and 53 ms a step whatever the load.",
     "- **Later llama.cpp**: its prompts are those of May 2024, which unpacked quantized weights before a product",
-    "  in FP16. No later release is compared.",
+    "  in FP16, and without flash attention, which is on by default since 2025. No later release is compared.",
     "- **FasterTransformer, prompts over eight cards, batches of one to eight** (ft-gpt, GPT-89B and 175B): 20 to",
     "  40% too fast; the guide's other tables of eight cards are met within 15%. **Pipelines of three stages**",
     "  (530B) are 20 to 36% too fast between 8 and 64 requests: stages wait for each other's micro-batches, which",

@@ -28,6 +28,8 @@ _PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECA
 """A character beyond U+FFFF as JSON may write it, and YAML does not read it."""
 MEASURED = "measured"
 """The answer that holds measurements."""
+_MOST_NAMED = 8
+"""Models that an error names."""
 LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")
 
 
@@ -498,13 +500,12 @@ class _Reader:
 
     def _model(self, node: Node) -> str | dict[str, Any] | None:
         if isinstance(node, Scalar) and isinstance(node.value, str):
-            ids = self._knowledge.catalogue.model_names.get(fold(node.value), ())
+            ids = self._knowledge.catalogue.find_models(node.value)
             if len(ids) == 1:
                 return ids[0]
             if ids:
-                self._add(
-                    node, "ambiguous-model", f"'{node.value[:80]}' names several models", f"one of {', '.join(ids)}"
-                )
+                shown = ", ".join(ids[:_MOST_NAMED]) + (" ..." if len(ids) > _MOST_NAMED else "")
+                self._add(node, "ambiguous-model", f"'{node.value[:80]}' names several models", f"one of {shown}")
                 return None
             models = self._knowledge.catalogue.models.values()
             known = [name for model in models for name in (model.id, *model.aliases) if "/" not in name]

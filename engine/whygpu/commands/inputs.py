@@ -169,6 +169,8 @@ def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
         known = fold(text) in catalogue.model_names
         model = text if known else locate(text, catalogue.models)
     except WeightsError as error:
+        if catalogue.find_models(text):
+            return with_answer(node, "model", node_of(text, "--model"))
         names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name)]
         hint = did_you_mean(text, names) or error.hint
         raise AnswerError([Problem("unknown-model", error.message, location, hint)]) from error

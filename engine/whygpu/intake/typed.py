@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
-from whygpu.knowledge.catalogue import fold
 from whygpu.quantity import parse_number
 
 if TYPE_CHECKING:
@@ -22,8 +21,8 @@ _LEAST = 1e5
 def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
     """What the answer ``model`` is where this was typed; no file is read. Raises AnswerError."""
     text = text.strip()
-    known = catalogue.model_names.get(fold(text))
-    if known is not None:
+    known = catalogue.find_models(text)
+    if known:
         return known[0] if len(known) == 1 else text
     if text.startswith("{"):
         return {"config": read_config(text.encode())}

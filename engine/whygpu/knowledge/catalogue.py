@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from whygpu.knowledge.names import shortened, untuned, without_maker
 from whygpu.quantity import MIB
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class Catalogue:
     @cached_property
     def model_names(self) -> Mapping[str, tuple[str, ...]]:
         """Every way to write a preset model (folded), and the ids it selects."""
-        return _names((item.id, item.name, item.aliases) for item in self.models.values())
+        return _names((item.id, item.name, without_maker(item.aliases)) for item in self.models.values())
 
     @cached_property
     def offerings_by_accelerator(self) -> Mapping[str, tuple[Offering, ...]]:
@@ -284,6 +285,14 @@ class Catalogue:
         if text in self.accelerators:
             return (text,)
         return self.accelerator_names.get(fold(text), ())
+
+    def find_models(self, text: str) -> tuple[str, ...]:
+        """The ids of the presets that a text names: exactly, or else all that it may be short for."""
+        exact = self.model_names.get(fold(text)) or self.model_names.get(fold(untuned(text)))
+        if exact is not None:
+            return exact
+        names = {item.id: without_maker((item.id, item.name, *item.aliases)) for item in self.models.values()}
+        return shortened(text, names)
 
 
 def fold(text: str) -> str:

@@ -128,10 +128,35 @@ def test_attention_runs_in_16_bits_whatever_the_weights(facts: Facts) -> None:
 def test_prompts_that_are_unpacked_and_moved_between_kernels(
     facts: Facts, model: str, number_format: str, device: Device, tokens_per_s: float
 ) -> None:
-    setup = Setup(facts.formats[number_format], context_tokens=1025, output_tokens=1, runtime="llama.cpp")
+    setup = Setup(
+        facts.formats[number_format], context_tokens=1025, output_tokens=1, attention="eager", runtime="llama.cpp"
+    )
     band = speed.estimate(facts.shape(model), setup, ParallelLayout(), device, facts.coefficients).ttft_ms
     assert band is not None
     assert 1024e3 / band.at(0).likely == pytest.approx(tokens_per_s, rel=0.3)
+
+
+def test_each_chunk_of_a_prompt_reads_the_weights(facts: Facts) -> None:
+    # llama.cpp, tools/server/README.md: --ubatch-size is 512; each micro-batch is a pass over all layers
+    def read_s(model: str, tokens: int) -> float:
+        setup = Setup(facts.formats["q8_0"], context_tokens=tokens + 1, output_tokens=1, runtime="llama.cpp")
+        return float(inference(facts, model, setup, RTX_A6000).prefill.read_s[0, 0])
+
+    assert read_s("llama-3.1-8b", 8192) == pytest.approx(16 * read_s("llama-3.1-8b", 512))
+    assert read_s("qwen3-30b-a3b", 8192) == pytest.approx(16 * read_s("qwen3-30b-a3b", 512))
+    assert read_s("llama-3.1-8b", 513) == pytest.approx(2 * read_s("llama-3.1-8b", 512))
+
+
+def test_flash_attention_writes_no_scores(facts: Facts) -> None:
+    # arXiv:2205.14135, 3.1: the N x N matrices of scores are written by standard attention alone
+    def moved_s(attention: str) -> float:
+        setup = Setup(
+            facts.formats["fp16"], context_tokens=32769, output_tokens=1, attention=attention, runtime="llama.cpp"
+        )
+        return float(inference(facts, "llama-3.1-8b", setup, RTX_A6000).prefill.moved_s[0, 0])
+
+    heads, hidden, ffn, tokens = 32, 4096, 14336, 32768
+    assert moved_s("eager") / moved_s("flash") == pytest.approx(1 + heads * tokens / (ffn + 3 * hidden))
 
 
 def test_handing_on_from_card_to_card_costs_time(facts: Facts) -> None:

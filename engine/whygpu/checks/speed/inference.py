@@ -176,7 +176,7 @@ def _overheads(columns: Columns, requests: FloatArray, computed: float, layers: 
         row_s=columns.less_is_better("row-s") * layers,
         slowdown=slower,
         longer=columns.unmodelled() * (1.0 if slower is None else slower),
-        host=host_of(columns, requests, computed, _chunks(columns, computed)),
+        host=host_of(columns, requests, computed, chunks(columns, computed)),
     )
 
 
@@ -225,8 +225,9 @@ def _prefill(columns: Columns, requests: FloatArray, computed: float, rates: Rat
     shape, device, host = columns.shape, columns.device, overheads.host
     prompt = prompt_length(columns)
     flops, scores = prompt_flops(shape, computed), score_flops(shape, prompt, computed)
-    read = weights_read(shape, columns, np.full(device.size, computed)) / columns.tensor / rates.bandwidth_bytes_s
     filled = pipeline_fill(columns, computed)
+    chunk = weights_read(shape, columns, np.full(device.size, computed / chunks(columns, computed)))
+    read = chunk * chunk_passes(columns, computed) / columns.tensor / rates.bandwidth_bytes_s
     # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
     together = np.ones(device.size) if shape.kind in GENERATIVE else requests
     attention = scores / (columns.tensor * device.half_flops_s * rates.power)
@@ -300,7 +301,8 @@ def _moved_s(
 ) -> FloatArray:
     """Rows: seconds that kernels take beside the products of a prompt, where a runtime does not fuse them."""
     shape = columns.shape
-    moved = columns.less_is_better("prefill-traffic-bytes") * computed * prompt_width(shape, prompt) * together
+    width = prompt_width(shape, prompt, columns.setup.attention)
+    moved = columns.less_is_better("prefill-traffic-bytes") * computed * width * together
     moved = moved + columns.less_is_better("prefill-unpacked-share") * unpacked_bytes(columns, computed)
     seconds: FloatArray = moved / columns.tensor / bandwidth + row * computed * together
     return seconds
@@ -335,14 +337,22 @@ def pipeline_fill(columns: Columns, prompt: float) -> FloatArray:
     The chunks a runtime cuts a prompt into follow each other through the stages (Huang et al. 2019, GPipe, 2.3); the
     last one, which is not full, takes its share of a chunk's time.
     """
-    chunks = _full_chunks(columns, prompt)
-    filled: FloatArray = (chunks + columns.pipeline - 1) / (chunks * columns.pipeline)
+    full = _full_chunks(columns, prompt)
+    filled: FloatArray = (full + columns.pipeline - 1) / (full * columns.pipeline)
     return filled
 
 
-def _chunks(columns: Columns, prompt: float) -> float:
+def chunks(columns: Columns, prompt: float) -> float:
     """How many chunks the runtime cuts a prompt into."""
     return float(np.ceil(_full_chunks(columns, prompt)))
+
+
+def chunk_passes(columns: Columns, prompt: float) -> FloatArray:
+    """Time of what each chunk takes alike, however full, over pipeline stages against once on one card: (chunks +
+    stages - 1) / stages.
+    """
+    passes: FloatArray = (chunks(columns, prompt) + columns.pipeline - 1) / columns.pipeline
+    return passes
 
 
 def _full_chunks(columns: Columns, prompt: float) -> float:
@@ -437,24 +447,22 @@ def score_flops(shape: ModelShape, tokens: int, computed: float | None = None) -
     return 4.0 * shape.query_width * attended * tokens * (share * (2.0 - share))
 
 
-def prompt_width(shape: ModelShape, tokens: int) -> float:
+def prompt_width(shape: ModelShape, tokens: int, attention: str) -> float:
     """Elements that kernels of their own read and write per token, over all layers: the feed-forward width, three
-    times the hidden size (norms, rotation, residual sums), and the scores twice (scaling, softmax). An encoder's are
-    those of its source.
+    times the hidden size (norms, rotation, residual sums), and with eager attention the scores twice (scaling,
+    softmax). An encoder's are those of its source.
     """
     fixed, source = widest_ffn(shape) + 3 * shape.hidden_size, shape.source_length(tokens)
-    own = shape.layers * (fixed + shape.heads * tokens)
-    return own + shape.encoder_layers * (fixed + shape.heads * source) * source / tokens
+    scored = shape.heads if attention == "eager" else 0
+    own = shape.layers * (fixed + scored * tokens)
+    return own + shape.encoder_layers * (fixed + scored * source) * source / tokens
 
 
 def unpacked_bytes(columns: Columns, prompt: float) -> FloatArray:
-    """Bytes moved where quantized weights are unpacked to 16 bits before each chunk of a prompt: read, and written.
-
-    The last chunk takes as long as any, though it is not full: over stages (chunks + stages - 1) / stages of one, which
-    is divided by what ``pipeline_fill`` makes of the time.
+    """Bytes moved where quantized weights are unpacked to 16 bits before each chunk of a prompt: read, and written;
+    over what ``pipeline_fill`` makes of the time.
     """
-    shape, stages = columns.shape, columns.pipeline
-    passes = (_chunks(columns, prompt) + stages - 1) / stages / pipeline_fill(columns, prompt)
+    shape, passes = columns.shape, chunk_passes(columns, prompt) / pipeline_fill(columns, prompt)
     return passes * columns.of_each(
         lambda setup: (
             setup.format.weight_bytes(shape) + 2.0 * shape.matmul_parameters if setup.format.quantized else 0.0

@@ -13,6 +13,8 @@ from whygpu.checks.speed.columns import LIKELY, coefficient_of, power_term
 from whygpu.checks.speed.inference import (
     InferenceWork,
     Overheads,
+    chunk_passes,
+    chunks,
     expert_rows,
     prompt_length,
     prompt_width,
@@ -119,14 +121,16 @@ def _prompt_compute(done: InferenceWork, i: int) -> Calculation:
 def _prompt_read(done: InferenceWork, i: int) -> Calculation:
     columns = done.columns
     tensor, _, bandwidth = _rates(done, i)
-    once = weights_read(columns.shape, columns, np.full(columns.device.size, done.computed))
+    count, passes = chunks(columns, done.computed), float(chunk_passes(columns, done.computed)[i])
+    once = weights_read(columns.shape, columns, np.full(columns.device.size, done.computed / count))
     terms = (
-        Term("weights", float(once[i]), "bytes", (), "read once"),
+        Term("weights", float(once[i]), "bytes", (), "that a chunk of the prompt reads"),
+        Term("passes", passes, "", (), f"of {count:g} x {done.computed / count:,.0f} tokens, as stages overlap"),
         tensor,
         bandwidth,
         coefficient_of(columns, i, "decode-bandwidth-share", "share"),
     )
-    formula = "weights / tensor / (bandwidth * share)"
+    formula = "weights * passes / tensor / (bandwidth * share)"
     return Calculation("prefill_read_s", formula, terms, _likely(done.prefill.read_s, i), "s")
 
 
@@ -138,7 +142,7 @@ def _prompt_moved(done: InferenceWork, i: int) -> Calculation:
     terms = (
         coefficient_of(columns, i, "prefill-traffic-bytes", "traffic"),
         Term("tokens", done.computed, "tokens", (), _of_prompt(done, prompt)),
-        Term("width", prompt_width(shape, prompt), "elements per token", shape.source),
+        Term("width", prompt_width(shape, prompt, columns.setup.attention), "elements per token", shape.source),
         together,
         Term("unpacked", unpacked, "bytes", shape.source, "weights turned into 16-bit ones"),
         coefficient_of(columns, i, "prefill-unpacked-share", "copies"),

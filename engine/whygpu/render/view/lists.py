@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from whygpu.chain.strata import used_names
@@ -19,7 +20,7 @@ from whygpu.render.view.model import (
     ShortRow,
 )
 from whygpu.render.view.rivals import clause
-from whygpu.render.words import price_text, short_text, worth_text
+from whygpu.render.words import price_text, short_text, spread_text, worth_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -52,11 +53,13 @@ def shortlist(advice: Advice, deciding: Deciding | None) -> tuple[ShortRow, ...]
     if best is None or deciding is None:
         return ()
     alike = len({pick.plan.method for pick in advice.shortlist}) == 1  # then the headline says it
+    called = Counter(short_text(pick.plan) for pick in advice.shortlist)
     return tuple(
         ShortRow(
             number == 0,
             pick.role.replace("-", " "),
-            f"{pick.plan.label} {pick.plan.format.upper()}" if alike else short_text(pick.plan),
+            (f"{pick.plan.label} {pick.plan.format.upper()}" if alike else short_text(pick.plan))
+            + (spread_text(pick.plan) if called[short_text(pick.plan)] > 1 else ""),
             _price(pick.plan),
             speed_text(pick.plan),
             pick.plan.memory.verdict,

@@ -26,7 +26,7 @@ _PHRASES = {
     "requests_per_second": "{}",
     "streams": "{}",
     "frames_per_second": "{} each",
-    "resolution": "{}",
+    "resolution": "pictures of {} pixels",
     "latency_ms": "first answer within {}",
     "token_latency_ms": "a token every {}",
     "method": "{}",
@@ -112,6 +112,13 @@ def _parts(consultation: Consultation, given: Mapping[str, Any]) -> Iterator[str
             yield _phrase(consultation, key, assumed[key]) + "?"
 
 
+def _card(text: object, consultation: Consultation) -> str:
+    """The name of an accelerator, whichever of its names was given."""
+    catalogue = consultation.knowledge.catalogue
+    ids = catalogue.find_accelerators(str(text))
+    return catalogue.accelerators[ids[0]].name if len(ids) == 1 else str(text)
+
+
 def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
     spec = consultation.knowledge.name_by_answer.get(key)
     if key == MEASURED:
@@ -121,7 +128,8 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
     if isinstance(value, list | tuple):
         cards = consultation.knowledge.catalogue.accelerators
         if key == "owned":
-            text = ", ".join(f"{item.get('count', 1)}x {item.get('accelerator')}" for item in value)
+            owned = [(item.get("count", 1), _card(item.get("accelerator"), consultation)) for item in value]
+            text = ", ".join(f"{count}x {name}" for count, name in owned)
         else:
             text = " or ".join(cards[item].name if item in cards else str(item) for item in value)
     elif spec is None or isinstance(value, dict):

@@ -41,11 +41,13 @@ def headline(advice: Advice) -> Headline:
         )
     confidence, why = _confidence(advice, plan)
     text = f"{plan.label}{spread_text(plan)} in {plan.format.upper()}{method_text(plan)}"
-    return Headline(f"TAKE {text}", price(plan), confidence, why)
+    return Headline(
+        f"TAKE {text}", price(plan, advice.consultation.session.answered("offload") == "experts"), confidence, why
+    )
 
 
-def price(plan: Plan) -> str:
-    """An hour, and the month or the job."""
+def price(plan: Plan, on_the_host: bool) -> str:
+    """An hour, and the month or the job; ``on_the_host``: experts lie in the machine's memory, which has no price."""
     cost = plan.cost
     if cost is None:
         return "no price known"
@@ -55,7 +57,8 @@ def price(plan: Plan) -> str:
     month = f"{show(part.usd_per_month, 'USD')} a month"
     if cost.basis == "buying" and cost.buying is not None:
         estimated = " (estimated)" if cost.estimated else ""
-        return f"{show(cost.buying.usd_purchase, 'USD')} to buy{estimated}, {month} with its power"
+        machine = "machine included, memory for the experts not" if on_the_host else "machine included"
+        return f"{show(cost.buying.usd_purchase, 'USD')} to buy, {machine}{estimated}, {month} with its power"
     return f"{price_text(plan)}, {month}"
 
 

@@ -1,0 +1,43 @@
+"""Names as people shorten them: without the maker, and without what tells only how the model was tuned."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_WORD = re.compile(r"\d+(?:\.\d+)*[a-z]*|[a-z]+")
+_TUNED = frozenset({"instruct", "chat", "it", "thinking", "hf", "v"})
+"""Words that change no size."""
+
+
+def without_maker(names: Iterable[str]) -> tuple[str, ...]:
+    """The names as given, and those of the Hub (``ORG/NAME``) without their ORG too."""
+    given = tuple(names)
+    return (*given, *(name.rpartition("/")[2] for name in given if "/" in name))
+
+
+def untuned(text: str) -> str:
+    """The words that may tell sizes: 'Qwen3 8B Thinking' is Qwen3 8B."""
+    return " ".join(word for word in _words(text) if word not in _TUNED)
+
+
+def shortened(text: str, names: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """The ids, by their ``names``, that the text may be short for: the same first word, and all of its words.
+
+    'mistral small 3.2' is short for 'Mistral Small 3.2 24B', and 'mixtral' for two models.
+    """
+    words = _words(text)
+    if not words:
+        return ()
+    return tuple(
+        identifier
+        for identifier, known in names.items()
+        if any((own := _words(name)) and own[0] == words[0] and set(words) - _TUNED <= set(own) for name in known)
+    )
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower()[:200])
