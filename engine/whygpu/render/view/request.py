@@ -26,7 +26,7 @@ _PHRASES = {
     "requests_per_second": "{}",
     "streams": "{}",
     "frames_per_second": "{} each",
-    "resolution": "pictures of {} pixels",
+    "resolution": "{}",
     "latency_ms": "first answer within {}",
     "token_latency_ms": "a token every {}",
     "method": "{}",
@@ -135,7 +135,7 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
     elif spec is None or isinstance(value, dict):
         text = str(value)
     elif spec.unit == "pixels":
-        text = str(raw)
+        text = str(raw) if "x" in str(raw).lower() else f"{raw} pixels a side"
     else:
         text = show_plain(
             float(value) if isinstance(value, int) and not isinstance(value, bool) else value, spec.unit, spec.name
