@@ -13,6 +13,8 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import SessionEnvironment
+from whygpu.chain.strata import used_names
+from whygpu.checks.speed.estimate import FIGURES
 from whygpu.consult.answering import Answering, Reshape
 from whygpu.consult.consultation import Consultation, PlanResult
 from whygpu.consult.correcting import with_measured
@@ -59,7 +61,7 @@ def consult(
         panel = _Panel(Planning(work, answers, applied, session), answers, applied, session, chain)
         planned = panel.planning.plan(planner, day)
         plans = panel.judged(planned)
-    if may_queue(work, planned.options) and len(plans) and not plans.alive.any():
+    if may_queue(work, planned.options) and len(plans) and not plans.alive.any() and not _only_slow(knowledge, plans):
         with chain:  # afresh: what was asserted of the other plans is not of these
             tried = panel.planning.plan(planner, day, short=True)
             left = panel.rejected(tried).alive
@@ -69,6 +71,19 @@ def consult(
                 waiting = panel.judged(panel.planning.of_those(tried, rows, day))
             plans = plans if waiting.objections else waiting
     return Consultation(knowledge, answers, chain.engine, day, applied, session, plans)
+
+
+def _only_slow(knowledge: Knowledge, plans: PlanResult) -> bool:
+    """Whether a plan that holds what it is to hold could be had, were it fast enough: then no request need wait."""
+    left = plans.plan_set.fits
+    for rule_id, mask in plans.fired.items():
+        rule = knowledge.rule_by_id[rule_id]
+        if rule.rejects and not _SPEEDS & used_names([rule.condition], knowledge.values):
+            left = left & ~mask
+    return bool(left.any())
+
+
+_SPEEDS = frozenset(f"plan.{name}" for name in FIGURES)
 
 
 @dataclass(frozen=True, slots=True)
