@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 import whygpu
+from whygpu.checks.calculation import Range
 from whygpu.render.estimate import estimate_text
 
 MANY = {"phase": "inference", "model": "llama-3.1-8b", "format": "fp8", "concurrency": 200, "context_tokens": 16384}
@@ -68,3 +71,26 @@ def test_who_queues_cannot_keep_a_limit_on_the_first_token(kb: whygpu.KnowledgeB
 def test_an_estimate_says_how_many_it_admits(kb: whygpu.KnowledgeBase) -> None:
     text = " ".join(estimate_text(kb.estimate_in_full(ONE_L4)).split())
     assert "of 200 requests at once it admits 5, and the rest queue" in text
+
+
+def test_requests_wait_where_all_at_once_would_be_too_slow(kb: whygpu.KnowledgeBase) -> None:
+    """More cards, which hold all requests but too slowly, leave no less than fewer do."""
+    asked = {**MANY, "model": "qwen2.5-14b", "concurrency": 18, "context_tokens": 32768, "accelerators": ["l4"]}
+    limits = {"max_nodes": 1, "token_latency_ms": 200, "criticality": "production"}
+    for count in (4, 8):
+        advice = kb.advise({**asked, **limits, "max_count": count})
+        assert advice.recommendation is not None, count
+        assert _token_ms(advice.recommendation.speed) <= 200
+        assert any(item.id == "the-rest-queue" for item in advice.techniques)
+    assert _token_ms(kb.estimate({**asked, "count": 8}).speed) > 200
+
+
+def _token_ms(speed: Mapping[str, Range | None]) -> float:
+    found = speed["token_ms"]
+    assert found is not None
+    return found.likely
+
+
+def test_who_is_too_slow_alone_need_not_wait(kb: whygpu.KnowledgeBase) -> None:
+    advice = kb.advise({**MANY, "model": "llama-3.1-70b", "accelerators": ["l4"], "token_latency_ms": 1})
+    assert advice.recommendation is None

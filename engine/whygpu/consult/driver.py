@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from whygpu.chain.environment import SessionEnvironment
 from whygpu.chain.strata import used_names
 from whygpu.checks.speed.estimate import FIGURES
@@ -22,15 +24,17 @@ from whygpu.consult.judging import Judging
 from whygpu.consult.planning import Planning
 from whygpu.consult.ranking import Ranker, tally_of
 from whygpu.consult.session import fire_session_rules
-from whygpu.plans.admission import may_queue, most_admitting
+from whygpu.plans.admission import held_on_each, may_queue, most_admitting
 from whygpu.plans.enumerate import Planner
 from whygpu.plans.existing import plans_with_owned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from whygpu.answers import Answers
-    from whygpu.chain.engines import Chain
+    from whygpu.chain.engines import Chain, Mask
     from whygpu.consult.consultation import AppliedAnswers, SessionResult
     from whygpu.consult.planning import Planned
     from whygpu.knowledge.base import Knowledge
@@ -61,29 +65,14 @@ def consult(
         panel = _Panel(Planning(work, answers, applied, session), answers, applied, session, chain)
         planned = panel.planning.plan(planner, day)
         plans = panel.judged(planned)
-    if may_queue(work, planned.options) and len(plans) and not plans.alive.any() and not _only_slow(knowledge, plans):
-        with chain:  # afresh: what was asserted of the other plans is not of these
-            tried = panel.planning.plan(planner, day, short=True)
-            left = panel.rejected(tried).alive
-        if left.any():
-            with chain:
-                rows = most_admitting(tried.plan_set, left)
-                waiting = panel.judged(panel.planning.of_those(tried, rows, day))
-            plans = plans if waiting.objections else waiting
+    if may_queue(work, planned.options) and len(plans) and not plans.alive.any():
+        waiting = panel.waiting(planner, day)
+        plans = plans if waiting is None or waiting.objections else waiting
     return Consultation(knowledge, answers, chain.engine, day, applied, session, plans)
 
 
-def _only_slow(knowledge: Knowledge, plans: PlanResult) -> bool:
-    """Whether a plan that holds what it is to hold could be had, were it fast enough: then no request need wait."""
-    left = plans.plan_set.fits
-    for rule_id, mask in plans.fired.items():
-        rule = knowledge.rule_by_id[rule_id]
-        if rule.rejects and not _SPEEDS & used_names([rule.condition], knowledge.values):
-            left = left & ~mask
-    return bool(left.any())
-
-
-_SPEEDS = frozenset(f"plan.{name}" for name in FIGURES)
+_MORE = frozenset({"plan.admits", *(f"plan.{name}" for name in FIGURES if name.endswith("_per_s"))})
+"""What there is more of with more requests in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +91,57 @@ class _Panel:
         if len(planned.plan_set):
             judging.reject()
         return judging
+
+    def waiting(self, planner: Planner, day: date) -> PlanResult | None:
+        """The plans that let requests wait: for want of memory, or to be answered fast enough when their turn has come.
+
+        Of the plans on each card in each way the one that admits most is judged; None where none may be chosen.
+        """
+        tried = self.planning.plan(planner, day, short=True)
+        each = self._in_flight(tried, day)
+        if not each.any():
+            return None
+        asked = tried.work.setup.concurrency
+        with self.chain:  # each time afresh: what was asserted of other plans is not of these
+            tried = self.planning.with_in_flight(tried, np.arange(len(each)), np.where(each, each, asked), day)
+            left = self.rejected(tried).alive
+        if not left.any():
+            return None
+        with self.chain:
+            return self.judged(self.planning.of_those(tried, most_admitting(tried.plan_set, left), day))
+
+    def _in_flight(self, tried: Planned, day: date) -> NDArray[np.int64]:
+        """Requests that each plan takes on at once on a replica: the most that it holds and answers as it must; 0 where
+        it cannot with one alone.
+        """
+        most = np.zeros(len(tried.plan_set), dtype=np.int64)
+
+        def try_(rows: NDArray[np.int64], each: NDArray[np.int64]) -> Mask:
+            with self.chain:
+                may = self._may(self.planning.with_in_flight(tried, rows, each, day))
+            most[rows[may]] = each[may]
+            return may
+
+        rows = np.arange(len(most))
+        rows = rows[try_(rows, most + 1)]
+        if not rows.size:
+            return most
+        fails = held_on_each(tried.plan_set, rows) + 1
+        fails[try_(rows, fails - 1)] = 0
+        while (left := fails - most[rows] > 1).any():
+            middle = (fails[left] + most[rows[left]]) // 2
+            may = try_(rows[left], middle)
+            fails[left] = np.where(may, fails[left], middle)
+        return most
+
+    def _may(self, planned: Planned) -> Mask:
+        """The plans that no rule rejects but for doing, or admitting, too little at once."""
+        knowledge, left = self.session.knowledge, planned.plan_set.fits
+        for rule_id, mask in self.rejected(planned).fired.items():
+            rule = knowledge.rule_by_id[rule_id]
+            if rule.rejects and not _MORE & used_names([rule.condition], knowledge.values):
+                left = left & ~mask
+        return left
 
     def judged(self, planned: Planned) -> PlanResult:
         """All that the rules say of the plans, and their order."""

@@ -13,6 +13,7 @@ from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.consult.answering import assumption_of
 from whygpu.consult.names import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import AnswerError, Location, Problem
+from whygpu.plans.admission import with_in_flight
 from whygpu.plans.columns import PricedPlans, given_columns
 from whygpu.plans.costs import costs_of
 from whygpu.plans.fixed import FixedLayout
@@ -68,6 +69,12 @@ class Planning:
     def of_those(self, planned: Planned, rows: NDArray[np.int64], today: date) -> Planned:
         """Some of the plans, by row."""
         return self._priced(planned.plan_set.take(rows), planned.options, today)
+
+    def with_in_flight(
+        self, planned: Planned, rows: NDArray[np.int64], each: NDArray[np.int64], today: date
+    ) -> Planned:
+        """Some of the plans, by row, with so many requests in flight on each replica."""
+        return self._priced(with_in_flight(planned.plan_set, rows, each), planned.options, today)
 
     def _priced(self, plan_set: PlanSet, options: Options, today: date) -> Planned:
         costs = self._costs(plan_set, today)

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.checks.memory.estimate import largest
+from whygpu.checks.memory.estimate import largest, most_within
 from whygpu.checks.model_shape import GENERATIVE
+from whygpu.plans.plan_set import RunConfiguration, plan_set_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
     from whygpu.checks.setup import ParallelLayout, Setup
-    from whygpu.plans.plan_set import Options, PlanSet, RunConfiguration
+    from whygpu.plans.plan_set import Options, PlanSet
     from whygpu.plans.search import Search
     from whygpu.plans.work import Work
 
@@ -45,9 +46,38 @@ def queueing(search: Search, plan_set: PlanSet) -> PlanSet:
     for index in np.flatnonzero(most):
         configuration = plan_set.configurations[int(plan_set.configuration[index])]
         configurations[index] = search.configure(
-            replace(configuration.setup, concurrency=int(most[index])), configuration.layout
+            search.changed(configuration.setup, concurrency=int(most[index])), configuration.layout
         )
     return search.timed(plan_set.card, configurations, plan_set.fits | (most > 0))
+
+
+def with_in_flight(plan_set: PlanSet, rows: NDArray[np.int64], each: NDArray[np.int64]) -> PlanSet:
+    """These plans with so many requests in flight on each replica, and no more than are asked for."""
+    numbers: dict[tuple[int, int], int] = {}
+    configurations: list[RunConfiguration] = []
+    chosen = list(zip(plan_set.configuration[rows].tolist(), each.tolist(), strict=True))
+    for number, at_once in dict.fromkeys(chosen):
+        one = plan_set.configurations[number]
+        setup = replace(one.setup, concurrency=min(at_once * one.layout.data, one.setup.concurrency))
+        numbers[number, at_once] = len(configurations)
+        configurations.append(replace(one, setup=setup))
+    configuration = np.array([numbers[pair] for pair in chosen], dtype=np.int64)
+    total = np.array([one.memory.total for one in configurations])
+    return plan_set_of(
+        plan_set.work,
+        tuple(configurations),
+        plan_set.card[rows],
+        configuration,
+        total[configuration] <= plan_set.cards.usable_bytes[plan_set.card[rows]],
+        plan_set.owned[rows],
+        plan_set.machines,
+    )
+
+
+def held_on_each(plan_set: PlanSet, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Requests that each replica of these plans holds at once."""
+    chosen = plan_set.take(rows)
+    return np.ceil(_held(chosen, fewer=True) / chosen.replicas).astype(np.int64)
 
 
 def most_admitting(plan_set: PlanSet, alive: Mask) -> NDArray[np.int64]:
@@ -66,26 +96,28 @@ def most_admitting(plan_set: PlanSet, alive: Mask) -> NDArray[np.int64]:
 def _held(plan_set: PlanSet, *, fewer: bool) -> NDArray[np.float64]:
     """Requests that each plan holds at once: all, or with ``fewer`` as many as it holds."""
     found = np.zeros(len(plan_set))
-    known: dict[tuple[Setup, ParallelLayout, float], int] = {}
+    known: dict[tuple[int, ParallelLayout, float], int] = {}
     for index, number in enumerate(plan_set.configuration.tolist()):
         configuration = plan_set.configurations[number]
-        usable = float(plan_set.cards.usable_bytes[plan_set.card[index]])
-        serves = not configuration.setup.trains and configuration.memory.shape.kind in GENERATIVE
-        if configuration.memory.total <= usable:
+        if plan_set.fits[index]:
             found[index] = configuration.setup.concurrency
-        elif serves and fewer:
+        elif fewer and not configuration.setup.trains and configuration.memory.shape.kind in GENERATIVE:
+            usable = float(plan_set.cards.usable_bytes[plan_set.card[index]])
             corrected, layout = configuration.memory.corrections, configuration.layout
-            replica = configuration.setup, layout if corrected else replace(layout, data=1), usable
+            replica = id(configuration.setup), layout if corrected else replace(layout, data=1), usable
             if replica not in known:
                 known[replica] = _most(configuration, usable)
             each = configuration.setup.requests_per_replica(layout.data)
-            found[index] = min(known[replica], each) * layout.data
+            found[index] = min(min(known[replica], each) * layout.data, configuration.setup.concurrency)
     return found
 
 
 def _most(configuration: RunConfiguration, usable_bytes: float) -> int:
     """The most requests whose likely need one replica holds."""
-    alone, one = replace(configuration.setup, concurrency=1), replace(configuration.layout, data=1)
-    need = configuration.memory
+    one, need = replace(configuration.layout, data=1), configuration.memory
     room, asked = need.uncorrected(usable_bytes), configuration.setup.concurrency
-    return largest(need.shape, alone, one, need.coefficients, room, "concurrency", asked)
+    if need.corrections:
+        return largest(need.shape, configuration.setup, one, need.coefficients, room, "concurrency", asked)
+    return most_within(
+        lambda at_once: configuration.size(replace(configuration.setup, concurrency=at_once), one).total, room, asked
+    )

@@ -12,7 +12,7 @@ from whygpu.plans.admission import may_queue, queueing
 from whygpu.plans.batches import filled, packed_widely
 from whygpu.plans.growth import Growth
 from whygpu.plans.plan_set import cards_of
-from whygpu.plans.search import STEPS, Search, on_cards
+from whygpu.plans.search import Search, on_cards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +37,8 @@ def enumerate_plans(work: Work, allowed: Mask, options: Options, targets: Target
 @kept(32)
 def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> PlanSet:
     allowed = np.frombuffer(allowed_bytes, dtype=np.bool_)
+    if options.short:
+        return _short(work, allowed, options, targets).compact()
     search = _searched(work, allowed, options)
     card, configuration, fits = search.found()
     if options.samples is not None and len(card):
@@ -48,12 +50,24 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     if not len(plan_set):
         return plan_set
     plan_set = Growth(work, search, options, targets).run(plan_set)
-    if options.queues and may_queue(work, options):
-        if options.short:
-            plan_set = queueing(search, _with_fewer(search, plan_set, work, allowed, options))
-        elif not plan_set.fits.any():
-            plan_set = queueing(search, plan_set)
+    if options.queues and may_queue(work, options) and not plan_set.fits.any():
+        plan_set = queueing(search, plan_set)
     return plan_set.compact()
+
+
+def _short(work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:
+    """The plans, and those on fewer cards that do not hold all requests."""
+    whole = enumerate_plans(work, allowed, replace(options, short=False), targets)
+    search = _searched(work, allowed, options)
+    card, configuration, _ = search.found()
+    _, first = np.unique(np.stack([card, configuration]), axis=1, return_index=True)
+    added = np.sort(first)  # what needs least on some cards may do so on more
+    ways = np.array([search.configure(one.setup, one.layout) for one in whole.configurations], dtype=np.int64)
+    return search.timed(
+        np.concatenate([whole.card, card[added]]),
+        np.concatenate([ways[whole.configuration], configuration[added]]),
+        np.concatenate([whole.fits, np.zeros(len(added), dtype=np.bool_)]),
+    )
 
 
 def _searched(work: Work, allowed: Mask, options: Options) -> Search:
@@ -64,23 +78,6 @@ def _searched(work: Work, allowed: Mask, options: Options) -> Search:
         for on_card, members in on_cards(work, setup, cards, allowed):
             search.run(on_card, members)
     return search
-
-
-def _with_fewer(search: Search, plan_set: PlanSet, work: Work, allowed: Mask, options: Options) -> PlanSet:
-    """The plans, and those on fewer cards that do not hold all requests."""
-    found: dict[tuple[int, int], None] = {}
-    for most in [step for step in STEPS if step < options.max_count and options.count is None]:
-        fewer = _searched(work, allowed, replace(options, max_count=most))
-        for row, number, fits in zip(*(column.tolist() for column in fewer.found()), strict=True):
-            if not fits:
-                configuration = fewer.configurations[number]
-                found[row, search.configure(configuration.setup, configuration.layout)] = None
-    added = np.array(list(found), dtype=np.int64).reshape(-1, 2)
-    return search.timed(
-        np.concatenate([plan_set.card, added[:, 0]]),
-        np.concatenate([plan_set.configuration, added[:, 1]]),
-        np.concatenate([plan_set.fits, np.zeros(len(added), dtype=np.bool_)]),
-    )
 
 
 def _configurations(work: Work, options: Options) -> Iterator[Setup]:

@@ -138,7 +138,10 @@ class Search:
     def __init__(self, work: Work, cards: Cards, options: Options) -> None:
         self._work, self.cards, self._options = work, cards, options
         self._few = 1 if options.count is not None or work.setup.trains else options.replicas
-        self._layouts = tuple(sorted(self._spreads(), key=lambda layout: layout.data < self._few))
+        short = options.short
+        self._layouts = tuple(
+            sorted(self._spreads(), key=lambda layout: (layout.cards if short else 0, layout.data < self._few))
+        )
         self._deep = tuple(self._deep_spreads()) if work.setup.trains else ()
         self.configurations: list[RunConfiguration] = []
         self._setups = Setups(_sizes(replace(work, setup=_alike(work.setup), measured=())))
@@ -209,6 +212,8 @@ class Search:
         Of the ways to run on as many cards the first that holds even the high end is taken, before one that holds only
         the likely need: recomputing activations costs less than running out of memory. Where the smallest spread holds
         only that, the smallest that holds the high end is found as well: whether room is worth the price is for rules.
+
+        With ``short`` those are found that do not hold it: on each number of cards the spread that needs least.
         """
         if not members.any():
             return
@@ -222,7 +227,11 @@ class Search:
         held, settled = np.zeros_like(members), np.zeros_like(members)
         floors: dict[tuple[int, int], tuple[float, float]] = {}
         tried: set[tuple[int, int, int, bool]] = set()
+        fewer = 0
         for layout in layouts:
+            if self._options.short and fewer < layout.cards:
+                self._note(members & ~held, best, held)
+                fewer = layout.cards
             enough = layout.data >= self._few
             if not setup.trains:
                 load = (layout.tensor, layout.pipeline, setup.requests_per_replica(layout.data), enough)
@@ -237,31 +246,37 @@ class Search:
                 continue
             if layout.data > 1:
                 shard = (layout.tensor, layout.pipeline)
-                if shard not in floors:
-                    floors[shard] = self._floor(configurations, layout)
-                likely, high = floors[shard]
+                likely, high = floors.get(shard) or floors.setdefault(shard, self._floor(configurations, layout))
                 if beyond:
                     group = group & (high <= usable)
                 if not (group & ((likely <= usable) | (best < 0))).any():
                     continue  # it would not fit, however many replicas there are
             tight = held.copy()
-            for sharding in self._shardings(setup, layout):
-                sharded = layout if sharding == "none" else replace(layout, sharding=sharding)
-                for configuration in configurations:
-                    number = self.configure(accumulating(configuration, sharded), sharded)
-                    memory = self._left(number)
-                    roomy = group & (memory.high <= usable)
-                    fits = roomy if beyond else group & (memory.total <= usable)
-                    take = ~tight & (roomy | (group & ~held & (fits | (memory.total < least))))
-                    best[take] = number
-                    least[take] = memory.total
-                    roomier[tight & roomy] = number
-                    held |= fits
-                    settled |= roomy
-                    group = group & ~roomy
-        for found in (best, roomier):
-            rows = np.flatnonzero(members & (found >= 0))
-            self._found.append((rows, found[rows], held[rows]))
+            for number in self._ways(configurations, layout):
+                memory = self._left(number)
+                roomy = group & (memory.high <= usable)
+                fits = roomy if beyond else group & (memory.total <= usable)
+                take = ~tight & (roomy | (group & ~held & (fits | (memory.total < least))))
+                best[take] = number
+                least[take] = memory.total
+                roomier[tight & roomy] = number
+                held |= fits
+                settled |= roomy
+                group = group & ~roomy
+        if not self._options.short:
+            self._note(members, best, held)
+            self._note(members, roomier, held)
+
+    def _ways(self, configurations: list[Setup], layout: ParallelLayout) -> Iterator[int]:
+        """The numbers of these setups spread so, by every sharding."""
+        for sharding in self._shardings(configurations[0], layout):
+            sharded = layout if sharding == "none" else replace(layout, sharding=sharding)
+            for configuration in configurations:
+                yield self.configure(accumulating(configuration, sharded), sharded)
+
+    def _note(self, members: Mask, found: NDArray[np.int64], held: Mask) -> None:
+        rows = np.flatnonzero(members & (found >= 0))
+        self._found.append((rows, found[rows], held[rows]))
 
     def _floor(self, configurations: list[Setup], layout: ParallelLayout) -> tuple[float, float]:
         """What one request at a time would need of a card, spread over shards so, or a sample of training whose states

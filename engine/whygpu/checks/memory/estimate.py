@@ -154,14 +154,21 @@ def largest(
 ) -> int:
     """The largest concurrency, context, batch or sequence up to `limit` whose likely need still fits; 0 where not
     even 1 does.
+    """
+    return most_within(
+        lambda value: estimate(shape, _with(setup, size, value), layout, coefficients).total, usable_bytes, limit
+    )
 
-    By bisection: memory never falls when any of them rises.
+
+def most_within(need: Callable[[int], float], usable_bytes: float, limit: int) -> int:
+    """The largest number up to `limit` whose `need` in bytes still fits; 0 where not even that of 1 does.
+
+    By bisection: memory never falls where there is more of anything.
     """
     fits, fails = 0, limit + 1
     while fails - fits > 1:
         middle = fits + 1 if not fits else min((fits + fails) // 2, fits * 4)
-        changed = _with(setup, size, middle)
-        if estimate(shape, changed, layout, coefficients).total <= usable_bytes:
+        if need(middle) <= usable_bytes:
             fits = middle
         else:
             fails = middle
