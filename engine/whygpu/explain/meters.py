@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from whygpu.explain.plan import Plan
     from whygpu.knowledge.rules import Rule
 
+_MISSED = frozenset({"plan.admits"})
+"""What a plan may lack and be chosen all the same: a limit where a rule that fires compares it."""
 MeterStatus = Literal["met", "at risk", "missed"]
 
 
@@ -70,7 +72,8 @@ def needs(consultation: Consultation, plan: Plan) -> tuple[Need, ...]:
 def _needs(consultation: Consultation, plan: Plan) -> Iterator[Need]:
     judge = Judge(consultation.plans.environment, consultation.knowledge.vocabulary, plan.index)
     for rule in consultation.knowledge.rules:
-        if not rule.rejects:
+        fired = consultation.plans.fired.get(rule.id)
+        if not rule.rejects and (fired is None or not fired[plan.index]):
             continue
         comparisons = [item for item in rule.when.parts if isinstance(item, Condition) and _compares(item.tree)]
         if len(comparisons) != 1:
@@ -78,7 +81,7 @@ def _needs(consultation: Consultation, plan: Plan) -> Iterator[Need]:
         others = [item for item in rule.when.parts if item is not comparisons[0]]
         if all(isinstance(item, Condition) and judge.result(item.tree) == "true" for item in others):
             need = _need(consultation, plan, rule, comparisons[0].tree)
-            if need is not None:
+            if need is not None and (rule.rejects or need.name in _MISSED):
                 yield need
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
     from whygpu.checks.setup import ParallelLayout, Setup
     from whygpu.plans.plan_set import Options, PlanSet
-    from whygpu.plans.search import Search
     from whygpu.plans.work import Work
 
 
@@ -35,20 +34,6 @@ def admitted(plan_set: PlanSet) -> NDArray[np.float64]:
     fits, and 0 where another does, or where it is no matter of requests.
     """
     return _held(plan_set, fewer=not plan_set.fits.any())
-
-
-def queueing(search: Search, plan_set: PlanSet) -> PlanSet:
-    """The plans, each that does not hold all requests at once with as many as it admits, where it admits any."""
-    most = np.where(plan_set.fits, 0, _held(plan_set, fewer=True))
-    if not most.any():
-        return plan_set
-    configurations = np.array(plan_set.configuration)
-    for index in np.flatnonzero(most):
-        configuration = plan_set.configurations[int(plan_set.configuration[index])]
-        configurations[index] = search.configure(
-            search.changed(configuration.setup, concurrency=int(most[index])), configuration.layout
-        )
-    return search.timed(plan_set.card, configurations, plan_set.fits | (most > 0))
 
 
 def with_in_flight(plan_set: PlanSet, rows: NDArray[np.int64], each: NDArray[np.int64]) -> PlanSet:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from whygpu.kept import kept
-from whygpu.plans.admission import may_queue, queueing
 from whygpu.plans.batches import filled, packed_widely
 from whygpu.plans.growth import Growth
 from whygpu.plans.plan_set import cards_of
@@ -50,8 +49,6 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     if not len(plan_set):
         return plan_set
     plan_set = Growth(work, search, options, targets).run(plan_set)
-    if options.queues and may_queue(work, options) and not plan_set.fits.any():
-        plan_set = queueing(search, plan_set)
     return plan_set.compact()
 
 

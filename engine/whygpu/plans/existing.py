@@ -31,12 +31,6 @@ def plans_with_owned(work: Work, allowed: Mask, options: Options, targets: Targe
 def _with_owned(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> PlanSet:
     cards, new = cards_of(work.catalogue), replace(options, owned=())
     base = enumerate_plans(work, np.frombuffer(allowed_bytes, dtype=np.bool_), new, targets)
-    # Owned plans may let requests queue only where nothing else holds them all either.
-    asked = work.setup.concurrency
-    kept = any(
-        base.configurations[number].setup.concurrency >= asked for number in base.configuration[base.fits].tolist()
-    )
-    owned = replace(new, queues=options.short or not kept)
     configurations = list(base.configurations)
     numbers = {
         (configuration.setup, configuration.layout): number for number, configuration in enumerate(configurations)
@@ -44,7 +38,7 @@ def _with_owned(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     rows: dict[tuple[int, int], bool] = {}  # card and way of an owned plan, and whether it fits: each once
     for row, count in options.owned:
         most = options.count or min(count, options.max_count)
-        for plan_set in _on_owned(work, np.arange(len(cards.accelerators)) == row, count, owned, targets):
+        for plan_set in _on_owned(work, np.arange(len(cards.accelerators)) == row, count, new, targets):
             for number, fits in zip(plan_set.configuration.tolist(), plan_set.fits.tolist(), strict=True):
                 configuration: RunConfiguration = plan_set.configurations[number]
                 if not fits and configuration.layout.cards < most:

@@ -72,10 +72,8 @@ class Options:
     """Most samples of a training step over all replicas where nobody gave the micro-batch; None where it is given."""
     at_once: int | None = None
     """Most samples that a replica of batch work has in flight where nobody gave any; None where they are given."""
-    queues: bool = True
-    """Whether plans may admit fewer requests than are asked for where none holds them all."""
     short: bool = False
-    """Whether they may though some hold them all, since none of those can be chosen: on fewer cards, too."""
+    """Whether to find what does not hold all requests, on each number of cards: nothing that does can be chosen."""
     fixed: FixedLayout = field(default_factory=FixedLayout)
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""

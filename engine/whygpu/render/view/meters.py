@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _LABELS = {
     "plan.total_gib": "memory",
+    "plan.admits": "at once",
     "plan.ttft_ms": "first answer",
     "plan.token_ms": "each token",
     "plan.requests_per_s": "requests",
@@ -59,7 +60,8 @@ def span(band: Range) -> str:
 
 def _limited(need: Need, plan: Plan) -> MeterRow:
     share = need.margin
-    margin = f"{abs(share):.0%} {'over' if share < 0 else 'to spare'}"
+    beyond = "over" if need.at_most else "short"
+    margin = f"{abs(share):.0%} {beyond if share < 0 else 'to spare'}"
     limit, got = show(need.limit, need.unit), show(need.got.likely, need.unit)
     if need.of_hardware:  # what is needed is the plan's figure, and the accelerator has the limit
         each = " each" if plan.count > 1 else ""

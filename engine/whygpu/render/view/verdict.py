@@ -191,13 +191,16 @@ def _speed(plan: Plan, other: Plan) -> str:
 
 
 def but(advice: Advice, weights: Sequence[Weight], words: Words) -> tuple[Sentence, ...]:
-    """What speaks against it: the weightiest rule, and a warning where nothing but its price speaks for it."""
+    """What speaks against it: that it misses what was asked for, or else the weightiest rule; and a warning where nothing
+    but its price speaks for it.
+    """
     plan = advice.recommendation
     if plan is None:
         return ()
     found: list[Sentence] = []
     against = [item for item in weights if item.row == plan.index and not item.favourable]
-    for item in sorted(against, key=lambda item: -item.worth)[:1]:
+    missed = {need.rule.id for need in needs(advice.consultation, plan) if need.status == "missed"}
+    for item in sorted(against, key=lambda item: (item.rule.id not in missed, -item.worth))[:1]:
         found.append(Sentence(words.text(item), words.evidence(item)))
     if not any(item.row == plan.index and item.favourable for item in weights) and advice.alternatives:
         found.append(Sentence("Nothing but its price speaks for it: look at the shortlist before you decide."))
