@@ -191,8 +191,8 @@ def _speed(plan: Plan, other: Plan) -> str:
 
 
 def but(advice: Advice, weights: Sequence[Weight], words: Words) -> tuple[Sentence, ...]:
-    """What speaks against it: that it misses what was asked for, or else the weightiest rule; and a warning where nothing
-    but its price speaks for it.
+    """What speaks against it: that it misses what was asked for, or else the weightiest rule; and a warning where
+    nothing but its price speaks for it.
     """
     plan = advice.recommendation
     if plan is None:
