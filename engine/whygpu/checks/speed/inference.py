@@ -249,7 +249,9 @@ def _joined_s(
     if output <= 1:  # there are no steps to join
         return prefill.total_s / stages
     alone = (decode.read_s, decode.compute_s, decode.floor_s, prefill.compute_s / prefill.filled)
-    added = joined_s(*alone, _full_chunks(columns, computed), requests, output) / columns.pipeline
+    # An encoder's source is read at once, before the few tokens that the decoder begins with.
+    chunks_read = 1.0 if columns.shape.source_tokens else _full_chunks(columns, computed)
+    added = joined_s(*alone, chunks_read, requests, output) / columns.pipeline
     seconds: FloatArray = (added + (prefill.moved_s + prefill.wire_s) / stages) * longer
     return seconds
 
