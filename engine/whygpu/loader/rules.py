@@ -169,10 +169,8 @@ class Assembly:
         return rule if len(self._reading.problems) == before else None
 
     def _condition(self, when: AllOf, unless: AnyOf, placed: tuple[Placed, ...]) -> t.Expression:
-        # conditions on the consultation first: where one fails, those on the plans need not be evaluated
-        parts: list[t.Expression] = [t.All(tuple(sorted(map(expression_of, when.parts), key=self._is_plan)))]
-        if unless.parts:
-            parts.append(t.Not(expression_of(unless)))
+        parts = [*map(expression_of, when.parts), *(t.Not(expression_of(part)) for part in unless.parts)]
+        parts.sort(key=self._is_plan)  # where one on the consultation fails, those on the plans need not be evaluated
         required = tuple(item.effect.condition.tree for item in placed if isinstance(item.effect, Require))
         if required:  # the rule rejects the plans that its requirement does not hold for
             parts.append(t.Not(t.All(required)))
