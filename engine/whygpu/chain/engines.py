@@ -53,6 +53,8 @@ class EvaluatorChain:
     def fired_plans(self, stratum: Stratum, environment: PlanEnvironment, alive: Mask) -> dict[str, Mask]:
         """The plan rules that fire, each with the plans it fires for."""
         found: dict[str, Mask] = {}
+        if not alive.any():
+            return found
         for rule in stratum.rules:
             true = environment.evaluator.truth(rule.condition).true
             if true is not False and (mask := alive & true).any():

@@ -10,7 +10,7 @@ from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.explain.conditions import conditions_of
-from whygpu.explain.rerun import applies, rerun_or_none
+from whygpu.explain.rerun import Among, applies, rerun_or_none
 from whygpu.explain.rows import Rows
 from whygpu.language import tree as t
 
@@ -84,11 +84,12 @@ def _limits(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[s
 
 def first_fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None = None) -> Mapping[str, Any] | None:
     """The first change of the answers that is found to silence the rule on this plan; a limit that moves needs no
-    trial.
+    trial. Other cards need not be looked at: no rule that rejects plans compares them.
     """
     consultation = maker.consultation
     rule = consultation.knowledge.rule_by_id[rule_id]
     identity = maker.rows.identity(row)
+    planner = planner or Among(frozenset({identity[0]}), waits=False)
     for changes in islice(fixes(consultation, rule, row), _TRIED):
         if is_limit(consultation, rule, changes):
             return changes

@@ -116,12 +116,16 @@ def changed(
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """A planner of the usual plans on some of the accelerators alone: by id."""
+    """A planner of the usual plans on some of the accelerators alone: by id.
+
+    ``waits``: whether requests may wait where none of these can be chosen, as if there were no others.
+    """
 
     cards: frozenset[str]
+    waits: bool = True
 
     def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:
         """The plans on those that are allowed, too."""
-        names = work.catalogue.accelerators
-        left = allowed & np.array([name in self.cards for name in names])
+        chosen = self.cards if self.waits or not options.short else frozenset()
+        left = allowed & np.array([name in chosen for name in work.catalogue.accelerators])
         return plans_with_owned(work, left, options, targets)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.parts import Reason
     from whygpu.explain.plan import Plan
+    from whygpu.explain.rows import Identity
     from whygpu.plans.enumerate import Planner
 
 _COUNTED = re.compile(r"(\d{1,6})\s*[x×]\s*(.+)\Z", re.IGNORECASE)
@@ -104,23 +105,30 @@ def why_not(consultation: Consultation, text: str) -> tuple[WhyNot, ...]:
     maker = PlanMaker(consultation)
     known = maker.rows.find(text)
     if known is not None:
-        return (_answer(maker, known, None),)
+        return (_answer(maker, known, maker, None),)
     wanted = read(consultation, text)
     rows = [_nearest(maker, card, wanted) for card in wanted.cards]
     missing = tuple(card for card, row in zip(wanted.cards, rows, strict=True) if row is None)
-    found = [_answer(maker, row, None) for row in rows if row is not None]
-    if missing:
-        names = list(consultation.knowledge.catalogue.accelerators)
-        asked = Asked(tuple(names.index(card) for card in missing), wanted.count, wanted.format)
-        other = PlanMaker(rerun(consultation, {}, asked, answers=consultation.answers))
-        for card in missing:
-            row = _nearest(other, card, wanted)
-            if row is not None:
-                found.append(_answer(other, row, asked))
+    found = [_answer(maker, row, maker, None) for row in rows if row is not None]
+    found += _asked(maker, missing, wanted)
     if not found:
         message = f"no plan could be made for '{text[:80]}': it lacks a figure that the work is sized by"
         raise AnswerError([Problem("unknown-plan", message, Location("why-not"))])
     return tuple(found)
+
+
+def _asked(maker: PlanMaker, cards: tuple[str, ...], wanted: Wanted) -> Iterator[WhyNot]:
+    """Of cards without such a plan: what rejects it, for which it is looked at alone, or where it comes among all."""
+    consultation = maker.consultation
+    names = list(consultation.knowledge.catalogue.accelerators)
+    for card in cards:
+        asked = Asked((names.index(card),), wanted.count, wanted.format, alone=True)
+        for planner in (asked, replace(asked, alone=False)):
+            other = PlanMaker(rerun(consultation, {}, planner, answers=consultation.answers))
+            row = _nearest(other, card, wanted)
+            if row is not None and (planner is not asked or not other.consultation.plans.alive[row]):
+                yield _answer(other, row, maker, asked)
+                break
 
 
 def _nearest(maker: PlanMaker, card: str, wanted: Wanted) -> int | None:
@@ -136,7 +144,10 @@ def _nearest(maker: PlanMaker, card: str, wanted: Wanted) -> int | None:
     return min(found, key=rows.distance) if found else None
 
 
-def _answer(maker: PlanMaker, row: int, planner: Planner | None) -> WhyNot:
+def _answer(maker: PlanMaker, row: int, usual: PlanMaker, planner: Planner | None) -> WhyNot:
+    """Of a row of ``maker``; ``usual``: of the consultation that is asked about; ``planner``: what found the row, where
+    the usual one did not.
+    """
     consultation, rows = maker.consultation, maker.rows
     best = rows.heads[0] if rows.heads else None
     plan = maker.at(row)
@@ -153,7 +164,7 @@ def _answer(maker: PlanMaker, row: int, planner: Planner | None) -> WhyNot:
         behind,
         out,
         fix,
-        _instead(maker, row, against[0].rule) if against else None,
+        _instead(usual, rows.identity(row), plan.owned, against[0].rule) if against else None,
         sides,
         price if behind is not None else None,
         planner is None,
@@ -187,15 +198,16 @@ def _left_out(consultation: Consultation, plan: Plan) -> Iterator[str]:
             yield key
 
 
-def _instead(maker: PlanMaker, row: int, rule_id: str) -> Plan | None:
+def _instead(maker: PlanMaker, identity: Identity, owned: bool, rule_id: str) -> Plan | None:
     """The smallest plan on the card that the rule does not reject, where there is one."""
-    rows, plan_set = maker.rows, maker.consultation.plans.plan_set
-    alike = (plan_set.card == plan_set.card[row]) & (plan_set.owned == plan_set.owned[row])
-    passing = np.flatnonzero(alike & ~maker.consultation.plans.fired[rule_id]).tolist()
-    if not passing:
-        return None
-    found = min(passing, key=lambda item: (rows.identity(item)[1], rows.distance(item)))
-    return None if rows.alike(found, row) else maker.at(found)
+    rows, plan_set, fired = maker.rows, maker.consultation.plans.plan_set, maker.consultation.plans.fired
+    card = [item.id for item in plan_set.cards.accelerators].index(identity[0])
+    passing = (plan_set.card == card) & (plan_set.owned == owned)
+    if rule_id in fired:
+        passing = passing & ~fired[rule_id]
+    left = np.flatnonzero(passing).tolist()
+    found = min(left, key=lambda row: (rows.identity(row)[1], rows.distance(row)), default=None)
+    return None if found is None or rows.identity(found) == identity else maker.at(found)
 
 
 def _sides(maker: PlanMaker, row: int, best: int) -> tuple[tuple[Side, ...], float | None]:

@@ -23,17 +23,21 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Cards (rows of the catalogue), how many of each and in which format; None where nothing is said of it. A planner:
-    the plans that there are anyway come first, in the same order.
+    the plans that there are anyway come first, in the same order, unless they are to be looked at ``alone``.
     """
 
     cards: tuple[int, ...]
     count: int | None = None
     format: str | None = None
+    alone: bool = False
 
     def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:
         """The usual plans, and those that are asked for."""
-        base = plans_with_owned(work, allowed, options, targets)
-        only = np.zeros(len(allowed), dtype=np.bool_)
+        none = np.zeros_like(allowed)
+        base = plans_with_owned(work, none if self.alone else allowed, options, targets)
+        if self.alone and options.short:  # whether others hold all requests is not looked at
+            return base
+        only = none.copy()
         only[list(self.cards)] = True
         wanted = replace(options, owned=(), count=self.count)
         if self.format is not None:
