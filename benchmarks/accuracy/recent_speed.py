@@ -54,14 +54,15 @@ def _served(row: Row, subjects: Subjects) -> Outcome:
 
 def _full(row: Row, subjects: Subjects) -> Outcome:
     """Offline at maximum load: as many requests as the cards have room for, which the row does not print, and at most
-    as many as the runtime admits.
+    as many as the runtime admits: on each rank, where attention is divided by requests.
     """
-    layout = row.get("parallel") or ""
-    if "DEP" in layout:
-        return LeftOut(row["family"], row["id"], "attention over data ranks, experts over all: no plan offers it")
+    split = row.get("parallel") or ""
     prompt, output = row["input_tokens"], row["output_tokens"]
     number_format = subjects.format(row["precision"])
-    layout = ParallelLayout(tensor=degree("TP", layout) or 1, pipeline=degree("PP", layout) or 1)
+    ranks = degree("DEP", split)
+    layout = ParallelLayout(tensor=degree("TP", split) or 1, pipeline=degree("PP", split) or 1)
+    if ranks:
+        layout = ParallelLayout(tensor=ranks, cache_split="requests")
     shape = subjects.shape(row["model"])
     setup = Setup(
         number_format,
@@ -71,7 +72,7 @@ def _full(row: Row, subjects: Subjects) -> Outcome:
         output_tokens=output,
         runtime="tensorrt-llm",
     )
-    requests = _room(subjects, row["gpu"], shape, setup, layout, MOST_REQUESTS)
+    requests = _room(subjects, row["gpu"], shape, setup, layout, MOST_REQUESTS * (ranks or 1))
     setup = replace(setup, concurrency=requests)
     done = run(row, subjects, shape, setup, layout)
     if done.tokens_per_s is None:

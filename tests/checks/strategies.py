@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.checks.conftest import Facts
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
+from whygpu.checks.setup import CACHE_SPLITS, CardKind, Device, ParallelLayout, Setup
 
 MODELS = (
     "llama-3.1-8b", "qwen2.5-0.5b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-20b", "gemma-2-9b", "gpt2", "bert-large",
@@ -37,7 +37,8 @@ def splits(draw: st.DrawFn, *, trains: bool) -> ParallelLayout:
     sharding = draw(st.sampled_from(("none", "zero1", "zero2", "zero3", "fsdp"))) if trains else "none"
     tensor, pipeline, data = draw(power), draw(power), draw(power)
     nodes = draw(st.sampled_from([n for n in (1, 2, 4) if tensor * pipeline * data % n == 0]))
-    return ParallelLayout(tensor=tensor, pipeline=pipeline, data=data, sharding=sharding, nodes=nodes)
+    split = "heads" if trains else draw(st.sampled_from(CACHE_SPLITS))
+    return ParallelLayout(tensor, pipeline, data, sharding, nodes, cache_split=split)
 
 
 @st.composite

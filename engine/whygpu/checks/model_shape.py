@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -53,12 +54,28 @@ class KvGroup:
             return float(self.fixed_tokens)
         return min(context_tokens, self.window) if self.window else context_tokens
 
+    def share(self, tensor: int, split: str) -> float:
+        """Share of a sequence's cache that one card of a tensor group keeps: whole heads, so that beyond as many cards
+        as heads each keeps a copy (vLLM and Megatron replicate them so), unless those that would divide the tokens
+        (vLLM, context parallel deployment); all of it where they divide requests.
+        """
+        if split == "requests":
+            return 1.0
+        if split == "tokens" and tensor > self.heads:
+            return 1.0 / tensor
+        return math.ceil(self.heads / tensor) / self.heads
+
     def elements_read(self, context_tokens: float) -> float:
         """Elements one layer reads to write a token after a context of this length."""
         tokens = self.tokens(context_tokens)
         if not self.chosen:
             return self.elements * tokens
         return (self.elements - self.index_elements) * min(tokens, self.chosen) + self.index_elements * tokens
+
+    def seen(self, context_tokens: float) -> float:
+        """Vectors that one token attends to in one layer after a context of this length."""
+        tokens = self.tokens(context_tokens)
+        return (min(tokens, self.chosen) if self.chosen else tokens) / self.vector_tokens
 
     def attended(self, length: float) -> float:
         """Vectors that a token attends to in one layer, on average over a text of this length: those before it."""
@@ -191,6 +208,17 @@ class ModelShape:
         if self.kv_groups:
             return sum(group.layers for group in self.kv_groups if not group.fixed_tokens)
         return self.layers - self.state_layers
+
+    @property
+    def cache_kind(self) -> str:
+        """What layers cache, as runtimes tell it apart: keys and values of "heads", one "latent" for all heads, those
+        of which some layers have a "window", and "sparse" ones, of which a token reads some; "" where there is none.
+        """
+        if any(group.chosen or group.vector_tokens > 1 for group in self.kv_groups):
+            return "sparse"
+        if any(group.window or group.fixed_tokens for group in self.kv_groups):
+            return "window"
+        return ("latent" if self.kv_lora_rank else "heads") if self.kv_groups else ""
 
     @property
     def is_moe(self) -> bool:

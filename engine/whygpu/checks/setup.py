@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,11 @@ GATHERING = frozenset({"zero3", "fsdp", "fsdp1"})
 """Shardings that also divide the weights, and gather each layer when it is used."""
 SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
 """Shardings that divide the gradients, and so add them up over the ranks after each micro-batch."""
+CacheSplit = Literal["heads", "tokens", "requests"]
+"""What the cards of a tensor group divide the cache by: key/value heads, of which each card beyond as many keeps a
+copy; also the tokens of a context (decode context parallelism); or requests (attention data parallelism).
+"""
+CACHE_SPLITS: tuple[CacheSplit, ...] = get_args(CacheSplit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +221,7 @@ class Setup:
             "kind": shape.kind,
             "ffn": "gated" if shape.gated_ffn else "plain",
             "moe": "yes" if shape.is_moe else "no",
+            "cache": shape.cache_kind,
         }
 
 
@@ -223,8 +229,10 @@ class Setup:
 class ParallelLayout:
     """How a model is spread over cards: `tensor` * `pipeline` * `data` of them on `nodes` machines.
 
-    In inference `data` counts replicas. In training `sharding` (none, zero1 to zero3, fsdp, fsdp1) works over them, and
-    `interleave` counts the stages of the pipeline on each card (Narayanan et al. 2021, arXiv:2104.04473).
+    In inference `data` counts replicas, and `cache_split` says what divides the cache over the tensor group: where that
+    is requests, each card has all weights but the experts whole. In training `sharding` (none, zero1 to zero3, fsdp,
+    fsdp1) works over them, and `interleave` counts the stages of the pipeline on each card (Narayanan et al. 2021,
+    arXiv:2104.04473).
     """
 
     tensor: int = 1
@@ -233,6 +241,16 @@ class ParallelLayout:
     sharding: str = "none"
     nodes: int = 1
     interleave: int = 1
+    cache_split: CacheSplit = "heads"
+
+    @property
+    def by_requests(self) -> bool:
+        """Whether each card of a tensor group computes attention for requests of its own."""
+        return self.cache_split == "requests"
+
+    def requests_on_card(self, requests: int) -> int:
+        """Requests of a replica whose cache one card keeps, in whole or in part."""
+        return -(-requests // self.tensor) if self.by_requests else requests
 
     @property
     def cards(self) -> int:

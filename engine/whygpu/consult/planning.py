@@ -10,6 +10,7 @@ import numpy as np
 from whygpu.chain.environment import PlanEnvironment, plain
 from whygpu.checks.cost.money import hours_a_month
 from whygpu.checks.model_shape import TOKEN_KINDS
+from whygpu.checks.setup import CACHE_SPLITS
 from whygpu.consult.answering import assumption_of
 from whygpu.consult.names import LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import AnswerError, Location, Problem
@@ -21,6 +22,7 @@ from whygpu.plans.plan_set import Machines, Options, Targets, cards_of
 from whygpu.plans.price import price_list, spot_list
 from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of
 from whygpu.plans.recent import Recent
+from whygpu.plans.splits import undivided
 
 if TYPE_CHECKING:
     from datetime import date
@@ -169,11 +171,17 @@ class Planning:
 
     def _fixed_layout(self) -> FixedLayout:
         """The layout that was answered; raises AnswerError where the model cannot be spread so."""
-        layout = FixedLayout(*(self._whole(key) for key in ("tensor_parallel", "pipeline_parallel", "replicas")))
+        split = self._session.answered("cache_split")
+        layout = FixedLayout(
+            self._whole("tensor_parallel"),
+            self._whole("pipeline_parallel"),
+            self._whole("replicas"),
+            next((known for known in CACHE_SPLITS if known == split), None),
+        )
         locations = self._answers.locations
         found = [
             Problem("contradiction", message, locations.get(key, Location("answers")), "change it, or leave it out")
-            for key, message in layout.conflicts(self._work.shape)
+            for key, message in (*layout.conflicts(self._work.shape), *undivided(self._work, layout.cache_split))
         ]
         if found:
             raise AnswerError(found)

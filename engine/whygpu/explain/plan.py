@@ -35,6 +35,8 @@ class Parallelism:
     pipeline: int
     data: int
     sharding: str
+    cache_split: str
+    """What divides the cache among the accelerators that share each layer: ``heads``, ``tokens`` or ``requests``."""
 
 
 @dataclass(frozen=True, slots=True)

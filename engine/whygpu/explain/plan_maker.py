@@ -70,7 +70,7 @@ class PlanMaker:
             method=item.setup.method if item.setup.trains else None,
             batch_size=_batch_size(item),
             techniques=tuple(effect.id for _, effect in self.advised(row)),
-            parallelism=Parallelism(layout.tensor, layout.pipeline, layout.data, layout.sharding),
+            parallelism=Parallelism(layout.tensor, layout.pipeline, layout.data, layout.sharding, layout.cache_split),
             memory=_memory(item.memory, self.consultation.knowledge.catalogue.usable_bytes(card)),
             speed=plans.plan_set.ranges(row),
             cost=cost,

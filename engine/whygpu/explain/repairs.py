@@ -123,6 +123,7 @@ _OF_PLAN: Mapping[str, Callable[[Plan], Any]] = MappingProxyType(
         "tensor_parallel": lambda plan: plan.parallelism.tensor,
         "pipeline_parallel": lambda plan: plan.parallelism.pipeline,
         "replicas": lambda plan: plan.parallelism.data,
+        "cache_split": lambda plan: plan.parallelism.cache_split,
         "providers": lambda plan: plan.cost and [plan.cost.provider],
         "provider_classes": lambda plan: plan.cost and [plan.cost.provider_class],
         "regions": lambda plan: [plan.cost.region] if plan.cost and plan.cost.region else None,

@@ -8,7 +8,7 @@ import json
 import math
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from whygpu.chain.strata import used_names
 from whygpu.checks.memory.estimate import reserved_bytes
 from whygpu.knowledge.rules import expression_of
 from whygpu.language.evaluate import Evaluator
+from whygpu.plans.splits import can_split, context_cards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 START_NAMES = (
     "start.model",
     "start.requests",
+    "start.requests_on_card",
+    "start.context_cards",
+    "start.divides_cache",
     "start.cache_tokens",
     "start.cards",
     "start.machines",
@@ -150,6 +154,12 @@ class _Plan:
                 return _model(self._of)
             case "start.requests":
                 return float(setup.requests_per_replica(layout.data))
+            case "start.requests_on_card":
+                return float(layout.requests_on_card(setup.requests_per_replica(layout.data)))
+            case "start.context_cards":
+                return float(context_cards(self._candidate.memory.shape, layout))
+            case "start.divides_cache":
+                return runtime is None or self._divides(runtime)
             case "start.cache_tokens":
                 return float(setup.requests_per_replica(layout.data) * setup.context_tokens)
             case "start.cards":
@@ -166,6 +176,13 @@ class _Plan:
                 return None if self.command is None else self.command.text
             case _:
                 return None
+
+    def _divides(self, runtime: str) -> bool:
+        """Whether a serving stack divides the cache as the plan does."""
+        plan_set = self._of.plans.plan_set
+        work = replace(plan_set.work, setup=replace(self._candidate.setup, runtime=runtime))
+        kind = plan_set.cards.kinds[int(plan_set.cards.kind[plan_set.card[self._row]])]
+        return can_split(work, kind, self._candidate.layout.cache_split)
 
     def _memory_share(self) -> float | None:
         """The share of the card that the tool is to take: what it takes by itself, more where the plan needs more."""

@@ -19,7 +19,7 @@ Moved = Literal["status", "recommendation", "order", "plans", "verdicts"]
 """What changed, the weightiest first: how it ends, what is recommended, the order of accelerators, which plans there
 are and which of them are left, and what speaks for and against them.
 """
-PlanKey = tuple[str, int, str, str, str, str, int, int]
+PlanKey = tuple[str, int, str, str, str, str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _keys(plan_set: PlanSet) -> Iterator[PlanKey]:
             setup.kv_format.id if setup.kv_format else "",
             f"{setup.method} {setup.gradient_checkpointing}" if setup.trains else "",
             layout.sharding,
-            layout.tensor,
+            f"{layout.tensor} by {layout.cache_split}",
             layout.pipeline,
         )
 

@@ -49,6 +49,7 @@ CONDITIONS = (
     "cross_entropy",
     "offload",
     "lora_targets",
+    "cache",
     "sharding",
     "kind",
     "ffn",

@@ -180,6 +180,7 @@ _COLUMNS: Mapping[str, Column] = MappingProxyType(
         "plan.tensor": _number_of(lambda item: item.layout.tensor),
         "plan.pipeline": _number_of(lambda item: item.layout.pipeline),
         "plan.data": _number_of(lambda item: item.layout.data),
+        "plan.cache_split": _word_of(lambda item: item.layout.cache_split),
         "plan.sharding": _word_of(lambda item: item.layout.sharding),
         "plan.format": _word_of(lambda item: item.setup.format.id),
         "plan.quantized": lambda plans: _flags(plans.each(lambda item: item.setup.format.quantized).astype(np.bool_)),

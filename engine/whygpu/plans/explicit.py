@@ -13,12 +13,13 @@ from whygpu.plans.batches import packed
 from whygpu.plans.fixed import given
 from whygpu.plans.plan_set import Options, PlanSet, Targets, cards_of
 from whygpu.plans.search import SHARDS, Search, on_cards
+from whygpu.plans.splits import DIVIDED, can_split, split_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.chain.engines import Mask
-    from whygpu.checks.setup import Setup
+    from whygpu.checks.setup import CardKind, Setup
     from whygpu.plans.work import Work
 
 _QLORA_BASE = "nf4"  # Dettmers et al. 2023, section 3: QLoRA's base is in 4-bit NormalFloat
@@ -40,7 +41,8 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
         for row in np.flatnonzero(members).tolist():
             usable = float(cards.usable_bytes[row])
             best, least, fits = -1, np.inf, False
-            for configuration in _configurations(work, setup, options, int(cards.per_node[row])):
+            kind = cards.kinds[int(cards.kind[row])]
+            for configuration in _configurations(work, setup, options, int(cards.per_node[row]), kind):
                 number = search.configure(*configuration)
                 total = search.configurations[number].memory.total
                 fits = total <= usable
@@ -70,10 +72,10 @@ def _setup(work: Work, options: Options) -> Setup:
 
 
 def _configurations(
-    work: Work, setup: Setup, options: Options, per_node: int
+    work: Work, setup: Setup, options: Options, per_node: int, kind: CardKind
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
     """Every way to run it on so many cards, the best first."""
-    layouts = list(_layouts(work, setup, options, per_node))
+    layouts = list(_layouts(work, setup, options, per_node, kind))
     if not setup.trains:
         yield from ((setup, layout) for layout in layouts)
         return
@@ -89,9 +91,9 @@ def _configurations(
                     yield configuration, replace(layout, sharding=sharding)
 
 
-def _layouts(work: Work, setup: Setup, options: Options, per_node: int) -> Iterator[ParallelLayout]:
+def _layouts(work: Work, setup: Setup, options: Options, per_node: int, kind: CardKind) -> Iterator[ParallelLayout]:
     """Ways to spread over exactly as many cards, laid out as the answers say, whatever the machine; replicas that would
-    have no request to serve come last.
+    have no request to serve come last, and what divides a cache after copies of it.
     """
     shape, fixed = work.shape, options.fixed
     count = options.count or fixed.least
@@ -106,5 +108,8 @@ def _layouts(work: Work, setup: Setup, options: Options, per_node: int) -> Itera
         for stages in given(fixed.pipeline, tuple(range(1, min(count // tensor, max(shape.layers, 1)) + 1)))
         if count % (tensor * stages) == 0 and fixed.replicas in (None, count // (tensor * stages))
     ]
+    able = [split for split in DIVIDED if can_split(work, kind, split)]
+    found += [layout for split in able for layout in split_by(work, found, split)]
     busy = count if setup.trains else max(setup.concurrency, 1)
-    yield from sorted(found, key=lambda layout: (layout.data > busy, -layout.data, layout.pipeline))
+    allowed = (layout for layout in found if fixed.cache_split in (None, layout.cache_split))
+    yield from sorted(allowed, key=lambda layout: (layout.data > busy, -layout.data, layout.pipeline))

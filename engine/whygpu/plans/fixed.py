@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.checks.model_shape import ModelShape
-    from whygpu.checks.setup import ParallelLayout
+    from whygpu.checks.setup import CacheSplit, ParallelLayout
 
 
 def given(answer: int | None, tried: tuple[int, ...]) -> tuple[int, ...]:
@@ -24,6 +24,7 @@ class FixedLayout:
     tensor: int | None = None
     pipeline: int | None = None
     replicas: int | None = None
+    cache_split: CacheSplit | None = None
 
     def allows(self, layout: ParallelLayout) -> bool:
         """Whether a spread is laid out so."""

@@ -17,6 +17,7 @@ from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.kept import kept
 from whygpu.plans.fixed import given
 from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, Speeds, plan_set_of
+from whygpu.plans.splits import DIVIDED, cards_that_split, no_larger, split_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.checks.memory.estimate import MemoryEstimate
+    from whygpu.plans.splits import Found
     from whygpu.plans.work import Work
 
 SHARDS = (1, 2, 4, 8)
@@ -77,7 +79,7 @@ class Sizes:
     def memory(self, number: int, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory of a spread of a setup of this number; replicas of a service matter by the requests of each."""
         data = layout.data if setup.trains else setup.requests_per_replica(layout.data)
-        key = (number, data, layout.tensor, layout.pipeline, layout.interleave, layout.sharding)
+        key = (number, data, layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
         found = self._sized.get(key)
         if found is None:
             if len(self._sized) >= _MOST_KEPT:
@@ -143,11 +145,18 @@ class Search:
             sorted(self._spreads(), key=lambda layout: (layout.cards if short else 0, layout.data < self._few))
         )
         self._deep = tuple(self._deep_spreads()) if work.setup.trains else ()
+        self._divided = tuple(
+            (able, layouts)
+            for split in DIVIDED
+            if (able := cards_that_split(work, cards, split)).any()
+            and options.fixed.cache_split in (None, split)
+            and (layouts := tuple(split_by(work, self._layouts, split)))
+        )
         self.configurations: list[RunConfiguration] = []
         self._setups = Setups(_sizes(replace(work, setup=_alike(work.setup), measured=())))
         self._number: dict[tuple[int, ParallelLayout], int] = {}
         self._replicated: dict[tuple[int, int], int] = {}
-        self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Mask]] = []
+        self._found: list[Found] = []
 
     def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
@@ -197,9 +206,16 @@ class Search:
 
     def run(self, setup: Setup, members: Mask) -> None:
         """Find the smallest spread for each member; where no machine holds a training job, and a link joins all cards
-        of one, the smallest over shards and stages too: which of them is done sooner depends on the network.
+        of one, the smallest over shards and stages too: which of them is done sooner depends on the network. Where
+        cards would keep copies of a cache, it is divided as well, on no more cards than the copies take.
         """
-        self._run(setup, members, self._layouts)
+        start = len(self._found)
+        if self._options.fixed.cache_split in (None, "heads"):
+            self._run(setup, members, self._layouts)
+        copied = len(self._found)
+        for able, layouts in self._divided:
+            self._run(setup, members & able, layouts)
+        self._found[copied:] = no_larger(self._found[start:copied], self._found[copied:], self.configurations)
         if self._deep and members.any():
             whole = self._setups.memory(replace(setup, gradient_checkpointing="full"), ParallelLayout())
             beyond = members & (whole.total > self.cards.per_node * self.cards.usable_bytes)

@@ -8,7 +8,7 @@ from whygpu.quantity import show
 
 if TYPE_CHECKING:
     from whygpu.explain.parts import Comparison
-    from whygpu.explain.plan import Cost, Plan
+    from whygpu.explain.plan import Cost, Parallelism, Plan
 
 
 def sentence(plan: Plan) -> str:
@@ -29,7 +29,7 @@ def spread_text(plan: Plan) -> str:
     if parallel.data > 1 and plan.method is None:
         parts.append(f"{parallel.data} replicas")
     if parallel.tensor > 1:
-        parts.append(f"tensor parallel {parallel.tensor}")
+        parts.append(tensor_text(parallel))
     if parallel.pipeline > 1:
         parts.append(f"{parallel.pipeline} stages")
     if parallel.sharding != "none":
@@ -39,6 +39,17 @@ def spread_text(plan: Plan) -> str:
     if plan.batch_size is not None:
         parts.append(f"{plan.batch_size} {'sample' if plan.batch_size == 1 else 'samples'} each a step")
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def tensor_text(parallel: Parallelism) -> str:
+    """How accelerators share each layer, and what divides the cache among them where they keep no copies."""
+    match parallel.cache_split:
+        case "requests":
+            return f"attention data parallel {parallel.tensor} with shared experts"
+        case "tokens":
+            return f"tensor parallel {parallel.tensor} with decode context parallelism"
+        case _:
+            return f"tensor parallel {parallel.tensor}"
 
 
 def method_text(plan: Plan) -> str:

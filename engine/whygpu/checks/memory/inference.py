@@ -6,8 +6,6 @@ what a gated feed-forward keeps at once (gate, up and their product) beside the 
 
 from __future__ import annotations
 
-import math
-
 from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficients, Context
 from whygpu.checks.memory.beside import explain_beside, held_beside
@@ -20,7 +18,7 @@ from whygpu.checks.setup import ParallelLayout, Setup
 def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
     """Bytes per accelerator of serving the requests of one replica."""
     context = setup.context(shape)
-    requests = setup.requests_per_replica(layout.data)
+    requests = layout.requests_on_card(setup.requests_per_replica(layout.data))
     tokens = tokens_at_once(shape, setup, requests, coefficients, context)
     adapters, draft = held_beside(shape, setup, layout, coefficients, context)
     further = further_tokens(setup, coefficients, context)
@@ -60,14 +58,11 @@ def _logits(shape: ModelShape, requests: int, coefficients: Coefficients, contex
 
 
 def group_bytes(group: KvGroup, context_tokens: float, kv_bits: float, layout: ParallelLayout) -> float:
-    """Cache bytes per sequence and card of one group: layers * elements * tokens * bits / 8, its heads spread over
-    the tensor ranks.
-
-    A rank holds whole heads, so beyond as many ranks as heads each keeps a copy (vLLM and Megatron replicate them
-    so).
+    """Cache bytes per sequence and card of one group: layers * elements * tokens * bits / 8, spread over the tensor
+    ranks as the layout says.
     """
-    heads_share = math.ceil(group.heads / layout.tensor) / group.heads
-    return group.layers * group.elements * group.tokens(context_tokens) * kv_bits / 8 * heads_share
+    share = group.share(layout.tensor, layout.cache_split)
+    return group.layers * group.elements * group.tokens(context_tokens) * kv_bits / 8 * share
 
 
 def state_bytes(shape: ModelShape, setup: Setup) -> float:
@@ -99,7 +94,12 @@ def cache_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, request
 def sequence_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens: float) -> float:
     """Bytes per card of the cache of one sequence of so many tokens over all layers, states included."""
     each = sum(group_bytes(group, tokens, setup.kv_bits, layout) for group in shape.kv_groups)
-    return each + state_bytes(shape, setup) / layout.tensor
+    return each + state_bytes(shape, setup) * _state_share(layout)
+
+
+def _state_share(layout: ParallelLayout) -> float:
+    """Share of a sequence's fixed states that a card keeps: they have no tokens, and a head or more for each card."""
+    return 1.0 if layout.by_requests else 1.0 / layout.tensor
 
 
 def tokens_at_once(
@@ -119,12 +119,17 @@ def working_width(shape: ModelShape, layout: ParallelLayout, coefficients: Coeff
     """
     ffn = coefficients.pick("prefill-ffn-tensors", context)
     hidden = coefficients.pick("prefill-hidden-tensors", context)
-    width = widest_ffn(shape) / layout.tensor
+    width = widest_ffn(shape) / _ffn_cards(layout)
     return Range(
         ffn.low * width + hidden.low * shape.hidden_size,
         ffn.likely * width + hidden.likely * shape.hidden_size,
         ffn.high * width + hidden.high * shape.hidden_size,
     )
+
+
+def _ffn_cards(layout: ParallelLayout) -> int:
+    """Cards that share the feed-forward layer of a token: one where each works on requests of its own."""
+    return 1 if layout.by_requests else layout.tensor
 
 
 def widest_ffn(shape: ModelShape) -> int:
@@ -174,7 +179,7 @@ def score_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens:
     if setup.attention != "eager":
         return 0.0
     length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    return shape.heads / layout.tensor * tokens * length * (setup.format.compute_bits / 4 + 8)
+    return shape.heads / _ffn_cards(layout) * tokens * length * (setup.format.compute_bits / 4 + 8)
 
 
 def explain(
@@ -182,7 +187,7 @@ def explain(
 ) -> list[Calculation]:
     """How each part of `parts` came about."""
     context = setup.context(shape)
-    requests = setup.requests_per_replica(layout.data)
+    requests = layout.requests_on_card(setup.requests_per_replica(layout.data))
     found = _explain_weights(shape, setup, layout, coefficients, context, done.weights.likely)
     if shape.kv_groups or shape.state_layers:
         found.extend(_explain_cache(shape, setup, layout, requests, coefficients, context, done))
@@ -213,7 +218,7 @@ def _explain_working(
         (
             coefficient_term("ffn_tensors", pick("prefill-ffn-tensors", context)),
             Term("ffn", widest_ffn(shape), "elements", shape.source),
-            Term("tensor", layout.tensor, "cards"),
+            Term("tensor", _ffn_cards(layout), "cards", (), "that share a token's layer"),
             coefficient_term("hidden_tensors", pick("prefill-hidden-tensors", context)),
             Term("hidden", shape.hidden_size, "elements", shape.source),
         ),
@@ -306,6 +311,10 @@ def _explain_cache(
     return [*found, Calculation("kv_cache", formula, terms, done.kv_cache.likely, "bytes")]
 
 
+_SHARES = {"heads": "ceil(heads / tensor) / heads", "tokens": "1 / tensor", "requests": "1"}
+"""What a card keeps of a sequence's cache, by what divides it."""
+
+
 def _explain_sequence(
     shape: ModelShape, setup: Setup, layout: ParallelLayout, length: float, prefix: str
 ) -> list[Calculation]:
@@ -321,17 +330,18 @@ def _explain_sequence(
             if prefix
             else "the whole context"
         )
+        how = "heads" if layout.cache_split == "tokens" and layout.tensor <= group.heads else layout.cache_split
         found.append(
             Calculation(
                 f"{prefix}cache_of_layers_{number}",
-                "layers * elements * tokens * kv_bits / 8 * ceil(heads / tensor) / heads",
+                f"layers * elements * tokens * kv_bits / 8 * {_SHARES[how]}",
                 (
                     Term("layers", group.layers, "layers", shape.source),
                     Term("elements", group.elements, "numbers per token", shape.source),
                     Term("tokens", group.tokens(length), "tokens", (), kept),
                     Term("kv_bits", setup.kv_bits, "bits", setup.kv_format.source if setup.kv_format else ()),
-                    Term("heads", group.heads, "heads kept apart", shape.source),
-                    Term("tensor", layout.tensor, "cards"),
+                    *(() if how == "requests" else (Term("tensor", layout.tensor, "cards"),)),
+                    *(() if how != "heads" else (Term("heads", group.heads, "heads kept apart", shape.source),)),
                 ),
                 group_bytes(group, length, setup.kv_bits, layout),
                 "bytes per sequence",
@@ -341,14 +351,14 @@ def _explain_sequence(
         found.append(
             Calculation(
                 f"{prefix}states",
-                "state_layers * state_elements * compute_bits / 8 / tensor",
+                "state_layers * state_elements * compute_bits / 8 * share",
                 (
                     Term("state_layers", shape.state_layers, "layers", shape.source),
                     Term("state_elements", shape.state_elements, "numbers", shape.source),
                     Term("compute_bits", setup.format.compute_bits, "bits"),
-                    Term("tensor", layout.tensor, "cards"),
+                    Term("share", _state_share(layout), "share", (), "of a card"),
                 ),
-                state_bytes(shape, setup) / layout.tensor,
+                state_bytes(shape, setup) * _state_share(layout),
                 "bytes per sequence",
             )
         )

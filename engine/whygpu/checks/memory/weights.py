@@ -17,7 +17,8 @@ def held_weights(
 ) -> Range:
     """Bytes on the fullest card.
 
-    Tensor parallelism divides all, except for the share of the two ends that the runtime copies to every rank. Of
+    Tensor parallelism divides all, except for the share of the two ends that the runtime copies to every rank; where
+    each card computes attention for requests of its own, the routed experts alone (vLLM, data parallel deployment). Of
     pipeline stages the fullest has its whole layers, and no less than an even share: a stage with an end is given
     fewer layers. Experts that are offloaded lie in the host's memory.
     """
@@ -27,7 +28,9 @@ def held_weights(
         return scaled(slack, on_cards)
     copied = coefficients.pick("copied-ends", context)
     ends = end_sizes(shape, number_format)
-    inside = (on_cards - sum(ends)) / layout.tensor
+    inside = on_cards - sum(ends)
+    divided = _experts_on_cards(shape, number_format, context) if layout.by_requests else inside
+    inside += divided / layout.tensor - divided
     fullest = inside * stage_share(shape.layers, layout.pipeline)
     low, likely, high = (
         max(fullest, (inside + sum(ends) * held) / layout.pipeline, max(ends, default=0.0) * held)
@@ -49,9 +52,14 @@ def _offloaded(shape: ModelShape, number_format: Format, context: Context) -> fl
     return expert_bytes(shape, number_format) if serves and context["offload"] == "experts" else 0.0
 
 
+def _experts_on_cards(shape: ModelShape, number_format: Format, context: Context) -> float:
+    """Bytes of the routed experts that lie on the cards."""
+    return expert_bytes(shape, number_format) - _offloaded(shape, number_format, context)
+
+
 def _held(layout: ParallelLayout, copied: float) -> float:
     """Share of the ends that one tensor rank holds."""
-    return copied + (1 - copied) / layout.tensor
+    return 1.0 if layout.by_requests else copied + (1 - copied) / layout.tensor
 
 
 def end_sizes(shape: ModelShape, number_format: Format) -> list[float]:
@@ -91,6 +99,12 @@ def explain_weights(
     if layout.tensor * layout.pipeline == 1:
         return Calculation(name, f"{whole} * slack", tuple(terms), value, "bytes")
     inside = f"({whole} - ends) / tensor"
+    if layout.by_requests:
+        shared = _experts_on_cards(shape, number_format, context)
+        terms.append(
+            Term("shared", shared, "bytes", shape.source, "of experts, which the cards share: the rest is copied")
+        )
+        inside = f"({whole} - ends - shared + shared / tensor)"
     return Calculation(
         name,
         f"max({inside} * stage, ({inside} + ends * held) / stages, end * held) * slack",

@@ -113,15 +113,23 @@ class _Contexts(Sequence[Mapping[str, str]]):
 
 NODES = 3
 """The column of machines in rows of splits."""
+_SPLIT = (
+    *("tensor", "pipeline", "data", "nodes", "interleave"),
+    *("gathers", "scatters", "shards", "by_tokens", "by_requests"),
+)
+"""The columns of rows of splits, as ``Columns`` names them."""
 
 
 def split_rows(layouts: Sequence[ParallelLayout]) -> FloatArray:
-    """A row for each split: its widths, its machines (``NODES``), its stages a card, and what its sharding does."""
+    """A row for each split: its widths, its machines (``NODES``), its stages a card, what its sharding does, and what
+    divides its cache.
+    """
     return np.array(
         [
             (
                 *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
                 *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS, one.sharding != "none"),
+                *(one.cache_split == "tokens", one.by_requests),
             )
             for one in layouts
         ],
@@ -148,6 +156,8 @@ class Columns:
     scatters: FloatArray
     shards: FloatArray
     interleave: FloatArray
+    by_tokens: FloatArray
+    by_requests: FloatArray
     concurrency: FloatArray
     coefficients: Coefficients
     bases: tuple[Mapping[str, str], ...]
@@ -204,10 +214,9 @@ class Columns:
         concurrency: FloatArray,
     ) -> Columns:
         """A setup, a split (as in ``split_rows``) and the requests in flight for each plan."""
-        tensor, pipeline, data, nodes, interleave, gathers, scatters, shards = np.ascontiguousarray(splits.T)
-        bases = tuple(setup.context(shape) for setup in setups)
-        plans = (tensor, pipeline, data, nodes, gathers, scatters, shards, interleave)
-        return cls(shape, setups, which, device, *plans, concurrency, coefficients, bases)
+        plans: dict[str, Any] = dict(zip(_SPLIT, np.ascontiguousarray(splits.T), strict=True))
+        plans |= {"concurrency": concurrency, "coefficients": coefficients}
+        return cls(shape, setups, which, device, bases=tuple(setup.context(shape) for setup in setups), **plans)
 
     def of_each(self, figure: Callable[[Setup], float]) -> FloatArray:
         """A figure of each plan's setup, over the plans."""
@@ -224,8 +233,7 @@ class Columns:
     def one(self, index: int) -> Columns:
         """The same for one of the plans alone."""
         at = slice(index, index + 1)
-        names = ("tensor", "pipeline", "data", "nodes", "gathers", "scatters", "shards", "interleave", "concurrency")
-        own: dict[str, Any] = {name: getattr(self, name)[at] for name in names}
+        own: dict[str, Any] = {name: getattr(self, name)[at] for name in (*_SPLIT, "concurrency")}
         setup = int(self.which[index])
         own |= {"setups": (self.setups[setup],), "bases": (self.bases[setup],), "which": np.zeros(1, dtype=np.int64)}
         corrected = tuple(item.one(index) for item in self.corrected)
@@ -318,6 +326,15 @@ class Columns:
         """Requests in flight on one replica."""
         return np.ceil(self.concurrency / self.data)
 
+    def requests_on_card(self) -> FloatArray:
+        """Requests in flight that one card of a tensor group keeps a cache for, in whole or in part."""
+        requests = self.requests()
+        return np.where(self.by_requests > 0, np.ceil(requests / self.tensor), requests)
+
+    def prompts_at_once(self) -> FloatArray:
+        """Prompts that the cards of a tensor group read side by side: each one of its own where requests divide it."""
+        return np.where(self.by_requests > 0, np.minimum(self.requests(), self.tensor), 1.0)
+
     def pcie_bytes_s(self) -> FloatArray:
         """Rows: bytes per second of one direction of the slot."""
         own = self.device.pcie_bytes_s
@@ -377,6 +394,15 @@ class Wire:
     tensor_bytes_s: FloatArray
     data_bytes_s: FloatArray
     latency_s: FloatArray
+
+    def halves_s(self, tensor: FloatArray, payload_bytes: FloatArray | float, count: FloatArray | float) -> FloatArray:
+        """Seconds of so many collectives that move a payload once over the tensor group (all-gather, reduce-scatter,
+        all-to-all): (n - 1) / n * bytes / bandwidth in all, and a latency each; 0 for one card.
+
+        Source: NCCL tests, doc/PERFORMANCE.md (bus bandwidth).
+        """
+        seconds = (tensor - 1) / tensor * payload_bytes / self.tensor_bytes_s + count * self.latency_s
+        return np.where(tensor > 1, seconds, 0.0)
 
     def all_reduce_s(self, tensor: FloatArray, payload_bytes: FloatArray | float) -> FloatArray:
         """Seconds of a ring all-reduce over the tensor group: 2 (n - 1) / n * bytes / bandwidth, and its latency; 0

@@ -11,7 +11,7 @@ from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import Device, FloatArray, ParallelLayout, Setup
-from whygpu.checks.speed import host, inference_formulas, sound, training_formulas
+from whygpu.checks.speed import host, inference_formulas, sound, splitting, training_formulas
 from whygpu.checks.speed import inference as speed_inference
 from whygpu.checks.speed import serving as speed_serving
 from whygpu.checks.speed import training as speed_training
@@ -118,7 +118,10 @@ def _uncertain(columns: Columns) -> tuple[str, ...]:
     """The coefficients whose ranges the figures' ranges come from."""
     names: tuple[str, ...] = (*_model_of(columns).UNCERTAIN, *columns.uncertain_of_shape())
     names = (*names, *host.UNCERTAIN) if host.prepares(columns) else names
-    return names if columns.setup.trains else (*names, *speed_serving.uncertain(columns.setup))
+    if columns.setup.trains:
+        return names
+    split = (splitting.EXCHANGES,) if columns.by_tokens.any() else ()
+    return (*names, *split, *speed_serving.uncertain(columns.setup))
 
 
 def _model_of(columns: Columns) -> ModuleType:

@@ -5,7 +5,8 @@ A decode step reads the active weights and the cache once: it takes the longer o
 of its arithmetic, over the peak rate, and more than either where they are near each other; matrix units work on whole
 tiles, so few requests cost as much as a tile's rows. Prefill is arithmetic, and what kernels move between them where
 the runtime does not fuse them. Tensor parallelism adds two all-reduces a layer. Requests in flight share the
-accelerator: the prompts of those that take the others' places join their steps (speed_queue).
+accelerator: the prompts of those that take the others' places join their steps (speed_queue). What divides the cache
+over a tensor group changes what a card reads and exchanges (splitting).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from whygpu.checks.memory.inference import widest_ffn
 from whygpu.checks.model_shape import GENERATIVE, ModelShape
 from whygpu.checks.setup import FloatArray, Format
+from whygpu.checks.speed import splitting
 from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
 from whygpu.checks.speed.queue import joined_s, wait_s
 from whygpu.checks.speed.serving import Host, applies_gain, host_of, slowdown, speculative_gain, touched
@@ -135,8 +137,8 @@ def work(columns: Columns) -> InferenceWork:
         written = _overheads(columns, requests, computed, columns.shape.layers)
     decode = _decode(columns, requests, rates, written)
     prefill = _prefill(columns, requests, computed, rates, overheads)
-    # Stages that a prompt leaves idle read the next one.
-    stages = prefill.filled * columns.pipeline
+    # Stages that a prompt leaves idle read the next one, and so do cards with requests of their own.
+    stages = prefill.filled * columns.pipeline * columns.prompts_at_once()
     joined = _joined_s(columns, requests, computed, decode, prefill, overheads.longer)
     mean_token, queue, tokens = _in_flight(columns, decode.token_s, prefill.total_s / stages, joined)
     longest = _longest(columns)
@@ -183,12 +185,14 @@ def _overheads(columns: Columns, requests: FloatArray, computed: float, layers: 
 def _decode(columns: Columns, requests: FloatArray, rates: Rates, overheads: Overheads) -> Decode:
     shape, host = columns.shape, overheads.host
     weights = weights_read(shape, columns, requests) * written_share(shape)
-    cache = cache_read(columns) * requests
+    cache = splitting.cache_read(columns) * columns.requests_on_card()
     read = (weights / columns.tensor + cache) / rates.bandwidth_bytes_s + (0.0 if host is None else host.step_s)
-    compute = step_flops(columns, requests) / (rates.operations_s * columns.more_is_better("decode-mfu"))
+    attention = splitting.score_flops(columns) * requests / (columns.tensor * columns.device.half_flops_s * rates.power)
+    compute = step_flops(columns, requests) / rates.operations_s + attention
+    compute = compute / columns.more_is_better("decode-mfu")
     # The server's own process hands out a token to each request, beside what the cards do.
     floor = np.maximum(overheads.launch_s, columns.less_is_better("request-step-s") * requests)
-    wire = _wire_s(columns, rates.wire, requests)
+    wire = splitting.step_wire_s(columns, rates.wire, requests)
     busy = np.maximum(overlapped(read, compute), floor) + overheads.row_s * requests
     step = (busy + overheads.gap_s + overheads.hop_s + wire) * overheads.longer
     gain = speculative_gain(columns, requests) if applies_gain(columns) else None
@@ -201,7 +205,8 @@ def step_flops(columns: Columns, requests: FloatArray) -> FloatArray:
     a product of its own (vLLM, moe_align_block_size).
     """
     shape, tile = columns.shape, columns.less_is_better("decode-rows")
-    flops: FloatArray = 2.0 * (shape.written_parameters - routed_parameters(shape)) * np.maximum(requests, tile)
+    rows = np.maximum(requests, tile * splitting.copies(columns))
+    flops: FloatArray = 2.0 * (shape.written_parameters - routed_parameters(shape)) * rows
     if shape.is_moe:
         flops = flops + 2.0 * shape.expert_parameters / shape.experts * expert_rows(shape, requests, tile)
     return flops
@@ -230,12 +235,13 @@ def _prefill(columns: Columns, requests: FloatArray, computed: float, rates: Rat
     read = chunk * chunk_passes(columns, computed) / columns.tensor / rates.bandwidth_bytes_s
     # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
     together = np.ones(device.size) if shape.kind in GENERATIVE else requests
-    attention = scores / (columns.tensor * device.half_flops_s * rates.power)
-    products = flops / (rates.operations_s * unpacked_rate(columns))
+    routed_share = routed_parameters(shape) / shape.matmul_parameters
+    attention = scores * splitting.copies(columns) / (columns.tensor * device.half_flops_s * rates.power)
+    products = flops * splitting.undivided(columns, routed_share) / (rates.operations_s * unpacked_rate(columns))
     compute = (products + attention) / columns.more_is_better("prefill-mfu") * together * filled
     moved = _moved_s(columns, prompt, computed, together, overheads.row_s, rates.bandwidth_bytes_s) * filled
     moved = moved + (host.prompt_s if host else 0.0)
-    wire = _wire_s(columns, rates.wire, computed, together)
+    wire = splitting.layers_wire_s(columns, rates.wire, computed * together * columns.prompts_at_once())
     busy = np.maximum(overlapped(compute, read) + moved, overheads.launch_s)
     total = (busy + overheads.gap_s + overheads.hop_s + wire) * overheads.longer
     return Prefill(flops, scores, together, filled, compute, read, moved, wire, total)
@@ -245,10 +251,11 @@ def _joined_s(
     columns: Columns, requests: FloatArray, computed: float, decode: Decode, prefill: Prefill, longer: FloatArray
 ) -> FloatArray:
     """Rows: seconds that a prompt adds to the steps of the requests it joins."""
-    output, stages = columns.setup.output_tokens, prefill.filled * columns.pipeline
+    output, at_once = columns.setup.output_tokens, columns.prompts_at_once()
+    stages = prefill.filled * columns.pipeline * at_once
     if output <= 1:  # there are no steps to join
         return prefill.total_s / stages
-    alone = (decode.read_s, decode.compute_s, decode.floor_s, prefill.compute_s / prefill.filled)
+    alone = (decode.read_s, decode.compute_s, decode.floor_s, prefill.compute_s / prefill.filled / at_once)
     # An encoder's source is read at once, before the few tokens that the decoder begins with.
     chunks_read = 1.0 if columns.shape.source_tokens else _full_chunks(columns, computed)
     added = joined_s(*alone, chunks_read, requests, output) / columns.pipeline
@@ -306,7 +313,7 @@ def _moved_s(
     width = prompt_width(shape, prompt, columns.setup.attention)
     moved = columns.less_is_better("prefill-traffic-bytes") * computed * width * together
     moved = moved + columns.less_is_better("prefill-unpacked-share") * unpacked_bytes(columns, computed)
-    seconds: FloatArray = moved / columns.tensor / bandwidth + row * computed * together
+    seconds: FloatArray = moved * splitting.copies(columns) / columns.tensor / bandwidth + row * computed * together
     return seconds
 
 
@@ -367,7 +374,7 @@ def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> Flo
     """Bytes of weights on the cards that a step over so many tokens reads: all but a looked-up token table, and the
     experts that are chosen.
     """
-    fixed = columns.of_each(lambda setup: read_bytes(shape, setup.format)[0])
+    fixed = columns.of_each(lambda setup: read_bytes(shape, setup.format)[0]) * splitting.copies(columns)
     routed = columns.of_each(lambda setup: read_bytes(shape, setup.format)[1])
     if not shape.is_moe:
         return fixed + routed
@@ -387,21 +394,6 @@ def read_bytes(shape: ModelShape, number_format: Format) -> tuple[float, float]:
         elif part.name != "embedding" or not lookup:
             fixed += size
     return fixed, routed
-
-
-def cache_read(columns: Columns) -> FloatArray:
-    """Bytes of cache per sequence that one card of a tensor group reads in a step, in the middle of a usual answer
-    (all pipeline stages in turn).
-    """
-    setup, shape = columns.setup, columns.shape
-    tokens = max(setup.usual_tokens - setup.output_tokens / 2, 1.0)
-    states = shape.state_layers * shape.state_elements
-    total = columns.of_each(lambda own: states * own.format.compute_bits / 8) / columns.tensor
-    kv_bits = columns.of_each(lambda own: own.kv_bits)
-    for group in shape.kv_groups:
-        size = group.layers * group.elements_read(tokens) * kv_bits / 8
-        total = total + size * np.ceil(group.heads / columns.tensor) / group.heads
-    return total
 
 
 def overlapped(read_s: FloatArray, compute_s: FloatArray) -> FloatArray:
@@ -470,12 +462,6 @@ def unpacked_bytes(columns: Columns, prompt: float) -> FloatArray:
             setup.format.weight_bytes(shape) + 2.0 * shape.matmul_parameters if setup.format.quantized else 0.0
         )
     )
-
-
-def _wire_s(columns: Columns, wire: Wire, tokens: FloatArray | float, together: FloatArray | float = 1.0) -> FloatArray:
-    """Rows: seconds of two all-reduces a layer of what so many tokens hand on (Shoeybi et al. 2019, Megatron-LM, 3)."""
-    width = columns.of_each(lambda setup: setup.format.compute_bits / 8) * columns.shape.hidden_size
-    return 2 * _layers(columns.shape) * wire.all_reduce_s(columns.tensor, tokens * width * together)
 
 
 def _layers(shape: ModelShape) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.model_shape import GENERATIVE
 from whygpu.checks.setup import FloatArray
+from whygpu.checks.speed import splitting
 from whygpu.checks.speed.columns import LIKELY, coefficient_of, power_term
 from whygpu.checks.speed.inference import (
     InferenceWork,
@@ -75,7 +76,7 @@ def _row(overheads: Overheads, i: int) -> Term:
 def _prefill(done: InferenceWork, i: int) -> list[Calculation]:
     """Seconds of a prompt, and the three terms it is made of."""
     compute, read, moved = _prompt_compute(done, i), _prompt_read(done, i), _prompt_moved(done, i)
-    wire = Term("wire", _likely(done.prefill.wire_s, i), "s", (), "two all-reduces a layer")
+    wire = Term("wire", _likely(done.prefill.wire_s, i), "s", (), splitting.said(done.columns, i, step=False))
     parts = tuple(part.as_term() for part in (compute, read, moved))
     together_s = "(prefill_compute_s ** 2 + prefill_read_s ** 2) ** 0.5 + prefill_moved_s"
     formula = f"max({together_s}, launch) + gap + hops + wire"
@@ -103,7 +104,7 @@ def _prompt_compute(done: InferenceWork, i: int) -> Calculation:
         columns.coefficients.pick("unpacked-rate-share", columns.contexts[int(columns.device.kind[i])]).source,
         "of the rate where weights are unpacked within the products",
     )
-    terms = (
+    terms: tuple[Term, ...] = (
         Term("flops", done.prefill.flops, "operations", ("kaplan-2020",)),
         rate,
         unpacked,
@@ -115,6 +116,11 @@ def _prompt_compute(done: InferenceWork, i: int) -> Calculation:
         coefficient_of(columns, i, "prefill-mfu", "mfu"),
     )
     formula = "(flops / (rate * unpacked) + scores / half) * together * filled / (tensor * power * mfu)"
+    if columns.by_requests[i]:
+        routed_share = routed_parameters(columns.shape) / columns.shape.matmul_parameters
+        undivided = float(splitting.undivided(columns, routed_share)[i])
+        terms = (*terms, Term("undivided", undivided, "times", (), "an even share: a card reads a prompt of its own"))
+        formula = formula.replace("flops", "flops * undivided").replace("scores", "scores * tensor")
     return Calculation("prefill_compute_s", formula, terms, _likely(done.prefill.compute_s, i), "s")
 
 
@@ -148,7 +154,7 @@ def _prompt_moved(done: InferenceWork, i: int) -> Calculation:
         coefficient_of(columns, i, "prefill-unpacked-share", "copies"),
         _row(done.overheads, i),
         filled,
-        tensor,
+        replace(tensor, value=tensor.value / float(splitting.copies(columns)[i])),
         bandwidth,
         coefficient_of(columns, i, "decode-bandwidth-share", "share"),
     )
@@ -225,36 +231,41 @@ def _read(done: InferenceWork, i: int) -> Calculation:
 def _compute(done: InferenceWork, i: int) -> Calculation:
     columns = done.columns
     tensor, rate, _ = _rates(done, i)
-    shape = columns.shape
+    shape, tile = columns.shape, coefficient_of(columns, i, "decode-rows", "rows")
     experts: tuple[Term, ...] = ()
     products = "active * max(requests, rows)"
     if shape.is_moe:
-        tile = columns.less_is_better("decode-rows")
         experts = (
             Term("routed", routed_parameters(shape), "parameters", shape.source, "of them in experts"),
             Term(
                 "expert", shape.expert_parameters / shape.experts, "parameters", shape.source, "of one, in all layers"
             ),
-            Term("expert_rows", _likely(expert_rows(shape, done.requests, tile), i), "rows", (), "of all, padded"),
+            Term("expert_rows", _likely(_expert_rows(done), i), "rows", (), "of all, padded"),
         )
         products = "((active - routed) * max(requests, rows) + expert * expert_rows)"
     terms = (
         Term("active", shape.written_parameters, "parameters", shape.source),
         *experts,
         Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica"),
-        coefficient_of(columns, i, "decode-rows", "rows"),
+        replace(tile, value=tile.value * float(splitting.copies(columns)[i])),
+        Term("scores", splitting.score_flops(columns), "operations", ("kaplan-2020",), "of attention, of each request"),
+        Term("half", float(columns.device.half_flops_s[i]), "operations/s", (), "in 16 bits"),
         tensor,
         rate,
         power_term(done.rates.power, i),
         coefficient_of(columns, i, "decode-mfu", "mfu"),
     )
-    formula = f"2 * {products} / (tensor * rate * power * mfu)"
+    formula = f"(2 * {products} / rate + scores * requests / half) / (tensor * power * mfu)"
     return Calculation("compute_s", formula, terms, _likely(done.decode.compute_s, i), "s")
+
+
+def _expert_rows(done: InferenceWork) -> FloatArray:
+    return expert_rows(done.columns.shape, done.requests, done.columns.less_is_better("decode-rows"))
 
 
 def _step(done: InferenceWork, i: int, read: Calculation, compute: Calculation) -> Calculation:
     """Seconds of a step: those of a token, where no tokens are guessed ahead."""
-    wire = Term("wire", _likely(done.decode.wire_s, i), "s", (), "two all-reduces a layer")
+    wire = Term("wire", _likely(done.decode.wire_s, i), "s", (), splitting.said(done.columns, i, step=True))
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     served = coefficient_of(done.columns, i, "request-step-s", "served")
     written = done.step_overheads
