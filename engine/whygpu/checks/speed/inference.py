@@ -256,9 +256,7 @@ def _joined_s(
     if output <= 1:  # there are no steps to join
         return prefill.total_s / stages
     alone = (decode.read_s, decode.compute_s, decode.floor_s, prefill.compute_s / prefill.filled / at_once)
-    # An encoder's source is read at once, before the few tokens that the decoder begins with.
-    chunks_read = 1.0 if columns.shape.source_tokens else _full_chunks(columns, computed)
-    added = joined_s(*alone, chunks_read, requests, output) / columns.pipeline
+    added = joined_s(*alone, _full_chunks(columns, computed), requests, output) / columns.pipeline
     seconds: FloatArray = (added + (prefill.moved_s + prefill.wire_s) / stages) * longer
     return seconds
 
@@ -365,7 +363,11 @@ def chunk_passes(columns: Columns, prompt: float) -> FloatArray:
 
 
 def _full_chunks(columns: Columns, prompt: float) -> float:
-    """The prompt in chunks that are full, of which the last one may be a part: one at least."""
+    """The prompt in chunks that are full, of which the last one may be a part: one at least. An encoder's source is
+    read at once, before the few tokens that the decoder begins with.
+    """
+    if columns.shape.source_tokens:
+        return 1.0
     chunk = columns.coefficients.pick("prefill-chunk-tokens", columns.contexts[0]).likely
     return float(max(prompt / chunk, 1.0))
 

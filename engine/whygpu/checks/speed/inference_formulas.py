@@ -189,10 +189,11 @@ def _copied(done: InferenceWork, i: int, host: Host, moved: Calculation) -> Calc
         slot = coefficient_of(columns, i, "pcie-bytes-s", "slot")
     terms = (
         Term("experts", copied, "bytes", columns.shape.source, "copied to the cards, over all chunks"),
+        Term("group", float(columns.tensor[i]), "accelerators", (), "over which they are divided"),
         slot,
         coefficient_of(columns, i, "host-copy-share", "copy"),
     )
-    formula = f"{moved.formula} + experts / tensor / (slot * copy)"
+    formula = f"{moved.formula} + experts / group / (slot * copy)"
     return replace(moved, formula=formula, terms=(*moved.terms, *terms))
 
 
