@@ -55,6 +55,7 @@ CONDITIONS = (
     "moe",
     "accumulates",
     "speculative",
+    "host",
     "strength",
     "requests",
     "generation",
