@@ -407,6 +407,9 @@ class _Reader:
         if fold(text) in folded and not isinstance(node.value, bool):
             return folded[fold(text)]
         near = did_you_mean(text, spec.values) or f"one of {', '.join(list(spec.values)[:24])}"
+        names = self._knowledge.name_by_answer.items()
+        other = next((name for name, item in names if text in item.values or text in item.also), None)
+        near = near if other is None else f"it is a choice of '{other}'; of '{key}' {near}"
         self._add(node, "bad-choice", f"'{key}' cannot be {kind_of(node)}", near)
         return None
 

@@ -121,7 +121,8 @@ class Setup:
     `adapters` how many low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
     `decoding` is what turns files into what the model reads: the video decoders, the `host`, the `card`, or `none`, for
     that was done before; `host_vcpus` the threads of the host's processors for each accelerator (0: not known), `host`
-    the board that its memory asks for: `desktop` or `server`.
+    the board that its memory asks for: `desktop` or `server`. `algorithm` is what is learned from: `supervised` answers,
+    pairs (`dpo`) or rewards (`grpo`, `ppo`), with `generations` sequences for each sample of the data set.
     """
 
     format: Format
@@ -155,6 +156,8 @@ class Setup:
     decoding: str = "video"
     host_vcpus: int = 0
     host: str = "desktop"
+    algorithm: str = "supervised"
+    generations: int = 1
 
     @property
     def trains(self) -> bool:
@@ -215,6 +218,7 @@ class Setup:
             "lora_targets": self.lora_targets,
             "speculative": self.speculative,
             "host": self.host,
+            "algorithm": self.algorithm,
             "sharding": sharding,
             "kind": shape.kind,
             "ffn": "gated" if shape.gated_ffn else "plain",

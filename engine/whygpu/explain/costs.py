@@ -250,8 +250,18 @@ class CostSheet:
             *(
                 _host(name, coefficient, float(column[index]), purchase, there=bool(of_card[card]))
                 for name, coefficient, column, of_card in (
-                    ("host_price_ratio", terms.cards["host-price-ratio"][card], purchase_terms.host_share, terms.host_share),
-                    ("host_price_floor", terms.cards["host-price-floor"][card], purchase_terms.host_floor, terms.host_floor),
+                    (
+                        "host_price_ratio",
+                        terms.cards["host-price-ratio"][card],
+                        purchase_terms.host_share,
+                        terms.host_share,
+                    ),
+                    (
+                        "host_price_floor",
+                        terms.cards["host-price-floor"][card],
+                        purchase_terms.host_floor,
+                        terms.host_floor,
+                    ),
                 )
             ),
             Term("machines", float(candidate.layout.nodes), ""),

@@ -56,6 +56,7 @@ CONDITIONS = (
     "accumulates",
     "speculative",
     "host",
+    "algorithm",
     "strength",
     "requests",
     "generation",

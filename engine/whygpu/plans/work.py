@@ -60,6 +60,7 @@ _NUMBERS = (
     "adapters",
     "streams",
     "host_vcpus",
+    "generations",
 )
 _FLOATS = ("dataset_tokens", "dataset_samples", "epochs", "prefix_hit_rate")
 _WORDS = (
@@ -74,6 +75,7 @@ _WORDS = (
     "training_precision",
     "speculative",
     "decoding",
+    "algorithm",
 )
 _AUTO = frozenset({"auto", ""})
 

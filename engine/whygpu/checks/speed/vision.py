@@ -78,7 +78,9 @@ def work(columns: Columns) -> VisionWork:
     batch = steps * (np.maximum(compute, read) + moved + fixed) + image + copy
     batch = batch * columns.unmodelled()
     samples = columns.data * columns.pipeline * setup.batch_size / batch
-    return VisionWork(columns, flops, steps, mfu, power, weights, compute, read, moved, fixed, image, copy, batch, samples)
+    return VisionWork(
+        columns, flops, steps, mfu, power, weights, compute, read, moved, fixed, image, copy, batch, samples
+    )
 
 
 def takes_turns(columns: Columns) -> bool:
@@ -207,6 +209,8 @@ def _explain_batch(
     )
     formula = "steps * (max(compute_s, read_s) + moved_s + fixed) + pixels * pixel"
     if takes_turns(columns):
-        parts = Term("parts", _copied_bytes(columns), "bytes", columns.shape.source, "of the pipeline, in turn on the card")
+        parts = Term(
+            "parts", _copied_bytes(columns), "bytes", columns.shape.source, "of the pipeline, in turn on the card"
+        )
         terms, formula = (*terms, parts, coefficient_of(columns, i, COPY_RATE, "copy")), f"{formula} + parts / copy"
     return Calculation("batch_s", formula, terms, float(done.batch_s[LIKELY, i]), "s")
