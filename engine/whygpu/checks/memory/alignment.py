@@ -113,18 +113,7 @@ def explained(found: list[Calculation], beside: Beside | None, ranks: int, done:
 
 def _explained(item: Calculation, beside: Beside, ranks: int, done: MemoryParts) -> Calculation:
     if item.name == "reused" and beside.rollouts.likely:
-        engine = beside.engine_weights().likely + done.kv_cache.likely
-        policy = -item.terms[0].value * min(done.gradients.likely / beside.trained.likely, _room(done))
-        terms = (
-            Term("alone", policy, "bytes", item.terms[0].source, "activations and gradients take turns"),
-            Term("engine", engine, "bytes", (), "weights and cache of the engine that writes answers"),
-            Term("gradients", done.gradients.likely, "bytes"),
-            Term("activations", done.activations.likely, "bytes"),
-            Term("logits", done.logits.likely, "bytes"),
-        )
-        formula = "alone - min(engine, activations + logits + gradients + alone)"
-        note = "the engine sleeps while weights are updated"
-        return replace(item, formula=formula, terms=terms, value=done.reused.likely, note=note)
+        return _explain_turns(item, beside, done)
     if item.name not in ("weights", "gradients", "optimizer"):
         return item
     terms, formula = (*item.terms, coefficient_term("models", beside.trained)), f"({item.formula}) * models"
@@ -136,5 +125,18 @@ def _explained(item: Calculation, beside: Beside, ranks: int, done: MemoryParts)
     return replace(item, formula=formula, terms=terms, value=getattr(done, item.name).likely)
 
 
-def _room(done: MemoryParts) -> float:
-    return done.activations.likely + done.logits.likely
+def _explain_turns(item: Calculation, beside: Beside, done: MemoryParts) -> Calculation:
+    """What the policy's own parts take in turn, and the engine and the step."""
+    room = done.activations.likely + done.logits.likely
+    alone = -item.terms[0].value * min(done.gradients.likely / beside.trained.likely, room)
+    engine = beside.engine_weights().likely + done.kv_cache.likely
+    terms = (
+        Term("alone", alone, "bytes", item.terms[0].source, "activations and gradients take turns"),
+        Term("engine", engine, "bytes", (), "weights and cache of the engine that writes answers"),
+        Term("gradients", done.gradients.likely, "bytes"),
+        Term("activations", done.activations.likely, "bytes"),
+        Term("logits", done.logits.likely, "bytes"),
+    )
+    formula = "alone - min(engine, activations + logits + gradients + alone)"
+    note = "the engine sleeps while weights are updated"
+    return replace(item, formula=formula, terms=terms, value=done.reused.likely, note=note)

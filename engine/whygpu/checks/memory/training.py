@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from whygpu.checks.calculation import Range
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory.activations import Activations, activations
-from whygpu.checks.memory.alignment import beside_policy, with_beside
 from whygpu.checks.memory.adapters import adapter_parameters
+from whygpu.checks.memory.alignment import beside_policy, with_beside
 from whygpu.checks.memory.parts import NOTHING, MemoryParts, overhead, stage_share
 from whygpu.checks.memory.weights import ENDS, held_weights
 from whygpu.checks.model_shape import ModelShape

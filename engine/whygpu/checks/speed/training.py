@@ -21,7 +21,7 @@ from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.weights import ENDS
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import HALF, FloatArray, ParallelLayout, Setup
-from whygpu.checks.speed.alignment import PASSES, further_passes, rollout_s
+from whygpu.checks.speed.alignment import further_passes, rollout_s
 from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
 
 UNCERTAIN = (

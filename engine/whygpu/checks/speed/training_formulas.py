@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.memory.activations import step_tokens
+from whygpu.checks.memory.alignment import compares
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import FloatArray
-from whygpu.checks.memory.alignment import compares
 from whygpu.checks.speed.alignment import PASSES, ROLLOUTS, rollouts, written_tokens
 from whygpu.checks.speed.columns import LIKELY, coefficient_of
 from whygpu.checks.speed.training import (
@@ -49,7 +49,7 @@ def _explain_compute(done: TrainingWork, i: int, times: Sequence[Calculation]) -
 
 def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculation:
     exchange = "exchange of gradients that arithmetic does not hide"
-    terms = (
+    terms: tuple[Term, ...] = (
         compute.as_term(),
         Term("tensor_wire", _likely(done.tensor_wire_s, i), "s", (), "all-reduces of tensor parallelism"),
         Term("data_wire", _likely(done.data_wire_s, i), "s", (), exchange),

@@ -198,7 +198,7 @@ def _explain_batch(
     done: VisionWork, i: int, compute: Calculation, read: Calculation, moved: Calculation
 ) -> Calculation:
     columns = done.columns
-    terms = (
+    terms: tuple[Term, ...] = (
         Term("steps", done.steps, "steps", columns.shape.source),
         compute.as_term(),
         read.as_term(),

@@ -65,7 +65,8 @@ def price(plan: Plan) -> str:
     month = f"{show(part.usd_per_month, 'USD')} a month"
     if cost.basis == "buying" and cost.buying is not None:
         estimated = " (estimated)" if cost.estimated else ""
-        return f"{show(cost.buying.usd_purchase, 'USD')} to buy, {_bought(plan, cost.buying)}{estimated}, {month} with its power"
+        bought = f"{show(cost.buying.usd_purchase, 'USD')} to buy, {_bought(plan, cost.buying)}{estimated}"
+        return f"{bought}, {month} with its power"
     return f"{price_text(plan)}, {month}"
 
 
