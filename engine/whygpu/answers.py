@@ -516,7 +516,8 @@ class _Reader:
                 node,
                 "unknown-model",
                 f"there is no preset model '{node.value[:80]}'",
-                did_you_mean(node.value, known) or "give its figures instead: model: {parameters: 8B}; docs/how-to/use-your-own-model.md says how, for models that speak too",
+                did_you_mean(node.value, known)
+                or "give its figures instead: model: {parameters: 8B}; docs/how-to/use-your-own-model.md says how, for models that speak too",
             )
             return None
         if isinstance(node, Mapping):
