@@ -28,6 +28,10 @@ _PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECA
 """A character beyond U+FFFF as JSON may write it, and YAML does not read it."""
 MEASURED = "measured"
 """The answer that holds measurements."""
+_OWN_FIGURES = (
+    "give its figures instead: model: {parameters: 8B}; docs/how-to/use-your-own-model.md says how, also of models "
+    "that speak"
+)
 _MOST_NAMED = 8
 """Models that an error names."""
 LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")
@@ -517,7 +521,7 @@ class _Reader:
                 "unknown-model",
                 f"there is no preset model '{node.value[:80]}'",
                 did_you_mean(node.value, known)
-                or "give its figures instead: model: {parameters: 8B}; docs/how-to/use-your-own-model.md says how, for models that speak too",
+                or _OWN_FIGURES,
             )
             return None
         if isinstance(node, Mapping):

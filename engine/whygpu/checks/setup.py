@@ -121,8 +121,8 @@ class Setup:
     `adapters` how many low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
     `decoding` is what turns files into what the model reads: the video decoders, the `host`, the `card`, or `none`, for
     that was done before; `host_vcpus` the threads of the host's processors for each accelerator (0: not known), `host`
-    the board that its memory asks for: `desktop` or `server`. `algorithm` is what is learned from: `supervised` answers,
-    pairs (`dpo`) or rewards (`grpo`, `ppo`), with `generations` sequences for each sample of the data set.
+    the board that its memory asks for: `desktop` or `server`. `algorithm` is what is learned from: given answers
+    (`supervised`), pairs (`dpo`) or rewards (`grpo`, `ppo`), with `generations` sequences for each sample of the data.
     """
 
     format: Format
