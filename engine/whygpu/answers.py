@@ -451,12 +451,15 @@ class _Reader:
         catalogue = self._knowledge.catalogue
         ids = catalogue.find_accelerators(item.text)
         if not ids:
-            known = [name for card in catalogue.accelerators.values() for name in (card.id, card.name)]
+            cards = catalogue.accelerators.values()
+            known = [name for card in cards for name in (card.id, card.name)]
+            longer = [name for card in cards for name in card.aliases if fold(item.text) in fold(name)]
+            several = f"one of: {', '.join(longer[:_MOST_NAMED])}" if longer and len(item.text) > 2 else None
             self._add(
                 item,
                 "unknown-accelerator",
                 f"there is no accelerator '{item.text[:60]}'",
-                did_you_mean(item.text, known) or "kb/facts/accelerators lists them",
+                several or did_you_mean(item.text, known) or "kb/facts/accelerators lists them",
             )
         return ids
 
@@ -520,8 +523,7 @@ class _Reader:
                 node,
                 "unknown-model",
                 f"there is no preset model '{node.value[:80]}'",
-                did_you_mean(node.value, known)
-                or _OWN_FIGURES,
+                did_you_mean(node.value, known) or _OWN_FIGURES,
             )
             return None
         if isinstance(node, Mapping):
