@@ -46,12 +46,12 @@ def headline(advice: Advice) -> Headline:
 
 def _bought(plan: Plan, buying: Buying) -> str:
     """What the price of buying is for."""
-    missing = f"for {buying.count} more" if buying.count < plan.count else ""
+    missing = f" {buying.count} more" if buying.count < plan.count else ""
     memory = f"{show(buying.usd_memory, 'USD')} of memory for the experts included" if buying.usd_memory else ""
     machine = "machine included" if buying.machine else "for the machine that is there"
     if buying.machine and memory:
         machine, memory = f"machine and {memory}", ""
-    return ", ".join(filter(None, (missing, machine, memory)))
+    return f"to buy{missing}, {', '.join(filter(None, (machine, memory)))}"
 
 
 def price(plan: Plan) -> str:
@@ -65,7 +65,7 @@ def price(plan: Plan) -> str:
     month = f"{show(part.usd_per_month, 'USD')} a month"
     if cost.basis == "buying" and cost.buying is not None:
         estimated = " (estimated)" if cost.estimated else ""
-        bought = f"{show(cost.buying.usd_purchase, 'USD')} to buy, {_bought(plan, cost.buying)}{estimated}"
+        bought = f"{show(cost.buying.usd_purchase, 'USD')} {_bought(plan, cost.buying)}{estimated}"
         return f"{bought}, {month} with its power"
     return f"{price_text(plan)}, {month}"
 
