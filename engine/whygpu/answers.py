@@ -28,6 +28,10 @@ _PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECA
 """A character beyond U+FFFF as JSON may write it, and YAML does not read it."""
 MEASURED = "measured"
 """The answer that holds measurements."""
+_OWN_FIGURES = (
+    "give its figures instead: model: {parameters: 8B}; docs/how-to/use-your-own-model.md says how, also of models "
+    "that speak"
+)
 _MOST_NAMED = 8
 """Models that an error names."""
 LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")
@@ -407,6 +411,9 @@ class _Reader:
         if fold(text) in folded and not isinstance(node.value, bool):
             return folded[fold(text)]
         near = did_you_mean(text, spec.values) or f"one of {', '.join(list(spec.values)[:24])}"
+        names = self._knowledge.name_by_answer.items()
+        other = next((name for name, item in names if text in item.values or text in item.also), None)
+        near = near if other is None else f"it is a choice of '{other}'; of '{key}' {near}"
         self._add(node, "bad-choice", f"'{key}' cannot be {kind_of(node)}", near)
         return None
 
@@ -444,12 +451,15 @@ class _Reader:
         catalogue = self._knowledge.catalogue
         ids = catalogue.find_accelerators(item.text)
         if not ids:
-            known = [name for card in catalogue.accelerators.values() for name in (card.id, card.name)]
+            cards = catalogue.accelerators.values()
+            known = [name for card in cards for name in (card.id, card.name)]
+            longer = [name for card in cards for name in card.aliases if fold(item.text) in fold(name)]
+            several = f"one of: {', '.join(longer[:_MOST_NAMED])}" if longer and len(item.text) > 2 else None
             self._add(
                 item,
                 "unknown-accelerator",
                 f"there is no accelerator '{item.text[:60]}'",
-                did_you_mean(item.text, known) or "kb/facts/accelerators lists them",
+                several or did_you_mean(item.text, known) or "kb/facts/accelerators lists them",
             )
         return ids
 
@@ -513,7 +523,7 @@ class _Reader:
                 node,
                 "unknown-model",
                 f"there is no preset model '{node.value[:80]}'",
-                did_you_mean(node.value, known) or "give its figures instead: model: {parameters: 8B}",
+                did_you_mean(node.value, known) or _OWN_FIGURES,
             )
             return None
         if isinstance(node, Mapping):

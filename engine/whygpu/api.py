@@ -17,6 +17,7 @@ from whygpu.chain.names import EngineName, unknown_engine
 from whygpu.consult.consultation import Consultation
 from whygpu.consult.driver import consult
 from whygpu.consult.names import PHASE_OF_LIFE
+from whygpu.consult.owned import OWNED_NAMES
 from whygpu.errors import EngineError, KnowledgeBaseError, Location, Problem
 from whygpu.explain.advice import Advice
 from whygpu.explain.start import START_NAMES
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     from whygpu.yamldoc.document import Node
 
 REGISTRY = Registry(
-    FUNCTIONS, (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, *START_NAMES, *SIZING_NAMES, PHASE_OF_LIFE)
+    FUNCTIONS,
+    (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, *START_NAMES, *SIZING_NAMES, *OWNED_NAMES, PHASE_OF_LIFE),
 )
 
 

@@ -52,7 +52,7 @@ def test_a_name_short_for_several_names_all_of_them(catalogue: Catalogue, typed:
 
 
 @pytest.mark.parametrize(
-    "typed", ["7B", "large", "Qwen3-Coder-30B-A3B", "claude", "", "-", "instruct", "Qwen3-32B-AWQ"]
+    "typed", ["7B", "large", "Qwen9-Coder-30B-A3B", "claude", "", "-", "instruct", "Qwen3-32B-AWQ"]
 )
 def test_what_is_no_name_or_says_more_than_one_names_nothing(catalogue: Catalogue, typed: str) -> None:
     assert catalogue.find_models(typed) == ()

@@ -62,7 +62,7 @@ def setups(draw: st.DrawFn, *, trains: bool | None = None) -> Setup:
         gradient_accumulation=draw(st.sampled_from((1, 4))),
         attention=draw(st.sampled_from(("flash", "eager"))),
         cross_entropy=draw(st.sampled_from(("plain", "chunked"))),
-        offload=draw(st.sampled_from(("none", "optimizer", "all", "experts"))),
+        offload=draw(st.sampled_from(("none", "optimizer", "all", "experts", "components"))),
         lora_rank=draw(st.sampled_from((4, 64))),
         lora_targets=draw(st.sampled_from(("attention", "all-linear"))),
         runtime=draw(st.sampled_from(("transformers", "vllm", "sglang", "tensorrt-llm", "tensorrt", "llama.cpp"))),
@@ -72,6 +72,8 @@ def setups(draw: st.DrawFn, *, trains: bool | None = None) -> Setup:
         prefix_hit_rate=draw(st.sampled_from((0.0, 0.5, 1.0))),
         speculative=draw(st.sampled_from(("none", "draft", "eagle", "mtp", "ngram"))),
         adapters=draw(st.sampled_from((0, 1, 40))),
+        algorithm=draw(st.sampled_from(("supervised", "supervised", "dpo", "grpo", "ppo"))),
+        generations=draw(st.sampled_from((1, 8))),
     )
 
 

@@ -188,7 +188,8 @@ def test_the_command_line_says_it(run: Command) -> None:
     found = run("explain", *asked, "--tool", "kubernetis")
     assert found.returncode == 2
     assert "did you mean 'kubernetes'?" in found.stderr
-    found = run("explain", *asked, "--start")
+    assert "\nvllm serve CHECKPOINT \\\n" in run("explain", *asked, "--set", "format=awq-int4", "--start").stdout
+    found = run("explain", *asked, "--set", "format=bf16", "--start")
     assert "\nvllm serve meta-llama/Llama-3.1-8B \\\n" in found.stdout
     found = run("explain", *asked, "--tool", "torchrun")
     assert "not a tool for such work" in found.stderr

@@ -160,14 +160,45 @@ def test_a_rent_is_no_price_of_what_is_bought(kb: whygpu.KnowledgeBase, deployme
 
 
 def test_what_cannot_be_estimated_has_no_price(kb: whygpu.KnowledgeBase) -> None:
-    """Of Apple machines too few have a price for the others to be estimated."""
-    plans = list(every_plan(advise(kb, **SERVE, deployment="workstation", accelerators=["apple-m4-max", "rtx-3090"])))
-    unpriced = [plan for plan in plans if plan.accelerator.id == "apple-m4-max"]
-    assert unpriced
-    for plan in unpriced:
-        assert plan.cost is None
-        assert plan.unpriced is not None
-        assert any("unknown-price" in verdict.rules for verdict in plan.verdicts)
+    """TPUs are not sold, so none has a price for the others to be estimated."""
+    plan = kb.estimate({**SERVE, "deployment": "on-prem", "accelerators": ["tpu-v5e"], "count": 8}, today=TODAY)
+    assert plan.cost is None
+    assert plan.unpriced is not None
+
+
+def test_of_a_kind_that_is_there_the_missing_cards_are_bought(kb: whygpu.KnowledgeBase) -> None:
+    one = [{"accelerator": "rtx-3090", "count": 1}]
+    base = {**SERVE, "deployment": "workstation", "accelerators": ["rtx-3090"], "count": 2}
+    alone, beside = (kb.estimate({**base, "owned": owned}, today=TODAY) for owned in ([], one))
+    assert alone.cost is not None
+    assert beside.cost is not None
+    assert alone.cost.buying is not None
+    assert beside.cost.buying is not None
+    each = 1207  # gpupoet-2026-10
+    assert (beside.cost.buying.count, beside.cost.buying.usd_purchase) == (1, each)
+    assert not beside.cost.buying.machine
+    assert alone.cost.buying.usd_purchase == pytest.approx(2 * each * 1.44)
+    assert alone.cost.buying.machine
+    assert beside.cost.usd_power_per_hour == alone.cost.usd_power_per_hour
+
+
+def test_a_card_for_a_machine_that_is_there_costs_itself(kb: whygpu.KnowledgeBase) -> None:
+    base = {**SERVE, "deployment": "workstation", "accelerators": ["rtx-3090"], "count": 1}
+    found = [kb.estimate({**base, "host": host}, today=TODAY).cost for host in ("own", "new")]
+    assert [cost.buying.usd_purchase for cost in found if cost and cost.buying] == [1207, 1807]
+
+
+def test_memory_for_experts_is_bought_with_a_board_that_holds_it(kb: whygpu.KnowledgeBase) -> None:
+    base = {"phase": "inference", "offload": "experts", "format": "q4_k_m", "deployment": "workstation", "count": 1}
+    small, large = (
+        kb.estimate({**base, "model": model, "accelerators": ["rtx-3090"]}, today=TODAY)
+        for model in ("qwen3-30b-a3b", "deepseek-r1")
+    )
+    for plan, machine in ((small, 600), (large, 1500)):  # a desktop, and a server's board for over 192 GiB
+        assert plan.cost is not None
+        assert plan.cost.buying is not None
+        assert plan.cost.buying.usd_memory > 100
+        assert plan.cost.buying.usd_purchase == pytest.approx(1207 + machine + plan.cost.buying.usd_memory)
 
 
 def test_renting_is_spoken_of_only_where_there_is_a_rent(kb: whygpu.KnowledgeBase) -> None:
@@ -244,7 +275,7 @@ def test_spot_stands_beside_on_demand(kb: whygpu.KnowledgeBase) -> None:
 
 
 def test_an_estimate_of_what_is_owned_costs_its_power(kb: whygpu.KnowledgeBase) -> None:
-    base = {**SERVE, "accelerators": ["rtx-3090"], "owned": FOUR_3090}
+    base = {**SERVE, "deployment": "cloud", "accelerators": ["rtx-3090"], "owned": FOUR_3090}
     owned, beyond = (kb.estimate({**base, "count": count}, today=TODAY) for count in (4, 8))
     assert owned.owned
     assert not beyond.owned

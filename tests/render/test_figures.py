@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from whygpu.checks.calculation import Range
 from whygpu.explain.json_form import plan_dict
 from whygpu.quantity import show
+from whygpu.render.view.meters import span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,3 +86,9 @@ def test_every_figure_in_a_sentence_is_in_the_record(
 def test_a_figure_of_nobody_would_be_found(kb: whygpu.KnowledgeBase, advised: dict[str, whygpu.Advice]) -> None:
     """Else the test above could not fail."""
     assert not _numbers("It needs 13.37 GiB of 7,654.") & _known(kb, advised["chat"])
+
+
+def test_the_ends_of_a_time_stand_in_its_unit() -> None:
+    assert span(Range(35_838, 52_100, 79_162), "ms") == "35.8 to 79.2"
+    assert span(Range(275, 375, 525), "ms") == "275 to 525"
+    assert span(Range(1, 1, 1), "ms") == ""

@@ -125,7 +125,9 @@ class Setup:
     long), `prefix_hit_rate` the share of prompt tokens found in the cache, `speculative` how tokens are guessed ahead,
     `adapters` how many low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
     `decoding` is what turns files into what the model reads: the video decoders, the `host`, the `card`, or `none`, for
-    that was done before; `host_vcpus` the threads of the host's processors for each accelerator (0: not known).
+    that was done before; `host_vcpus` the threads of the host's processors for each accelerator (0: not known), `host`
+    the board that its memory asks for: `desktop` or `server`. `algorithm` is what is learned from: given answers
+    (`supervised`), pairs (`dpo`) or rewards (`grpo`, `ppo`), with `generations` sequences for each sample of the data.
     """
 
     format: Format
@@ -158,6 +160,9 @@ class Setup:
     streams: int = 0
     decoding: str = "video"
     host_vcpus: int = 0
+    host: str = "desktop"
+    algorithm: str = "supervised"
+    generations: int = 1
 
     @property
     def trains(self) -> bool:
@@ -217,6 +222,8 @@ class Setup:
             "offload": self.offload,
             "lora_targets": self.lora_targets,
             "speculative": self.speculative,
+            "host": self.host,
+            "algorithm": self.algorithm,
             "sharding": sharding,
             "kind": shape.kind,
             "ffn": "gated" if shape.gated_ffn else "plain",

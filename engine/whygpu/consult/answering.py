@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from whygpu.chain.environment import SessionEnvironment, known_value, plain, unknown_of
 from whygpu.consult.consultation import AppliedAnswers, DefaultApplied
 from whygpu.consult.names import PHASE_OF_LIFE
+from whygpu.consult.owned import owned_facts
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.resolve import shape_of
 from whygpu.plans.work import Work, format_checks, model_facts, setup_of
@@ -74,6 +75,9 @@ class Answering:
         self.environment.provide(format_checks(self._knowledge))
         if PHASE_OF_LIFE in self._knowledge.vocabulary:
             self.environment.set(PHASE_OF_LIFE, known_value(self._answers.life))
+        for name, fact in owned_facts(self._answers, self._knowledge.catalogue).items():
+            if name in self._knowledge.vocabulary:
+                self.environment.set(name, known_value(fact))
         for key, value in self._answers.values.items():
             self.environment.set(self._knowledge.name_by_answer[key].name, known_value(value))
         if self._answers.model is not None:
@@ -104,6 +108,7 @@ class Answering:
         for name, value in model_facts(self._shape).items():
             if name in self._knowledge.vocabulary:
                 self.environment.set(name, known_value(value))
+        self.environment.provide(self.work().checks())
 
 
 def holds(environment: SessionEnvironment, when: Expression) -> bool:

@@ -20,7 +20,7 @@ from whygpu.plans.costs import costs_of
 from whygpu.plans.fixed import FixedLayout
 from whygpu.plans.plan_set import Machines, Options, Targets, cards_of
 from whygpu.plans.price import price_list, spot_list
-from whygpu.plans.purchase import OWN_DEPLOYMENTS, terms_of
+from whygpu.plans.purchase import OWN_DEPLOYMENTS, Site, terms_of
 from whygpu.plans.recent import Recent
 from whygpu.plans.splits import undivided
 
@@ -159,7 +159,10 @@ class Planning:
         deployment = str(session.answered("deployment") or "")
         months, electricity = session.number("service_months"), session.number("electricity_usd_per_kwh")
         hours = hours_a_month(session.number("hours_per_day") or 24)
-        terms = terms_of(self._knowledge, deployment, months, electricity, hours)
+        host = self._work.setup.host
+        there = session.answered("host") == "own"
+        place = Site(deployment, months, electricity, hours, host, there, self._owned())
+        terms = terms_of(self._knowledge, place)
         prices = price_list(self._knowledge, self._answers, today)
         spot = spot_list(self._knowledge, self._answers, today)
         bought, setup = deployment in OWN_DEPLOYMENTS, self._work.setup

@@ -148,6 +148,9 @@ class CostSheet:
         months = purchase_terms.terms.months
         return Buying(
             usd_purchase=usd,
+            count=int(purchase_terms.bought[index]),
+            machine=self._machine(index, purchase_terms),
+            usd_memory=self._memory(index, purchase_terms).value,
             usd_per_hour=hourly,
             usd_per_month=float(money.per_month_usd(hourly, self._month)),
             usd_per_million_tokens=_known(money.per_million_usd(hourly, self._tokens_per_s(index))),
@@ -174,9 +177,20 @@ class CostSheet:
         )
         ends = np.array([terms.estimates.low[card], terms.estimates.high[card]])
         count, nodes = float(purchase_terms.bought[index]), float(self._plan_set.candidate(index).layout.nodes)
-        usd = money.purchase_usd(ends, count, terms.host_share[card], terms.host_floor[card], nodes)
+        share, floor = purchase_terms.host_share[index], purchase_terms.host_floor[index]
+        usd = money.purchase_usd(ends, count, share, floor, nodes, self._memory(index, purchase_terms).value)
         low, high = money.purchase_usd_per_hour(usd, terms.months, power).tolist()
         return low, high
+
+    def _machine(self, index: int, purchase_terms: PurchaseTerms) -> bool:
+        """Whether the price is of a machine too, and not of cards for one that is there."""
+        of_cards = bool(purchase_terms.terms.host_floor[int(self._plan_set.card[index])])
+        return not of_cards or bool(purchase_terms.host_floor[index])
+
+    def _memory(self, index: int, purchase_terms: PurchaseTerms) -> Term:
+        """USD of the memory that is bought for weights kept in it."""
+        gib, each = float(purchase_terms.memory_gib[index]), purchase_terms.terms.site["host-memory-usd-per-gib"]
+        return Term("memory", gib * each.likely, "USD", each.source, f"{gib:,.0f} GiB at {each.likely:g} USD")
 
     # how each figure comes about
 
@@ -223,6 +237,8 @@ class CostSheet:
         card, terms = int(self._plan_set.card[index]), purchase_terms.terms
         count, power = float(purchase_terms.bought[index]), float(purchase_terms.usd_power_per_hour[index])
         boards = f"boards of {terms.sold_by[card]:g}" if terms.sold_by[card] > 1 else ""
+        if count < candidate.layout.cards:
+            boards = f"beside {terms.owned[card]:g} that are there"
         yield _power(terms, card, candidate, power)
         purchase = terms.purchases[card]
         if bool(self._plan_set.owned[index]):
@@ -231,11 +247,28 @@ class CostSheet:
         parts = (
             _each(terms, card, purchase),
             Term("count", count, "", (), boards),
-            _host("host_price_ratio", terms.cards["host-price-ratio"][card], float(terms.host_share[card]), purchase),
-            _host("host_price_floor", terms.cards["host-price-floor"][card], float(terms.host_floor[card]), purchase),
+            *(
+                _host(name, coefficient, float(column[index]), purchase, there=bool(of_card[card]))
+                for name, coefficient, column, of_card in (
+                    (
+                        "host_price_ratio",
+                        terms.cards["host-price-ratio"][card],
+                        purchase_terms.host_share,
+                        terms.host_share,
+                    ),
+                    (
+                        "host_price_floor",
+                        terms.cards["host-price-floor"][card],
+                        purchase_terms.host_floor,
+                        terms.host_floor,
+                    ),
+                )
+            ),
             Term("machines", float(candidate.layout.nodes), ""),
         )
         formula = "usd_each * count + max(host_price_ratio * usd_each * count, host_price_floor * machines)"
+        if purchase_terms.memory_gib[index]:
+            parts, formula = (*parts, self._memory(index, purchase_terms)), f"{formula} + memory"
         yield Calculation("usd_purchase", formula, parts, usd, "USD")
         bought, drawn = Term("usd_purchase", usd, "USD"), Term("usd_power_per_hour", power, "USD/hour")
         month = Term("hours_a_month", self._month, "hours")
@@ -287,8 +320,10 @@ def _each(terms: Terms, card: int, purchase: Purchase | None) -> Term:
     return Term("usd_each", usd, "USD", purchase.source, f"{purchase.kind} price of {purchase.as_of}")
 
 
-def _host(name: str, coefficient: Coefficient, value: float, purchase: Purchase | None) -> Term:
-    """What the machine around the cards costs, which is nothing where the price is the whole machine's."""
+def _host(name: str, coefficient: Coefficient, value: float, purchase: Purchase | None, *, there: bool) -> Term:
+    """What the machine around the cards costs: nothing where it is ``there``, or the price is the whole machine's."""
+    if not value and there:
+        return Term(name, 0.0, coefficient.unit, (), "the machine is there")
     if not value:
         sources = () if purchase is None else purchase.source
         return Term(name, 0.0, coefficient.unit, sources, "the price is the whole machine's")

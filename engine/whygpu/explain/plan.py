@@ -83,6 +83,12 @@ class Buying:
     """
 
     usd_purchase: float
+    count: int
+    """Accelerators that are bought: those of the plan, or as many as are missing, in whole boards."""
+    machine: bool
+    """Whether the price is of the machine too, and not of cards for one that is there."""
+    usd_memory: float
+    """USD of the machine's memory for weights that are kept there, which is part of ``usd_purchase``."""
     usd_per_hour: float
     usd_per_month: float
     usd_per_million_tokens: float | None

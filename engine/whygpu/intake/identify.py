@@ -20,7 +20,7 @@ def identified(values: Mapping[str, Any]) -> tuple[bool, bool] | None:
     Parameters: layers * (query and output h * a * d each, keys and values h * n_kv * d each, 2 or 3 h * f) and one or
     two tables of V * h (Kaplan et al. 2020, table 1; Shazeer 2020, arXiv:2002.05202, for the gate).
     """
-    if not all(values[key] for key in NEEDED) or any(values[key] for key in _OTHERS):
+    if not all(values[key] for key in (*NEEDED, "parameters")) or any(values[key] for key in _OTHERS):
         return None
     hidden, width = values["hidden_size"], values["head_dim"] or values["hidden_size"] // values["heads"]
     attention = 2 * hidden * width * (values["heads"] + (values["kv_heads"] or values["heads"]))

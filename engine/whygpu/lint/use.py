@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Finding = tuple[Location, str, str]
 
-_ENGINE_READS = frozenset({"workload.native_format", LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS})
+_ENGINE_READS = frozenset({"workload.native_format", "workload.board", LEAST_REPLICAS, USUAL_BATCH, USUAL_HOURS})
 """Concluded names that plans are enumerated by."""
 
 

@@ -359,7 +359,8 @@ class _Reader:
             spec = self._knowledge.vocabulary.get(name)
             if spec is None or spec.scope != "session":
                 known = [item.name for item in self._knowledge.vocabulary.values() if item.scope == "session"]
-                near = did_you_mean(name, known) or "gpu. and plan. names belong in a selector"
+                of_plans = "gpu. and plan. names belong in a selector"
+                near = of_plans if name.startswith(("gpu.", "plan.")) else did_you_mean(name, known) or of_plans
                 self._add(where, "unknown-name", f"{self._what}: the consultation has no '{name}'", near)
                 continue
             value = self._reading.value_of(inner, spec, self._what)

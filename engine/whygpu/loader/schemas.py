@@ -56,6 +56,8 @@ CONDITIONS = (
     "moe",
     "accumulates",
     "speculative",
+    "host",
+    "algorithm",
     "strength",
     "requests",
     "generation",

@@ -129,9 +129,9 @@ def _objective(
 
 def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, own: bool) -> Money:
     """What the plans count from: their objective, with what handling the machines and the job costs added; ``own``: the
-    machines stand under a desk or in the field.
+    machines stand under a desk or in the field. What is owned is looked after anyway.
     """
-    each = handling.own_usd_per_hour if own else handling.usd_per_hour
+    each = np.where(plan_set.owned | own, handling.own_usd_per_hour, handling.usd_per_hour)
     rented = np.array([0.0 if price is None else float(price.machines) for price in costs.prices])
     bought = np.array(costs.basis != "renting")
     machines = np.where(bought, plan_set.nodes, np.maximum(rented, plan_set.nodes)).astype(np.float64) * each

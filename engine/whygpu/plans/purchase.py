@@ -10,6 +10,7 @@ import numpy as np
 
 from whygpu.checks.cost import money
 from whygpu.kept import kept
+from whygpu.plans.sharing import host_gib
 from whygpu.plans.typical import purchase_estimates
 
 if TYPE_CHECKING:
@@ -27,8 +28,27 @@ OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
 """Where hardware stands that is bought: nobody rents it by the hour."""
 UNATTENDED = ("workstation", "edge")
 """Where nobody is paid to look after a machine."""
-_OF_THE_SITE = ("electricity-usd-per-kwh", "pue", "hardware-life-months")
+_OF_THE_SITE = ("electricity-usd-per-kwh", "pue", "hardware-life-months", "host-memory-usd-per-gib")
 _OF_THE_CARD = ("wall-power-ratio", "host-price-ratio", "host-price-floor")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where the hardware stands, for how long it is used, and what is there already."""
+
+    deployment: str
+    months: float | None
+    """Months of use; None where nobody says."""
+    usd_per_kwh: float | None = None
+    """The user's own price of electricity; None: a published average."""
+    hours_a_month: float = money.HOURS_PER_MONTH
+    """Of use."""
+    host: str = "desktop"
+    """The board that the memory for weights asks for: desktop or server."""
+    machine_is_there: bool = False
+    """Whether a plan of one machine needs none to be bought."""
+    owned: tuple[tuple[int, int], ...] = ()
+    """Accelerators that are there, as rows of the catalogue, and how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +75,9 @@ class Terms:
     """Of every accelerator: how many are sold together on one board."""
     draw: NDArray[np.float64]
     """Of every accelerator: the machine's power over that of its accelerators."""
+    owned: NDArray[np.float64]
+    """Of every accelerator: how many are there already."""
+    machine_is_there: bool
     usd_per_kwh: float
     months: float
     """Months a purchase is spread over; NaN where nobody says how long the service runs."""
@@ -68,37 +91,28 @@ class PurchaseTerms:
 
     terms: Terms
     bought: NDArray[np.float64]
-    """Accelerators that are paid for: whole boards."""
+    """Accelerators that are paid for, beside those that are there: whole boards."""
+    host_share: NDArray[np.float64]
+    """USD of machine per USD of cards; zero where the machine is there, or the price is the whole machine's."""
+    host_floor: NDArray[np.float64]
+    """USD of the cheapest machine; zero likewise."""
+    memory_gib: NDArray[np.float64]
+    """Weights in the memory of its machines, which is bought for them."""
     usd_purchase: NDArray[np.float64]
     usd_power_per_hour: NDArray[np.float64]
     usd_per_hour: NDArray[np.float64]
     """Purchase over the months, and power."""
 
 
-def terms_of(
-    knowledge: Knowledge,
-    deployment: str,
-    months: float | None,
-    usd_per_kwh: float | None,
-    hours_a_month: float = money.HOURS_PER_MONTH,
-) -> Terms | None:
-    """The terms at a site; None where the knowledge base lacks one of their coefficients.
-
-    ``usd_per_kwh``: the user's own price of electricity. ``hours_a_month``: of use.
-    """
+@kept(32)
+def terms_of(knowledge: Knowledge, place: Site) -> Terms | None:
+    """The terms at a site; None where the knowledge base lacks one of their coefficients."""
     coefficients = knowledge.catalogue.coefficients
     if any(name not in coefficients for name in (*_OF_THE_SITE, *_OF_THE_CARD)):
         return None
-    return _terms(knowledge, deployment, months, usd_per_kwh, hours_a_month)
-
-
-@kept(32)
-def _terms(
-    knowledge: Knowledge, deployment: str, months: float | None, usd_per_kwh: float | None, hours_a_month: float
-) -> Terms:
     catalogue = knowledge.catalogue
     pick = catalogue.coefficients.pick
-    at = {"deployment": deployment}
+    at = {"deployment": place.deployment, "host": place.host}
     site = {name: pick(name, at) for name in _OF_THE_SITE}
     cards = {
         name: tuple(pick(name, at | {"class": card.text("class") or ""}) for card in catalogue.accelerators.values())
@@ -107,10 +121,13 @@ def _terms(
     purchases = tuple(catalogue.purchase_by_accelerator.get(name) for name in catalogue.accelerators)
     known = np.array([math.nan if item is None else item.usd for item in purchases])
     estimates, sold_whole = purchase_estimates(catalogue)
-    prices = np.where(np.isnan(known), estimates.likely, known) if deployment in OWN_DEPLOYMENTS else known
+    prices = np.where(np.isnan(known), estimates.likely, known) if place.deployment in OWN_DEPLOYMENTS else known
     whole = np.array([sold_whole[row] if item is None else item.whole_machine for row, item in enumerate(purchases)])
     sold_by = np.array([card.number("sold_by") or 1.0 for card in catalogue.accelerators.values()])
     draw, share, floor = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
+    owned = np.zeros(len(purchases))
+    for row, count in place.owned:
+        owned[row] += count
     return Terms(
         site,
         cards,
@@ -122,9 +139,11 @@ def _terms(
         np.where(whole, 0.0, floor),
         sold_by,
         draw,
-        site["electricity-usd-per-kwh"].likely if usd_per_kwh is None else usd_per_kwh,
-        math.nan if months is None else money.spread_months(months, site["hardware-life-months"].likely),
-        hours_a_month,
+        owned,
+        place.machine_is_there,
+        site["electricity-usd-per-kwh"].likely if place.usd_per_kwh is None else place.usd_per_kwh,
+        math.nan if place.months is None else money.spread_months(place.months, site["hardware-life-months"].likely),
+        place.hours_a_month,
     )
 
 
@@ -132,13 +151,15 @@ def purchase_terms_of(
     terms: Terms, plan_set: PlanSet, watts: NDArray[np.float64], counts: NDArray[np.float64]
 ) -> PurchaseTerms:
     """The columns; ``watts``: what each plan's accelerators may draw, ``counts``: how many they are."""
-    card = plan_set.card
-    bought = np.ceil(counts / terms.sold_by[card]) * terms.sold_by[card]
-    purchase = money.purchase_usd(
-        terms.usd_each[card], bought, terms.host_share[card], terms.host_floor[card], plan_set.nodes.astype(np.float64)
-    )
+    card, nodes = plan_set.card, plan_set.nodes.astype(np.float64)
+    missing = np.where(counts > terms.owned[card], counts - terms.owned[card], counts)  # what suffices is an own plan
+    bought = np.ceil(missing / terms.sold_by[card]) * terms.sold_by[card]
+    there = (nodes == 1) & terms.machine_is_there
+    share, floor = (np.where(there, 0.0, each[card]) for each in (terms.host_share, terms.host_floor))
+    gib = host_gib(plan_set)
+    memory = gib * terms.site["host-memory-usd-per-gib"].likely
+    purchase = money.purchase_usd(terms.usd_each[card], bought, share, floor, nodes, memory)
     power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)
     months = np.full(len(plan_set), terms.months)
-    return PurchaseTerms(
-        terms, bought, purchase, power, money.purchase_usd_per_hour(purchase, months, power, terms.hours_a_month)
-    )
+    hourly = money.purchase_usd_per_hour(purchase, months, power, terms.hours_a_month)
+    return PurchaseTerms(terms, bought, share, floor, gib, purchase, power, hourly)

@@ -84,9 +84,14 @@ def sharing_columns(knowledge: Knowledge, plan_set: PlanSet, hourly: NDArray[np.
     memory = plan_set.cards.usable_bytes[plan_set.card] / GIB
     found["plan.copies"] = v.column(np.where(single, np.floor(memory / need), np.nan))
     if any(configuration.setup.offloads_experts for configuration in configurations):
-        host = [
-            expert_bytes(configuration.memory.shape, configuration.setup.format) / GIB
-            for configuration in configurations
-        ]
-        found["plan.host_gib"] = v.column(np.array(host)[plan_set.configuration])
+        found["plan.host_gib"] = v.column(host_gib(plan_set))
     return found
+
+
+def host_gib(plan_set: PlanSet) -> NDArray[np.float64]:
+    """GiB of weights that each plan keeps in the memory of its machines; zero for all on the cards."""
+    ways = [
+        expert_bytes(way.memory.shape, way.setup.format) / GIB if way.setup.offloads_experts else 0.0
+        for way in plan_set.configurations
+    ]
+    return np.array(ways, dtype=np.float64)[plan_set.configuration]

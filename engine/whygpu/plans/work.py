@@ -60,6 +60,7 @@ _NUMBERS = (
     "adapters",
     "streams",
     "host_vcpus",
+    "generations",
 )
 _FLOATS = ("dataset_tokens", "dataset_samples", "epochs", "prefix_hit_rate")
 _WORDS = (
@@ -74,6 +75,7 @@ _WORDS = (
     "training_precision",
     "speculative",
     "decoding",
+    "algorithm",
 )
 _AUTO = frozenset({"auto", ""})
 
@@ -281,13 +283,18 @@ def setup_of(knowledge: Knowledge, environment: SessionEnvironment) -> Setup:
     base = answer("format")
     start = formats.get(str(base)) if base not in (None, "auto") else None
     kv = formats.get(str(answer("kv_format")))
+    if board := _concluded(knowledge, environment, "workload.board"):
+        found["host"] = board
     return Setup(format=start or _native(knowledge, environment), kv_format=kv, **found)  # type: ignore[arg-type]
 
 
 def _native(knowledge: Knowledge, environment: SessionEnvironment) -> Format:
     """The format the work is sized in before quantization is considered: a derived name of the knowledge base."""
     formats = knowledge.catalogue.formats
-    word = (
-        plain(environment.value("workload.native_format")) if "workload.native_format" in knowledge.vocabulary else None
-    )
-    return formats.get(str(word)) or next(iter(formats.values()))
+    return formats.get(_concluded(knowledge, environment, "workload.native_format")) or next(iter(formats.values()))
+
+
+def _concluded(knowledge: Knowledge, environment: SessionEnvironment, name: str) -> str:
+    """A word that rules conclude; empty where they have not, or the knowledge base has no such name."""
+    word = plain(environment.value(name)) if name in knowledge.vocabulary else None
+    return word if isinstance(word, str) else ""

@@ -67,15 +67,21 @@ def power_usd_per_hour(watts: Amount, draw: Amount, pue: Amount, usd_per_kwh: Am
 
 
 def purchase_usd(
-    usd_each: Amount, count: Amount, host_share: Amount, host_floor: Amount = 0.0, machines: Amount = 1.0
+    usd_each: Amount,
+    count: Amount,
+    host_share: Amount,
+    host_floor: Amount = 0.0,
+    machines: Amount = 1.0,
+    memory: Amount = 0.0,
 ) -> Column:
-    """USD for ``count`` cards and the machines around them: cards + max(share x cards, floor x machines).
+    """USD for ``count`` cards and the machines around them: cards + max(share x cards, floor x machines) + memory.
 
     A machine costs ``host_share`` per USD of the cards in it, and never less than ``host_floor``: board, processor,
-    memory, power supply and case are needed for the smallest card too (the figures: kb/facts/money.yaml).
+    memory, power supply and case are needed for the smallest card too (the figures: kb/facts/money.yaml). ``memory``:
+    USD of what it takes beyond the usual, for weights that are kept there.
     """
     cards = _column(usd_each) * count
-    return cards + np.maximum(cards * host_share, _column(host_floor) * machines)
+    return cards + np.maximum(cards * host_share, _column(host_floor) * machines) + memory
 
 
 def spread_months(service_months: float, life_months: float) -> float:

@@ -11,6 +11,7 @@ from whygpu.checks.calculation import Range
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory.activations import Activations, activations
 from whygpu.checks.memory.adapters import adapter_parameters
+from whygpu.checks.memory.alignment import beside_policy, with_beside
 from whygpu.checks.memory.parts import NOTHING, MemoryParts, overhead, stage_share
 from whygpu.checks.memory.weights import ENDS, held_weights
 from whygpu.checks.model_shape import ModelShape
@@ -101,7 +102,7 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
         optimizer = NOTHING
     if setup.offload == "all":
         weights, gradients = gathered_bytes(shape, setup, layout, states), NOTHING
-    return MemoryParts(
+    policy = MemoryParts(
         weights=weights,
         gradients=gradients,
         optimizer=optimizer,
@@ -110,6 +111,7 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
         overhead=_overhead(layout, coefficients, context, gradients),
         reused=_reused(gradients, kept, coefficients.pick("gradient-reuse", context)),
     )
+    return with_beside(policy, beside_policy(shape, setup, layout, coefficients, context), states.weight_ranks)
 
 
 def training_context(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> dict[str, str]:

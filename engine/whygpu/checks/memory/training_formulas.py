@@ -5,6 +5,7 @@ from __future__ import annotations
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory.activations import activations, explain_activations
+from whygpu.checks.memory.alignment import beside_policy, explained
 from whygpu.checks.memory.parts import MemoryParts, coefficient_term, explain_overhead
 from whygpu.checks.memory.training import (
     States,
@@ -30,7 +31,8 @@ def explain(
     context = training_context(shape, setup, layout)
     states = states_of(shape, setup, layout, coefficients, context)
     kept = activations(shape, setup, layout, coefficients, context)
-    return [
+    beside = beside_policy(shape, setup, layout, coefficients, context)
+    found = [
         _explain_weights(shape, setup, layout, coefficients, states, done),
         _explain_gradients(shape, setup, layout, states, done),
         _explain_optimizer(setup, states, done),
@@ -38,6 +40,7 @@ def explain(
         _explain_overhead(layout, coefficients, context, done),
         _explain_reused(coefficients, context, done),
     ]
+    return explained(found, beside, states.weight_ranks, done)
 
 
 def _trained(setup: Setup, states: States) -> tuple[Term, Term]:

@@ -46,10 +46,22 @@ def expert_bytes(shape: ModelShape, number_format: Format) -> float:
     )
 
 
+def waiting_bytes(shape: ModelShape, number_format: Format) -> float:
+    """Bytes of the lesser of a pipeline's denoiser and the parts beside it, which are on the card in turn (diffusers'
+    enable_model_cpu_offload); 0 where there is nothing beside it.
+    """
+    beside = sum(
+        part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name == "beside"
+    )
+    return min(beside, number_format.weight_bytes(shape) - beside)
+
+
 def _offloaded(shape: ModelShape, number_format: Format, context: Context) -> float:
-    """Bytes of weights kept in the host's memory while serving (llama.cpp --cpu-moe; ktransformers)."""
-    serves = context["phase"] not in TRAINING_PHASES
-    return expert_bytes(shape, number_format) if serves and context["offload"] == "experts" else 0.0
+    """Bytes of weights kept in the host's memory while serving (llama.cpp --cpu-moe; ktransformers; diffusers)."""
+    if context["phase"] in TRAINING_PHASES:
+        return 0.0
+    kept = {"experts": expert_bytes, "components": waiting_bytes}.get(context["offload"])
+    return 0.0 if kept is None else kept(shape, number_format)
 
 
 def _experts_on_cards(shape: ModelShape, number_format: Format, context: Context) -> float:
@@ -94,8 +106,9 @@ def explain_weights(
     whole = "parameters * bits / 8"
     host = _offloaded(shape, number_format, context)
     if host:
-        terms.append(Term("experts", host, "bytes", shape.source, "in the host's memory"))
-        whole = f"({whole} - experts)"
+        name_of = "experts" if context["offload"] == "experts" else "waiting"
+        terms.append(Term(name_of, host, "bytes", shape.source, "in the host's memory"))
+        whole = f"({whole} - {name_of})"
     if layout.tensor * layout.pipeline == 1:
         return Calculation(name, f"{whole} * slack", tuple(terms), value, "bytes")
     inside = f"({whole} - ends) / tensor"

@@ -189,7 +189,7 @@ def _copied(done: InferenceWork, i: int, host: Host, moved: Calculation) -> Calc
         slot = coefficient_of(columns, i, "pcie-bytes-s", "slot")
     terms = (
         Term("experts", copied, "bytes", columns.shape.source, "copied to the cards, over all chunks"),
-        Term("group", float(columns.tensor[i]), "accelerators", (), "over which they are divided"),
+        Term("group", float(columns.tensor[i]), "cards", (), "over which they are divided"),
         slot,
         coefficient_of(columns, i, "host-copy-share", "copy"),
     )

@@ -21,6 +21,7 @@ from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.weights import ENDS
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import HALF, FloatArray, ParallelLayout, Setup
+from whygpu.checks.speed.alignment import further_passes, rollout_s
 from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
 
 UNCERTAIN = (
@@ -79,6 +80,8 @@ class TrainingWork:
     update_s: FloatArray
     tensor_wire_s: FloatArray
     data_wire_s: FloatArray
+    further_s: FloatArray
+    rollout_s: FloatArray
     step_s: FloatArray
     samples_s: FloatArray
     tokens_s: FloatArray
@@ -190,13 +193,20 @@ def work(columns: Columns) -> TrainingWork:
     hiding = np.maximum(batch.busy_s - batch.launch_s, 0.0) * together
     data_wire = _gradient_exchange(columns, trained, wire.data_bytes_s, hiding) / together
     update = _update_s(columns, trained, bandwidth)
-    step = (compute + tensor_wire + data_wire + update / accumulation) * columns.unmodelled()
+    further, written = further_passes(columns) * forward_s(columns, batch), rollout_s(columns)
+    step = (compute + tensor_wire + data_wire + update / accumulation + further) * columns.unmodelled() + written
     samples = columns.data * setup.batch_size / step
     tokens = samples * setup.sequence_tokens
-    total = setup.epochs * (
-        setup.dataset_tokens / setup.sequence_tokens if setup.dataset_tokens else setup.dataset_samples
-    )
-    return TrainingWork(columns, batch, bubble, compute, update, tensor_wire, data_wire, step, samples, tokens, total)
+    sequences = setup.dataset_samples * setup.generations
+    total = setup.epochs * (setup.dataset_tokens / setup.sequence_tokens if setup.dataset_tokens else sequences)
+    beside = (tensor_wire, data_wire, further, written)
+    return TrainingWork(columns, batch, bubble, compute, update, *beside, step, samples, tokens, total)
+
+
+def forward_s(columns: Columns, batch: MicroBatch) -> FloatArray:
+    """Rows: seconds of a forward pass of one micro-batch, as far as a step's have it in them."""
+    products = batch.products_s * 2.0 / passes(columns)
+    return products + batch.attention_s / attention_passes(columns) + batch.traffic_s / 3.0
 
 
 def _micro_batch(columns: Columns, bandwidth: FloatArray) -> MicroBatch:

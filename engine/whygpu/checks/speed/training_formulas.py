@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.memory.activations import step_tokens
+from whygpu.checks.memory.alignment import compares
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import FloatArray
+from whygpu.checks.speed.alignment import PASSES, ROLLOUTS, rollouts, written_tokens
 from whygpu.checks.speed.columns import LIKELY, coefficient_of
 from whygpu.checks.speed.training import (
     TrainingWork,
     attended,
     attention_passes,
+    forward_s,
     head_flops,
     multiplied,
     passes,
@@ -46,7 +49,7 @@ def _explain_compute(done: TrainingWork, i: int, times: Sequence[Calculation]) -
 
 def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculation:
     exchange = "exchange of gradients that arithmetic does not hide"
-    terms = (
+    terms: tuple[Term, ...] = (
         compute.as_term(),
         Term("tensor_wire", _likely(done.tensor_wire_s, i), "s", (), "all-reduces of tensor parallelism"),
         Term("data_wire", _likely(done.data_wire_s, i), "s", (), exchange),
@@ -54,7 +57,22 @@ def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculati
         Term("accumulation", float(max(done.columns.setup.gradient_accumulation, 1)), "micro-batches"),
     )
     formula = "compute_s + tensor_wire + data_wire + update / accumulation"
+    if compares(done.columns.shape, done.columns.setup):
+        passes_of = coefficient_of(done.columns, i, PASSES, "passes")
+        forward = Term("forward", _likely(forward_s(done.columns, done.batch), i), "s", (), "a forward pass")
+        terms, formula = (*terms, passes_of, forward), f"{formula} + passes * forward"
+    if rollouts(done.columns):
+        terms, formula = (*terms, _explain_rollouts(done, i)), f"{formula} + rollout"
     return Calculation("step_s", formula, terms, _likely(done.step_s, i), "s")
+
+
+def _explain_rollouts(done: TrainingWork, i: int) -> Term:
+    columns = done.columns
+    text = (
+        f"to write {columns.setup.batch_size} answers of {written_tokens(columns):,} tokens, "
+        f"{rollouts(columns):g} at once on each replica"
+    )
+    return Term("rollout", _likely(done.rollout_s, i), "s", columns.coefficients.pick(ROLLOUTS, {}).source, text)
 
 
 def _explain_rates(done: TrainingWork, i: int, step: Calculation) -> list[Calculation]:

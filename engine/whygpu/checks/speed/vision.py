@@ -3,7 +3,8 @@
 Products take turns with kernels that only move activations (norms, sums, what is between layers), so arithmetic and the
 moving of activations add up; reading weights (of a recommender's tables the rows looked up) hides behind the products
 where these take longer. The host's work, and what goes with the image alone (copying it to the card, decoding boxes),
-come on top. Diffusion repeats it for every step.
+come on top. Diffusion repeats it for every step. Where the parts of a pipeline take turns on the card, all of them are
+copied to it once for each batch.
 
 Source: Ivanov et al. 2020, Data movement is all you need (arXiv:2007.00072), 3: operators other than products are bound
 by memory, and are 40% of the time of a transformer that does 0.2% of its arithmetic in them.
@@ -16,12 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from whygpu.checks.calculation import Calculation, Term
+from whygpu.checks.memory.weights import waiting_bytes
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed import video
 from whygpu.checks.speed.columns import LIKELY, Band, Columns, coefficient_of, power_term
 from whygpu.checks.speed.host import sees
 from whygpu.checks.speed.video import decoded_frames_s, decodes
 
+COPY_RATE = "component-copy-bytes-s"
 UNCERTAIN = (
     "joules-per-operation",
     "vision-mfu",
@@ -30,6 +33,7 @@ UNCERTAIN = (
     "vision-step-s",
     "vision-pixel-s",
     "video-decode-share",
+    COPY_RATE,
     "formula-error",
 )
 
@@ -49,6 +53,7 @@ class VisionWork:
     moved_s: FloatArray
     fixed_s: FloatArray
     image_s: FloatArray
+    copy_s: FloatArray
     batch_s: FloatArray
     samples_s: FloatArray
 
@@ -69,10 +74,23 @@ def work(columns: Columns) -> VisionWork:
     moved = columns.less_is_better("traffic-per-activation") * moved_bytes(columns) / columns.tensor / bandwidth
     fixed = columns.less_is_better("vision-step-s")
     image = columns.less_is_better("vision-pixel-s") * pixels(columns)
-    batch = steps * (np.maximum(compute, read) + moved + fixed) + image
+    copy = _copied_bytes(columns) / columns.more_is_better(COPY_RATE) if takes_turns(columns) else np.zeros_like(image)
+    batch = steps * (np.maximum(compute, read) + moved + fixed) + image + copy
     batch = batch * columns.unmodelled()
     samples = columns.data * columns.pipeline * setup.batch_size / batch
-    return VisionWork(columns, flops, steps, mfu, power, weights, compute, read, moved, fixed, image, batch, samples)
+    return VisionWork(
+        columns, flops, steps, mfu, power, weights, compute, read, moved, fixed, image, copy, batch, samples
+    )
+
+
+def takes_turns(columns: Columns) -> bool:
+    """Whether the parts of a pipeline are on the card in turn."""
+    return columns.setup.offload == "components" and waiting_bytes(columns.shape, columns.setup.format) > 0
+
+
+def _copied_bytes(columns: Columns) -> float:
+    """Bytes of all parts of a pipeline."""
+    return columns.setup.format.weight_bytes(columns.shape)
 
 
 def pixels(columns: Columns) -> float:
@@ -180,7 +198,7 @@ def _explain_batch(
     done: VisionWork, i: int, compute: Calculation, read: Calculation, moved: Calculation
 ) -> Calculation:
     columns = done.columns
-    terms = (
+    terms: tuple[Term, ...] = (
         Term("steps", done.steps, "steps", columns.shape.source),
         compute.as_term(),
         read.as_term(),
@@ -190,4 +208,9 @@ def _explain_batch(
         coefficient_of(columns, i, "vision-pixel-s", "pixel"),
     )
     formula = "steps * (max(compute_s, read_s) + moved_s + fixed) + pixels * pixel"
+    if takes_turns(columns):
+        parts = Term(
+            "parts", _copied_bytes(columns), "bytes", columns.shape.source, "of the pipeline, in turn on the card"
+        )
+        terms, formula = (*terms, parts, coefficient_of(columns, i, COPY_RATE, "copy")), f"{formula} + parts / copy"
     return Calculation("batch_s", formula, terms, float(done.batch_s[LIKELY, i]), "s")

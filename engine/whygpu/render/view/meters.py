@@ -53,9 +53,13 @@ def label_of(need: Need) -> str:
     return _LABELS.get(need.name, need.name.partition(".")[2].replace("_", " "))
 
 
-def span(band: Range) -> str:
-    """Both ends of a figure; nothing where they are the same."""
-    return "" if band.low == band.high else f"{show(band.low)} to {show(band.high)}"
+def span(band: Range, unit: str | None = None) -> str:
+    """Both ends of a figure, in the words of the larger; nothing where they are the same."""
+    if band.low == band.high:
+        return ""
+    if unit == "ms" and show(band.likely, unit).endswith(" s"):
+        return f"{show(band.low / 1000)} to {show(band.high / 1000)}"
+    return f"{show(band.low)} to {show(band.high)}"
 
 
 def _limited(need: Need, plan: Plan) -> MeterRow:
@@ -65,15 +69,15 @@ def _limited(need: Need, plan: Plan) -> MeterRow:
     limit, got = show(need.limit, need.unit), show(need.got.likely, need.unit)
     if need.of_hardware:  # what is needed is the plan's figure, and the accelerator has the limit
         each = " each" if plan.count > 1 else ""
-        ends = span(need.got)
+        ends = span(need.got, need.unit)
         needed = f"{got} ({ends})" if ends else got
         return MeterRow(label_of(need) + each, needed, f"{limit} usable", "", margin, share, need.status)
     word = "at most" if need.at_most else "at least"
-    return MeterRow(label_of(need), f"{word} {limit}", got, span(need.got), margin, share, need.status)
+    return MeterRow(label_of(need), f"{word} {limit}", got, span(need.got, need.unit), margin, share, need.status)
 
 
 def _free(plan: Plan, limited: set[str]) -> Iterator[MeterRow]:
     for name, label, unit in _FREE:
         band = plan.speed.get(name)
         if band is not None and f"plan.{name}" not in limited:
-            yield MeterRow(label, "no limit", show(band.likely, unit), span(band), "", None, "no limit")
+            yield MeterRow(label, "no limit", show(band.likely, unit), span(band, unit), "", None, "no limit")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice
     from whygpu.explain.deciding import Weight
-    from whygpu.explain.plan import Plan
+    from whygpu.explain.plan import Buying, Plan
     from whygpu.render.view.words import Words
 
 _SAME = 0.02
@@ -41,13 +41,21 @@ def headline(advice: Advice) -> Headline:
         )
     confidence, why = _confidence(advice, plan)
     text = f"{plan.label}{spread_text(plan)} in {plan.format.upper()}{method_text(plan)}"
-    return Headline(
-        f"TAKE {text}", price(plan, advice.consultation.session.answered("offload") == "experts"), confidence, why
-    )
+    return Headline(f"TAKE {text}", price(plan), confidence, why)
 
 
-def price(plan: Plan, on_the_host: bool) -> str:
-    """An hour, and the month or the job; ``on_the_host``: experts lie in the machine's memory, which has no price."""
+def _bought(plan: Plan, buying: Buying) -> str:
+    """What the price of buying is for."""
+    missing = f" {buying.count} more" if buying.count < plan.count else ""
+    memory = f"{show(buying.usd_memory, 'USD')} of memory for the experts included" if buying.usd_memory else ""
+    machine = "machine included" if buying.machine else "for the machine that is there"
+    if buying.machine and memory:
+        machine, memory = f"machine and {memory}", ""
+    return f"to buy{missing}, {', '.join(filter(None, (machine, memory)))}"
+
+
+def price(plan: Plan) -> str:
+    """An hour, and the month or the job."""
     cost = plan.cost
     if cost is None:
         return "no price known"
@@ -57,8 +65,8 @@ def price(plan: Plan, on_the_host: bool) -> str:
     month = f"{show(part.usd_per_month, 'USD')} a month"
     if cost.basis == "buying" and cost.buying is not None:
         estimated = " (estimated)" if cost.estimated else ""
-        machine = "machine included, memory for the experts not" if on_the_host else "machine included"
-        return f"{show(cost.buying.usd_purchase, 'USD')} to buy, {machine}{estimated}, {month} with its power"
+        bought = f"{show(cost.buying.usd_purchase, 'USD')} {_bought(plan, cost.buying)}{estimated}"
+        return f"{bought}, {month} with its power"
     return f"{price_text(plan)}, {month}"
 
 
