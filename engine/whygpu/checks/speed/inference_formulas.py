@@ -303,7 +303,8 @@ def _answers(
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     output = Term("output", float(max(columns.setup.output_tokens, 1)), "tokens")
     stages = Term("stages", float(done.stages[i]), "prompts", (), "under way in the pipeline")
-    joined = Term("joined", _likely(done.joined_s, i), "s", ("sarathi-serve",), "that a prompt adds to others' steps")
+    sources = ("sarathi-serve", "trtllm-adp-balance") if columns.by_requests[i] else ("sarathi-serve",)
+    joined = Term("joined", _likely(done.joined_s, i), "s", sources, "that a prompt adds to others' steps")
     further: tuple[Term, ...] = (token.as_term(),)
     further_ms = "1000 * token_s"
     if columns.setup.output_tokens > 1:

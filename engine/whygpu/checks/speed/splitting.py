@@ -29,6 +29,16 @@ def undivided(columns: Columns, routed_share: float) -> FloatArray:
     return copies(columns) * (1.0 - routed_share) + columns.prompts_at_once() * routed_share
 
 
+def prompts_abreast(columns: Columns, requests: FloatArray, chunks: float) -> FloatArray:
+    """Prompts that are read side by side on average where any is: ranks that divide requests pass through each step
+    together (vLLM, data parallel deployment; TensorRT-LLM, ADP balance strategy), so that a prompt of one holds up all,
+    and each reads one in a step with the same chance, (requests of the rank) * chunks / steps.
+    """
+    ranks = columns.prompts_at_once()
+    chance = np.clip(requests / ranks * chunks / max(columns.setup.output_tokens - 1, 1), 1e-9, 1.0)
+    return np.where(ranks > 1, ranks * chance / -np.expm1(ranks * np.log1p(-np.minimum(chance, 1 - 1e-12))), ranks)
+
+
 def cache_read(columns: Columns) -> FloatArray:
     """Bytes of cache per sequence that one card of a tensor group reads in a step, in the middle of a usual answer
     (all pipeline stages in turn).
