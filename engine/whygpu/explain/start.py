@@ -32,6 +32,7 @@ START_NAMES = (
     "start.requests",
     "start.requests_on_card",
     "start.context_cards",
+    "start.chunk_tokens",
     "start.divides_cache",
     "start.cache_tokens",
     "start.cards",
@@ -158,6 +159,8 @@ class _Plan:
                 return float(layout.requests_on_card(setup.requests_per_replica(layout.data)))
             case "start.context_cards":
                 return float(context_cards(self._candidate.memory.shape, layout))
+            case "start.chunk_tokens":
+                return self._chunk_tokens()
             case "start.divides_cache":
                 return runtime is None or self._divides(runtime)
             case "start.cache_tokens":
@@ -176,6 +179,13 @@ class _Plan:
                 return None if self.command is None else self.command.text
             case _:
                 return None
+
+    def _chunk_tokens(self) -> float:
+        """Tokens of prompts that a rank of attention data parallelism works on at once, as the plan was timed."""
+        setup, layout = self._candidate.setup, self._candidate.layout
+        context = setup.context(self._candidate.memory.shape)
+        tokens = self._of.knowledge.catalogue.coefficients.pick("prefill-chunk-tokens", context).likely
+        return max(tokens // layout.tensor, 1.0)
 
     def _divides(self, runtime: str) -> bool:
         """Whether a serving stack divides the cache as the plan does."""

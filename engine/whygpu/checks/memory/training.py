@@ -102,16 +102,18 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
         optimizer = NOTHING
     if setup.offload == "all":
         weights, gradients = gathered_bytes(shape, setup, layout, states), NOTHING
+    beside = beside_policy(shape, setup, layout, coefficients, context)
+    summed = gradients if beside is None else gradients.times(beside.trained.likely)  # a critic's, too
     policy = MemoryParts(
         weights=weights,
         gradients=gradients,
         optimizer=optimizer,
         activations=kept.layers,
         logits=kept.logits,
-        overhead=_overhead(layout, coefficients, context, gradients),
+        overhead=_overhead(layout, coefficients, context, summed),
         reused=_reused(gradients, kept, coefficients.pick("gradient-reuse", context)),
     )
-    return with_beside(policy, beside_policy(shape, setup, layout, coefficients, context), states.weight_ranks)
+    return with_beside(policy, beside, states.weight_ranks)
 
 
 def training_context(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> dict[str, str]:

@@ -254,7 +254,7 @@ def _joined_s(
     output = columns.setup.output_tokens
     if output <= 1:  # there are no steps to join
         return prefill.total_s / (prefill.filled * columns.pipeline * columns.prompts_at_once())
-    at_once = splitting.prompts_abreast(columns, requests, _full_chunks(columns, computed))
+    at_once = splitting.prompts_abreast(columns, requests, computed)
     stages = prefill.filled * columns.pipeline * at_once
     alone = (decode.read_s, decode.compute_s, decode.floor_s, prefill.compute_s / prefill.filled / at_once)
     added = joined_s(*alone, _full_chunks(columns, computed), requests, output) / columns.pipeline
@@ -367,7 +367,7 @@ def _full_chunks(columns: Columns, prompt: float) -> float:
     """The prompt in chunks that are full, of which the last one may be a part: one at least. An encoder's source is
     read at once, before the few tokens that the decoder begins with.
     """
-    if columns.shape.source_tokens:
+    if columns.shape.encoder_layers:
         return 1.0
     chunk = columns.coefficients.pick("prefill-chunk-tokens", columns.contexts[0]).likely
     return float(max(prompt / chunk, 1.0))

@@ -29,14 +29,22 @@ def undivided(columns: Columns, routed_share: float) -> FloatArray:
     return copies(columns) * (1.0 - routed_share) + columns.prompts_at_once() * routed_share
 
 
-def prompts_abreast(columns: Columns, requests: FloatArray, chunks: float) -> FloatArray:
+def prompts_abreast(columns: Columns, requests: FloatArray, prompt: float) -> FloatArray:
     """Prompts that are read side by side on average where any is: ranks that divide requests pass through each step
     together (vLLM, data parallel deployment; TensorRT-LLM, ADP balance strategy), so that a prompt of one holds up all,
     and each reads one in a step with the same chance, (requests of the rank) * chunks / steps.
     """
     ranks = columns.prompts_at_once()
-    chance = np.clip(requests / ranks * chunks / max(columns.setup.output_tokens - 1, 1), 1e-9, 1.0)
-    return np.where(ranks > 1, ranks * chance / -np.expm1(ranks * np.log1p(-np.minimum(chance, 1 - 1e-12))), ranks)
+    if not columns.by_requests.any():
+        return ranks
+    tokens, divided = (
+        columns.coefficients.pick(name, columns.contexts[0]).likely
+        for name in ("prefill-chunk-tokens", "divides-chunks")
+    )
+    chunk = np.where(divided > 0, np.maximum(tokens // columns.tensor, 1.0), tokens)
+    chunks = np.maximum(prompt / chunk, 1.0)
+    chance = np.clip(requests / ranks * chunks / max(columns.setup.output_tokens - 1, 1), 1e-9, 1 - 1e-12)
+    return np.where(ranks > 1, ranks * chance / -np.expm1(ranks * np.log1p(-chance)), ranks)
 
 
 def cache_read(columns: Columns) -> FloatArray:
