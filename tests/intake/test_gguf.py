@@ -45,6 +45,7 @@ def test_a_small_header_takes_little_time(tmp_path: Path, coefficients: Coeffici
     assert "has 4096 kinds of layers by their heads, more than 64" in said[0]
 
 
+@pytest.mark.slow
 def test_as_many_texts_as_are_walked_over_take_bounded_time(tmp_path: Path, coefficients: Coefficients) -> None:
     """Empty texts in a file that is all hole beyond its first bytes."""
     path = tmp_path / "x.gguf"

@@ -67,7 +67,7 @@ CHANGES: dict[str, Change] = {
 }
 
 
-FURTHER = ("two strengths", *(f"criterion {steps}" for steps in range(2, len(CRITERIA))))
+FURTHER = ("one strength", "two strengths", *(f"criterion {steps}" for steps in range(2, len(CRITERIA))))
 """Changes that say little which those before them do not."""
 
 

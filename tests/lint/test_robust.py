@@ -55,6 +55,7 @@ def test_cases_that_hold() -> None:
     assert (found.cases, found.variations, found.problems) == (2, 12, ())
 
 
+@pytest.mark.slow
 def test_a_model_too_large_and_a_price_too_high() -> None:
     """A T4 reports 15,360 MiB, 16.1 GB: 6.8B in 16 bits are 13.6, 8.16B are 16.3 and do not fit."""
     kb = KnowledgeBase(_small())

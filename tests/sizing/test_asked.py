@@ -123,6 +123,7 @@ def test_both_engines_say_the_same(kb: whygpu.KnowledgeBase, service: Sized) -> 
     assert other.size.figures() == service.size.figures()
 
 
+@pytest.mark.slow
 def test_criticality_sets_utilisation_and_redundancy(kb: whygpu.KnowledgeBase) -> None:
     count = {}
     for criticality in ("personal", "production", "mission-critical"):
@@ -170,6 +171,7 @@ def test_loads_that_show_no_p95_are_sized_by_throughput_alone(kb: whygpu.Knowled
     assert "no limit on latency is answered" in sized.size.notes[0]
 
 
+@pytest.mark.slow
 def test_limits_on_first_and_further_tokens_are_held_by_what_was_measured(kb: whygpu.KnowledgeBase) -> None:
     points = [
         {
