@@ -25,7 +25,7 @@ CHAT: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "concurre
 LARGE: dict[str, Any] = {"phase": "inference", "model": "llama-3.3-70b", "concurrency": 16}
 JOB: dict[str, Any] = {"phase": "fine-tuning", "method": "lora", "model": "llama-3.1-8b", "dataset_tokens": 1e8}
 DESK: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "deployment": "workstation"}
-OWNED: dict[str, Any] = {**CHAT, "priority": "latency", "owned": [{"accelerator": "T4", "count": 1}]}
+OWNED: dict[str, Any] = {**CHAT, "priority": "latency", "owned": [{"accelerator": "rtx-3060-12gb", "count": 1}]}
 GIANT: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-405b", "concurrency": 16, "service_months": 36}
 WORK = {"chat": CHAT, "large": LARGE, "job": JOB, "desk": DESK, "owned": OWNED, "giant": GIANT}
 
