@@ -49,6 +49,14 @@ def test_a_width_for_each_layer_that_is_no_number() -> None:
     assert [problem.path for problem in problems] == ["model.config.intermediate_size"]
 
 
+def test_blocks_without_attention() -> None:
+    """Found by the same test: an empty list of blocks has no first kind of attention."""
+    config = {"model_type": "t5", "d_model": 1024, "num_heads": 128, "num_layers": 24, "vocab_size": 32128}
+    shape, problems = from_hf_config({**config, "block_configs": []})
+    assert shape is None
+    assert "model.config.block_configs" in [problem.path for problem in problems]
+
+
 @given(st.dictionaries(st.sampled_from(KEYS), sizes_near_right, max_size=12))
 @settings(max_examples=300)
 def test_any_keys_of_a_config(data: dict[str, object]) -> None:

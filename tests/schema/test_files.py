@@ -102,7 +102,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param(what, marks=pytest.mark.slow if number % 3 else ()) for number, what in enumerate(REFUSED)],
+)
 def test_what_the_loader_refuses_for_its_shape_the_schema_refuses(kb: whygpu.KnowledgeBase, what: str) -> None:
     kind, text = REFUSED[what]
     assert faults(schema(kind, kb.knowledge), data_of(text))

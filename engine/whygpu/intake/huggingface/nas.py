@@ -44,6 +44,9 @@ def read_blocks(reader: Reader, hidden: int, heads: int, head_dim: int) -> Block
         if kept:
             groups[kept] = groups.get(kept, 0) + 1
         widths.append(_width(inner.inner("ffn"), hidden))
+    if not groups:
+        reader.complain(key, "has no block with attention")
+        return None
     attentions = tuple(AttentionKind(count, heads, kept, head_dim, head_dim) for kept, count in sorted(groups.items()))
     total = sum(feed_forward(hidden, width, True, False) for width in widths if width)
     return Blocks(attentions, total, sum(widths) // max(len(widths), 1))
