@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, LeftOut, Outcome, Row
+from benchmarks.accuracy.rows import DECODE, PROMPT, RANKS, REQUEST, VISION, LeftOut, Outcome, Row
 from benchmarks.accuracy.speeds import compared, degree, per_second, run, step_s, time_of
 from benchmarks.accuracy.subjects import Subjects, layered
 
@@ -78,7 +78,7 @@ def _full(row: Row, subjects: Subjects) -> Outcome:
     if done.tokens_per_s is None:
         return LeftOut(row["family"], row["id"], "no rate is estimated")
     figure = done.tokens_per_s.at(0).times(1 / layout.cards)
-    return compared(row, REQUEST, figure, subjects, shape, setup, layout)
+    return compared(row, RANKS if ranks else REQUEST, figure, subjects, shape, setup, layout)
 
 
 def _room(subjects: Subjects, gpu: str, shape: ModelShape, setup: Setup, layout: ParallelLayout, most: int) -> int:

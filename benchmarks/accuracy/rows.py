@@ -26,6 +26,8 @@ TRAINING_STATES = "training states (a paper's formula)"
 DECODE = "decode speed"
 PROMPT = "prompt speed"
 REQUEST = "whole requests"
+RANKS = "requests divided by ranks"
+"""The same where each card computes attention for requests of its own and experts are shared."""
 VISION = "vision speed"
 TRAINING_SPEED = "training speed"
 KINDS = (
@@ -37,6 +39,7 @@ KINDS = (
     DECODE,
     PROMPT,
     REQUEST,
+    RANKS,
     VISION,
     TRAINING_SPEED,
 )
