@@ -161,7 +161,7 @@ class KnowledgeBase:
         from whygpu.plans.explicit import explicit_plans  # noqa: PLC0415
 
         checked = one_accelerator(self.check(answers))
-        return estimate_of(consult(self.knowledge, checked, self.chain(engine), today, explicit_plans))
+        return estimate_of(consult(self.knowledge, checked, self.chain(engine), today, explicit_plans, waits=False))
 
     def advise(
         self,

@@ -278,5 +278,5 @@ def _load(row: Mapping[str, float]) -> dict[str, float]:
 def _estimate(knowledge: Knowledge, given: str, today: date, consult: Consult) -> _Estimated:
     """What is estimated for a setup, given as JSON; raises AnswerError. It is asked again for each flip and what-if."""
     answers = check(node_of(json.loads(given)), knowledge)
-    plans = consult(knowledge, answers, EvaluatorChain(), today, explicit_plans).plans
+    plans = consult(knowledge, answers, EvaluatorChain(), today, explicit_plans, waits=False).plans
     return _Estimated(plans.plan_set.candidate(0), plans.plan_set.ranges(0))

@@ -48,11 +48,14 @@ def consult(
     today: date | None = None,
     planner: Planner = plans_with_owned,
     reshape: Reshape | None = None,
+    *,
+    waits: bool = True,
 ) -> Consultation:
     """Run one consultation over the plans that ``planner`` finds; raises AnswerError where the model is no model,
     or cannot be spread as asked.
 
     ``reshape`` puts another model in the place of the one answered: how far does the answer hang on its size?
+    ``waits``: whether requests may wait where no plan can be chosen; not where plans are asked about as they are.
     """
     day = today or date.today()
     answering = Answering(knowledge, answers, reshape)
@@ -65,7 +68,7 @@ def consult(
         panel = _Panel(Planning(work, answers, applied, session), answers, applied, session, chain)
         planned = panel.planning.plan(planner, day)
         plans = panel.judged(planned)
-    if may_queue(work, planned.options) and len(plans) and not plans.alive.any():
+    if waits and may_queue(work, planned.options) and len(plans) and not plans.alive.any():
         waiting = panel.waiting(planner, day)
         plans = plans if waiting is None or waiting.objections else waiting
     return Consultation(knowledge, answers, chain.engine, day, applied, session, plans)

@@ -63,7 +63,7 @@ class Planning:
     def plan(self, planner: Planner, today: date, *, short: bool = False) -> Planned:
         """The plans that ``planner`` finds, at a day's prices; raises AnswerError where none can be as asked.
 
-        ``short``: those too that let requests queue though others hold them all (see Options).
+        ``short``: those too that do not hold all requests (see Options).
         """
         options = replace(self._options(today), short=short)
         return self._priced(planner(self._work, self._allowed(), options, self._targets()), options, today)

@@ -89,11 +89,13 @@ def first_fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None 
     consultation = maker.consultation
     rule = consultation.knowledge.rule_by_id[rule_id]
     identity = maker.rows.identity(row)
-    planner = planner or Among(frozenset({identity[0]}), waits=False)
+    planner = planner or Among(frozenset({identity[0]}))
     for changes in islice(fixes(consultation, rule, row), _TRIED):
         if is_limit(consultation, rule, changes):
             return changes
-        after = rerun_or_none(consultation, changes, planner) if applies(consultation, changes) else None
+        if not applies(consultation, changes):
+            continue
+        after = rerun_or_none(consultation, changes, planner, waits=False)  # what others hold is not looked at
         if after is None:
             continue
         same = Rows(after).row_like(identity)

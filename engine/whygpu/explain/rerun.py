@@ -34,16 +34,19 @@ def rerun(
     changes: Mapping[str, Any],
     planner: Planner | None = None,
     answers: Answers | None = None,
+    *,
+    waits: bool = True,
 ) -> Consultation:
     """The consultation with these answers merged over the given ones (None takes one away), on the same day.
 
-    ``planner``: what finds the plans, where it is another one than usual; ``answers``: all of them, checked already.
+    ``planner``: what finds the plans, where it is another one than usual; ``answers``: all of them, checked already;
+    ``waits``: as ``consult`` has it.
     Raises AnswerError where an answer cannot be used.
     """
     if answers is None:
         answers = _merged(consultation, changes)
     found = planner or plans_with_owned
-    return consult(consultation.knowledge, answers, EvaluatorChain(), consultation.today, found)
+    return consult(consultation.knowledge, answers, EvaluatorChain(), consultation.today, found, waits=waits)
 
 
 def _merged(consultation: Consultation, changes: Mapping[str, Any]) -> Answers:
@@ -97,11 +100,11 @@ def lead(consultation: Consultation, one: int, other: int) -> float | None:
 
 
 def rerun_or_none(
-    consultation: Consultation, changes: Mapping[str, Any], planner: Planner | None = None
+    consultation: Consultation, changes: Mapping[str, Any], planner: Planner | None = None, *, waits: bool = True
 ) -> Consultation | None:
     """``rerun``; None where the changed answers cannot be held together."""
     try:
-        return rerun(consultation, changes, planner)
+        return rerun(consultation, changes, planner, waits=waits)
     except AnswerError:
         return None
 
@@ -116,16 +119,11 @@ def changed(
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """A planner of the usual plans on some of the accelerators alone: by id.
-
-    ``waits``: whether requests may wait where none of these can be chosen, as if there were no others.
-    """
+    """A planner of the usual plans on some of the accelerators alone: by id."""
 
     cards: frozenset[str]
-    waits: bool = True
 
     def __call__(self, work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:
         """The plans on those that are allowed, too."""
-        chosen = self.cards if self.waits or not options.short else frozenset()
-        left = allowed & np.array([name in chosen for name in work.catalogue.accelerators])
+        left = allowed & np.array([name in self.cards for name in work.catalogue.accelerators])
         return plans_with_owned(work, left, options, targets)

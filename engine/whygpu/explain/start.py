@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from whygpu.chain.environment import known_value, plain, unknown_of
 from whygpu.chain.strata import used_names
 from whygpu.checks.memory.estimate import reserved_bytes
+from whygpu.checks.speed.splitting import chunk_of_rank
 from whygpu.knowledge.rules import expression_of
 from whygpu.language.evaluate import Evaluator
 from whygpu.plans.splits import can_split, context_cards
@@ -185,7 +186,7 @@ class _Plan:
         setup, layout = self._candidate.setup, self._candidate.layout
         context = setup.context(self._candidate.memory.shape)
         tokens = self._of.knowledge.catalogue.coefficients.pick("prefill-chunk-tokens", context).likely
-        return max(tokens // layout.tensor, 1.0)
+        return float(chunk_of_rank(tokens, layout.tensor))
 
     def _divides(self, runtime: str) -> bool:
         """Whether a serving stack divides the cache as the plan does."""

@@ -124,7 +124,7 @@ def _asked(maker: PlanMaker, cards: tuple[str, ...], wanted: Wanted) -> Iterator
     for card in cards:
         asked = Asked((names.index(card),), wanted.count, wanted.format, alone=True)
         for planner in (asked, replace(asked, alone=False)):
-            other = PlanMaker(rerun(consultation, {}, planner, answers=consultation.answers))
+            other = PlanMaker(rerun(consultation, {}, planner, consultation.answers, waits=not planner.alone))
             row = _nearest(other, card, wanted)
             if row is not None and (planner is not asked or not other.consultation.plans.alive[row]):
                 yield _answer(other, row, maker, asked)

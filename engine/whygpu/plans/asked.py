@@ -35,8 +35,6 @@ class Asked:
         """The usual plans, and those that are asked for."""
         none = np.zeros_like(allowed)
         base = plans_with_owned(work, none if self.alone else allowed, options, targets)
-        if self.alone and options.short:  # whether others hold all requests is not looked at
-            return base
         only = none.copy()
         only[list(self.cards)] = True
         wanted = replace(options, owned=(), count=self.count)

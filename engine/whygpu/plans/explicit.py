@@ -33,8 +33,6 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
     not fit without. Where none fits, the one that needs least.
     """
     cards = cards_of(work.catalogue)
-    if options.short:  # it is asked for as it is
-        allowed = np.zeros_like(allowed)
     search = Search(work, cards, options)
     found: list[tuple[int, int, bool]] = []
     for setup, members in on_cards(work, _setup(work, options), cards, allowed):

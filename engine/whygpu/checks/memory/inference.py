@@ -119,7 +119,7 @@ def working_width(shape: ModelShape, layout: ParallelLayout, coefficients: Coeff
     """
     ffn = coefficients.pick("prefill-ffn-tensors", context)
     hidden = coefficients.pick("prefill-hidden-tensors", context)
-    width = widest_ffn(shape) / _ffn_cards(layout)
+    width = widest_ffn(shape) / _cards_of_token(layout)
     return Range(
         ffn.low * width + hidden.low * shape.hidden_size,
         ffn.likely * width + hidden.likely * shape.hidden_size,
@@ -127,8 +127,8 @@ def working_width(shape: ModelShape, layout: ParallelLayout, coefficients: Coeff
     )
 
 
-def _ffn_cards(layout: ParallelLayout) -> int:
-    """Cards that share the feed-forward layer of a token: one where each works on requests of its own."""
+def _cards_of_token(layout: ParallelLayout) -> int:
+    """Cards that share the work on a token: one where each works on requests of its own."""
     return 1 if layout.by_requests else layout.tensor
 
 
@@ -179,7 +179,7 @@ def score_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens:
     if setup.attention != "eager":
         return 0.0
     length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    return shape.heads / _ffn_cards(layout) * tokens * length * (setup.format.compute_bits / 4 + 8)
+    return shape.heads / _cards_of_token(layout) * tokens * length * (setup.format.compute_bits / 4 + 8)
 
 
 def explain(
@@ -218,7 +218,7 @@ def _explain_working(
         (
             coefficient_term("ffn_tensors", pick("prefill-ffn-tensors", context)),
             Term("ffn", widest_ffn(shape), "elements", shape.source),
-            Term("tensor", _ffn_cards(layout), "cards", (), "that share a token's layer"),
+            Term("tensor", _cards_of_token(layout), "cards", (), "that share a token's layer"),
             coefficient_term("hidden_tensors", pick("prefill-hidden-tensors", context)),
             Term("hidden", shape.hidden_size, "elements", shape.source),
         ),

@@ -29,6 +29,12 @@ def undivided(columns: Columns, routed_share: float) -> FloatArray:
     return copies(columns) * (1.0 - routed_share) + columns.prompts_at_once() * routed_share
 
 
+def chunk_of_rank(tokens: float, ranks: FloatArray | int) -> FloatArray:
+    """Tokens of prompts that each of so many ranks works on at once, of those meant for all."""
+    tokens_each: FloatArray = np.maximum(tokens // ranks, 1.0)
+    return tokens_each
+
+
 def prompts_abreast(columns: Columns, requests: FloatArray, prompt: float) -> FloatArray:
     """Prompts that are read side by side on average where any is: ranks that divide requests pass through each step
     together (vLLM, data parallel deployment; TensorRT-LLM, ADP balance strategy), so that a prompt of one holds up all,
@@ -41,7 +47,7 @@ def prompts_abreast(columns: Columns, requests: FloatArray, prompt: float) -> Fl
         columns.coefficients.pick(name, columns.contexts[0]).likely
         for name in ("prefill-chunk-tokens", "divides-chunks")
     )
-    chunk = np.where(divided > 0, np.maximum(tokens // columns.tensor, 1.0), tokens)
+    chunk = np.where(divided > 0, chunk_of_rank(tokens, columns.tensor), tokens)
     chunks = np.maximum(prompt / chunk, 1.0)
     chance = np.clip(requests / ranks * chunks / max(columns.setup.output_tokens - 1, 1), 1e-9, 1 - 1e-12)
     return np.where(ranks > 1, ranks * chance / -np.expm1(ranks * np.log1p(-chance)), ranks)
