@@ -251,14 +251,14 @@ def _joined_s(
     columns: Columns, requests: FloatArray, computed: float, decode: Decode, prefill: Prefill, longer: FloatArray
 ) -> FloatArray:
     """Rows: seconds that a prompt adds to the steps of the requests it joins."""
-    output = columns.setup.output_tokens
-    if output <= 1:  # there are no steps to join
-        return prefill.total_s / (prefill.filled * columns.pipeline * columns.prompts_at_once())
-    at_once = splitting.prompts_abreast(columns, requests, computed)
+    output, at_once = columns.setup.output_tokens, columns.prompts_at_once()
     stages = prefill.filled * columns.pipeline * at_once
+    if output <= 1:  # there are no steps to join
+        return prefill.total_s / stages
     alone = (decode.read_s, decode.compute_s, decode.floor_s, prefill.compute_s / prefill.filled / at_once)
     added = joined_s(*alone, _full_chunks(columns, computed), requests, output) / columns.pipeline
-    seconds: FloatArray = (added + (prefill.moved_s + prefill.wire_s) / stages) * longer
+    held_up = (added + prefill.moved_s / stages) * splitting.waits(columns, requests, computed)
+    seconds: FloatArray = (held_up + prefill.wire_s / stages) * longer
     return seconds
 
 

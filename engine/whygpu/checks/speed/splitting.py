@@ -35,14 +35,14 @@ def chunk_of_rank(tokens: float, ranks: FloatArray | int) -> FloatArray:
     return tokens_each
 
 
-def prompts_abreast(columns: Columns, requests: FloatArray, prompt: float) -> FloatArray:
-    """Prompts that are read side by side on average where any is: ranks that divide requests pass through each step
-    together (vLLM, data parallel deployment; TensorRT-LLM, ADP balance strategy), so that a prompt of one holds up all,
-    and each reads one in a step with the same chance, (requests of the rank) * chunks / steps.
+def waits(columns: Columns, requests: FloatArray, prompt: float) -> FloatArray:
+    """How many times as long prompts hold up steps as if all ranks read theirs at once: ranks that divide requests pass
+    through each step together (vLLM, data parallel deployment; TensorRT-LLM, ADP balance strategy), so that a prompt of
+    one holds up all, and each reads one in a step with the same chance, (requests of the rank) * chunks / steps.
     """
     ranks = columns.prompts_at_once()
     if not columns.by_requests.any():
-        return ranks
+        return np.ones_like(ranks)
     tokens, divided = (
         columns.coefficients.pick(name, columns.contexts[0]).likely
         for name in ("prefill-chunk-tokens", "divides-chunks")
@@ -50,7 +50,7 @@ def prompts_abreast(columns: Columns, requests: FloatArray, prompt: float) -> Fl
     chunk = np.where(divided > 0, chunk_of_rank(tokens, columns.tensor), tokens)
     chunks = np.maximum(prompt / chunk, 1.0)
     chance = np.clip(requests / ranks * chunks / max(columns.setup.output_tokens - 1, 1), 1e-9, 1 - 1e-12)
-    return np.where(ranks > 1, ranks * chance / -np.expm1(ranks * np.log1p(-chance)), ranks)
+    return np.where(ranks > 1, -np.expm1(ranks * np.log1p(-chance)) / chance, 1.0)
 
 
 def cache_read(columns: Columns) -> FloatArray:
