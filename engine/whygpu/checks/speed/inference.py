@@ -257,7 +257,7 @@ def _joined_s(
         return prefill.total_s / stages
     alone = (decode.read_s, decode.compute_s, decode.floor_s, prefill.compute_s / prefill.filled / at_once)
     added = joined_s(*alone, _full_chunks(columns, computed), requests, output) / columns.pipeline
-    held_up = added * splitting.waits(columns, requests, computed)
+    held_up = added * splitting.waits(columns, requests, prompt_length(columns))
     seconds: FloatArray = (held_up + (prefill.moved_s + prefill.wire_s) / stages) * longer
     return seconds
 
