@@ -113,6 +113,7 @@ class _Contexts(Sequence[Mapping[str, str]]):
 
 NODES = 3
 """The column of machines in rows of splits."""
+_FORMULA_ERROR = "formula-error"
 _SPLIT = (
     *("tensor", "pipeline", "data", "nodes", "interleave"),
     *("gathers", "scatters", "shards", "by_tokens", "by_requests"),
@@ -283,16 +284,23 @@ class Columns:
         return _Contexts(base, self.device.kinds)
 
     def unmodelled(self) -> FloatArray:
-        """Rows: seconds against those computed, for what the formulas leave out; 1 where coefficients are at fault."""
-        rows = self.less_is_better("formula-error")
+        """Rows: seconds against those computed, for what the formulas leave out; 1 where coefficients are at fault. As wide
+        as where nothing was measured where requests divide a tensor group.
+        """
+        rows = self.less_is_better(_FORMULA_ERROR)
         error: FloatArray = rows / rows[LIKELY]
+        place = self.places.get(_FORMULA_ERROR)
+        if place is not None and self.by_requests.any():
+            wide = self.coefficients.pick(_FORMULA_ERROR, {})
+            for row, end in ((place, wide.high), (place + 1, wide.low)):
+                error[row] = np.where(self.by_requests > 0, end / wide.likely, error[row])
         return error
 
     def measured(self, index: int) -> bool:
         """Whether a measurement covers such work on such a card: a case of the formulas' error says so."""
         context = self.one(index).contexts[int(self.device.kind[index])]
-        name = "formula-error"
-        return self.coefficients.pick(name, context) is not self.coefficients.pick(name, {})
+        case = self.coefficients.pick(_FORMULA_ERROR, context)
+        return not self.by_requests[index] and case is not self.coefficients.pick(_FORMULA_ERROR, {})
 
     def power_share(self) -> FloatArray:
         """Rows: share of the peak rate that the card's power limit lets it sustain, 1 where that is no limit.
