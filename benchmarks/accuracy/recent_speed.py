@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from benchmarks.accuracy.rows import DECODE, PROMPT, RANKS, REQUEST, VISION, LeftOut, Outcome, Row
-from benchmarks.accuracy.speeds import compared, degree, per_second, run, step_s, time_of
+from benchmarks.accuracy.rows import DECODE, PROMPT, REQUEST, VISION, LeftOut, Outcome, Row
+from benchmarks.accuracy.speeds import compared, degree, inference, per_second, run, step_s, time_of
 from benchmarks.accuracy.subjects import Subjects, layered
 
+from whygpu.checks.calculation import Range
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.checks.speed.columns import Band
 from whygpu.checks.speed.inference import prompt_flops
 
 FIRST = 128
@@ -23,6 +25,8 @@ MOST_OF_PEAK = 0.75
 """Share of the dense peak that no server's prompts reach."""
 MOST_REQUESTS = 2048
 """TensorRT-LLM's max_batch_size where nothing else is said."""
+REQUESTS = {(1024, 1024): 3000, (8192, 1024): 1500, (1024, 8192): 1500, (32768, 1024): 1000, (1024, 32768): 1000}
+"""How many requests its benchmarks queue, by tokens in and out (perf-overview.md, "Preparing a Dataset")."""
 
 
 def _served(row: Row, subjects: Subjects) -> Outcome:
@@ -53,8 +57,11 @@ def _served(row: Row, subjects: Subjects) -> Outcome:
 
 
 def _full(row: Row, subjects: Subjects) -> Outcome:
-    """Offline at maximum load: as many requests as the cards have room for, which the row does not print, and at most
-    as many as the runtime admits: on each rank, where attention is divided by requests.
+    """Offline at maximum load: all requests are queued at once, and as many are in flight as the cards have room for,
+    which the row does not print, and as the runtime admits: on each rank, where attention is divided by requests.
+
+    Equal requests that begin together end together: wave after wave, ranks read prompts at the same time, and the last
+    wave is not full.
     """
     split = row.get("parallel") or ""
     prompt, output = row["input_tokens"], row["output_tokens"]
@@ -64,21 +71,29 @@ def _full(row: Row, subjects: Subjects) -> Outcome:
     if ranks:
         layout = ParallelLayout(tensor=ranks, cache_split="requests")
     shape = subjects.shape(row["model"])
+    # Its options for gpt-oss keep the cache in 16 bits on Hopper.
+    wide = number_format.bits_per_weight >= 16 or (row["gpu"].startswith("H") and row["model"].startswith("gpt-oss"))
     setup = Setup(
         number_format,
         phase="batch-inference",
-        kv_format=subjects.format("fp8") if number_format.bits_per_weight < 16 else None,
+        kv_format=None if wide else subjects.format("fp8"),
         context_tokens=prompt + output,
         output_tokens=output,
         runtime="tensorrt-llm",
     )
-    requests = _room(subjects, row["gpu"], shape, setup, layout, MOST_REQUESTS * (ranks or 1))
-    setup = replace(setup, concurrency=requests)
-    done = run(row, subjects, shape, setup, layout)
-    if done.tokens_per_s is None:
-        return LeftOut(row["family"], row["id"], "no rate is estimated")
-    figure = done.tokens_per_s.at(0).times(1 / layout.cards)
-    return compared(row, RANKS if ranks else REQUEST, figure, subjects, shape, setup, layout)
+    # Its list has no 1000/1000, which is nearly 1024/1024.
+    queued = REQUESTS[1024 if prompt == 1000 else prompt, 1024 if output == 1000 else output]
+    most = min(MOST_REQUESTS * (ranks or 1), queued)
+    room = _room(subjects, row["gpu"], shape, setup, layout, most)
+    seconds = Range(0.0, 0.0, 0.0)
+    for waves, requests in ((queued // room, room), (1, queued % room)):
+        if requests:
+            done = run(row, subjects, shape, replace(setup, concurrency=requests), layout)
+            work = inference(done)
+            wave = Band.of(requests * work.prefill.total_s / work.stages + (output - 1) * work.decode.token_s).at(0)
+            seconds = seconds + wave.times(waves)
+    figure = per_second(seconds, queued * output / layout.cards)
+    return compared(row, REQUEST, figure, subjects, shape, replace(setup, concurrency=room), layout)
 
 
 def _room(subjects: Subjects, gpu: str, shape: ModelShape, setup: Setup, layout: ParallelLayout, most: int) -> int:

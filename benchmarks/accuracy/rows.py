@@ -26,8 +26,6 @@ TRAINING_STATES = "training states (a paper's formula)"
 DECODE = "decode speed"
 PROMPT = "prompt speed"
 REQUEST = "whole requests"
-RANKS = "requests divided by ranks"
-"""The same where each card computes attention for requests of its own and experts are shared."""
 VISION = "vision speed"
 TRAINING_SPEED = "training speed"
 KINDS = (
@@ -39,7 +37,6 @@ KINDS = (
     DECODE,
     PROMPT,
     REQUEST,
-    RANKS,
     VISION,
     TRAINING_SPEED,
 )

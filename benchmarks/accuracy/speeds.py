@@ -56,8 +56,13 @@ def degree(word: str, layout: str) -> int:
     return int(found.group(1)) if found else 0
 
 
-def step_s(done: SpeedEstimate) -> Range:
-    """Seconds of a step of decoding alone, without the prompts of others."""
+def inference(done: SpeedEstimate) -> InferenceWork:
+    """What is behind the figures. Raises UnknownSubjectError where nothing is estimated."""
     if not isinstance(done.work, InferenceWork):
         raise UnknownSubjectError("no token is estimated for such a model")
-    return Band.of(done.work.decode.token_s).at(0)
+    return done.work
+
+
+def step_s(done: SpeedEstimate) -> Range:
+    """Seconds of a step of decoding alone, without the prompts of others."""
+    return Band.of(inference(done).decode.token_s).at(0)

@@ -284,8 +284,9 @@ class Columns:
         return _Contexts(base, self.device.kinds)
 
     def unmodelled(self) -> FloatArray:
-        """Rows: seconds against those computed, for what the formulas leave out; 1 where coefficients are at fault. As wide
-        as where nothing was measured where requests divide a tensor group.
+        """Rows: seconds against those computed, for what the formulas leave out; 1 where coefficients are at fault.
+
+        As wide as where nothing was measured, where requests divide a tensor group.
         """
         rows = self.less_is_better(_FORMULA_ERROR)
         error: FloatArray = rows / rows[LIKELY]
