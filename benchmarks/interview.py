@@ -1,8 +1,9 @@
 """How many questions random users answer, and how long each takes: ``python benchmarks/interview.py``.
 
-A user has an answer to about half of the questions that apply, and leaves the others to what is assumed. Counted are
-the questions until the recommendation is the one that all answers give, and stays it: in the knowledge base's order,
-and in that of the interview. Times are those of the processor.
+A user has an answer to about half of the questions that apply, and leaves the others to what is assumed; with
+``--leaves-to-rules`` all leave those that usually are left to the rules, as the number format. Counted are the
+questions until the recommendation is the one that all answers give, and stays it: in the knowledge base's order, and in
+that of the interview. Times are those of the processor.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import whygpu
 from whygpu.errors import AnswerError
-from whygpu.explain.interview import Interview, Memory
+from whygpu.explain.interview import Interview, Memory, left_to_rules
 from whygpu.explain.rerun import choice
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ USUAL = {
 class User:
     """Someone with a secret answer to each question, made up when it is first needed."""
 
-    def __init__(self, kb: KnowledgeBase, seed: int) -> None:
-        """The same seed is the same user."""
-        self._kb, self._seed = kb, seed
+    def __init__(self, kb: KnowledgeBase, seed: int, *, leaves: bool = False) -> None:
+        """The same seed is the same user; ``leaves``: leaves to the rules what usually is left to them."""
+        self._kb, self._seed, self._leaves = kb, seed, leaves
         draw = random.Random(seed)
         catalogue = kb.knowledge.catalogue.models
         language = [key for key, item in catalogue.items() if item.data.get("task") in ("language", "vision")]
@@ -60,6 +61,9 @@ class User:
             return self.work[key]
         draw = random.Random(f"{self._seed} {key}")
         if draw.random() > KNOWS or key == "task":
+            return None
+        questions = (item for item in consultation.applied.applicable if item.id == key)
+        if self._leaves and any(left_to_rules(consultation, item) for item in questions):
             return None
         spec = self._kb.knowledge.name_by_answer[key]
         if spec.kind == "choice":
@@ -133,11 +137,11 @@ def until_settled(found: list[object], final: object) -> int:
     return last + 1
 
 
-def measure(kb: KnowledgeBase, users: int, seed: int) -> Mapping[str, Any]:
+def measure(kb: KnowledgeBase, users: int, seed: int, *, leaves: bool) -> Mapping[str, Any]:
     """The counts and times over random users."""
     memory, file, ours, ends, taken, same = Memory(), [], [], [], [], 0
     for number in range(users):
-        user = User(kb, seed + number)
+        user = User(kb, seed + number, leaves=leaves)
         _, before = in_file_order(kb, user)
         after, times = in_interview(kb, user, memory)
         taken += times
@@ -163,8 +167,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--users", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--leaves-to-rules", action="store_true")
     options = parser.parse_args()
-    for name, value in measure(whygpu.load(), options.users, options.seed).items():
+    found = measure(whygpu.load(), options.users, options.seed, leaves=options.leaves_to_rules)
+    for name, value in found.items():
         print(f"| {name} | {value if isinstance(value, str) else f'{value:.1f}'} |")
 
 

@@ -146,8 +146,8 @@ class Interview:
         for question in self.candidates:
             if question.id in _THE_WORK:
                 return self._asked(question, None)
-        asked = [item for item in self.candidates if not self._left_to_rules(item)]
-        rest = [item for item in self.candidates if self._left_to_rules(item)]
+        asked = [item for item in self.candidates if not left_to_rules(self.consultation, item)]
+        rest = [item for item in self.candidates if left_to_rules(self.consultation, item)]
         for questions, begin, end in (*((asked, *bounds) for bounds in _PASSES), (rest, 0, None)):
             for question in questions:
                 effects = self._effects(question, begin, end)
@@ -193,12 +193,6 @@ class Interview:
 
     def _weight(self, question: Question) -> float:
         return waiting(self._knowledge, question.name)[0]
-
-    def _left_to_rules(self, question: Question) -> bool:
-        """Whether saying nothing is the usual answer, as with the number format."""
-        spec = self._knowledge.vocabulary[question.name]
-        assumed = self._assumed.get(question.id)
-        return assumed is not None and assumed.value in (spec.unanswered, _AUTO)
 
     def _asked(self, question: Question, witness: AnswerEffect | None) -> NextQuestion:
         item = self._assumed.get(question.id)
@@ -260,6 +254,13 @@ class Interview:
         if not known.plans:
             known.plans.append(PlanMaker(rerun(self.consultation, {key: value})).best())
         return known.plans[0]
+
+
+def left_to_rules(consultation: Consultation, question: Question) -> bool:
+    """Whether saying nothing is the usual answer, as with the number format."""
+    spec = consultation.knowledge.vocabulary[question.name]
+    assumed = next((item for item in consultation.applied.assumed if item.question.id == question.id), None)
+    return assumed is not None and assumed.value in (spec.unanswered, _AUTO)
 
 
 @kept(512)
