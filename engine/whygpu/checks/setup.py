@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -263,6 +264,15 @@ class ParallelLayout:
     def cards(self) -> int:
         """Accelerators in all."""
         return self.tensor * self.pipeline * self.data
+
+    def over(self, data: int) -> ParallelLayout:
+        """The same over so many replicas: one object for equal ones, which are asked for over and over."""
+        return _over(self, data)
+
+
+@lru_cache(maxsize=4096)
+def _over(layout: ParallelLayout, data: int) -> ParallelLayout:
+    return replace(layout, data=data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ class _Plan:
         plan_set = self._of.plans.plan_set
         work = replace(plan_set.work, setup=replace(self._candidate.setup, runtime=runtime))
         kind = plan_set.cards.kinds[int(plan_set.cards.kind[plan_set.card[self._row]])]
-        return can_split(work, kind, self._candidate.layout.cache_split)
+        return can_split(work, kind.software, self._candidate.layout.cache_split)
 
     def _memory_share(self) -> float | None:
         """The share of the card that the tool is to take: what it takes by itself, more where the plan needs more."""

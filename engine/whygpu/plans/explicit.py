@@ -106,7 +106,7 @@ def _layouts(work: Work, setup: Setup, options: Options, per_node: int, kind: Ca
         for stages in given(fixed.pipeline, tuple(range(1, min(count // tensor, max(shape.layers, 1)) + 1)))
         if count % (tensor * stages) == 0 and fixed.replicas in (None, count // (tensor * stages))
     ]
-    able = [split for split in DIVIDED if can_split(work, kind, split)]
+    able = [split for split in DIVIDED if can_split(work, kind.software, split)]
     found += [layout for split in able for layout in split_by(work, found, split)]
     busy = count if setup.trains else max(setup.concurrency, 1)
     allowed = (layout for layout in found if fixed.cache_split in (None, layout.cache_split))

@@ -114,7 +114,7 @@ class Growth:
                 replicas = self._replicas(plan_set, int(index), float(short[index]), int(fewest[index]))
                 if replicas != configuration.layout.data:
                     one = self._search.changed(configuration.setup, batch_size=1)
-                    changed[index] = self._search.configure(one, replace(configuration.layout, data=replicas))
+                    changed[index] = self._search.configure(one, configuration.layout.over(replicas))
             moved = changed != plan_set.configuration
             if not moved.any():
                 break
@@ -176,15 +176,17 @@ class Growth:
         """The numbers of the ways that a step leads these plans to, -1 where to none; one for all that run alike on
         machines as large.
         """
-        per_node = plan_set.cards.per_node[plan_set.card[rows]]
-        keys = [
-            (step.__name__, *key) for key in zip(plan_set.configuration[rows].tolist(), per_node.tolist(), strict=True)
-        ]
-        for key, index in zip(keys, rows.tolist(), strict=True):
+        numbers, per_node = plan_set.configuration[rows], plan_set.cards.per_node[plan_set.card[rows]]
+        alike = numbers * (per_node.max(initial=0) + 1) + per_node
+        _, first, place = np.unique(alike, return_index=True, return_inverse=True)
+        led = np.empty(len(first), dtype=np.int64)
+        for at, row in enumerate(first.tolist()):
+            key = (step.__name__, int(numbers[row]), int(per_node[row]))
             if key not in self._steps:
-                grown = step(plan_set, index)
+                grown = step(plan_set, int(rows[row]))
                 self._steps[key] = -1 if grown is None else self._search.configure(*grown)
-        return np.array([self._steps[key] for key in keys], dtype=np.int64)
+            led[at] = self._steps[key]
+        return led[place]
 
     def _spread(self, plan_set: PlanSet, index: int) -> tuple[Setup, ParallelLayout] | None:
         """The same requests over twice the replicas."""
@@ -194,7 +196,7 @@ class Growth:
         )
         if setup.trains or setup.requests_per_replica(layout.data) <= 1:
             return None
-        return self._within(plan_set, index, setup, replace(layout, data=layout.data * 2))
+        return self._within(plan_set, index, setup, layout.over(layout.data * 2))
 
     def _sharded(self, plan_set: PlanSet, index: int) -> tuple[Setup, ParallelLayout] | None:
         """The same replicas, each over twice the cards."""
@@ -232,7 +234,7 @@ class Growth:
         setup, layout = configuration.setup, configuration.layout
         if not setup.trains:
             setup = self._search.changed(setup, concurrency=setup.requests_per_replica(layout.data) * data)
-        return self._within(plan_set, index, setup, replace(layout, data=data))
+        return self._within(plan_set, index, setup, layout.over(data))
 
     def _within(
         self, plan_set: PlanSet, index: int, setup: Setup, layout: ParallelLayout

@@ -191,7 +191,7 @@ class Search:
         key = (number, replicas)
         if key not in self._replicated:
             configuration = self.configurations[number]
-            self._replicated[key] = self.configure(configuration.setup, replace(configuration.layout, data=replicas))
+            self._replicated[key] = self.configure(configuration.setup, configuration.layout.over(replicas))
         return self._replicated[key]
 
     def _left(self, number: int) -> MemoryEstimate:
@@ -202,7 +202,7 @@ class Search:
         layout, spare = configuration.layout, self._few - 1
         if layout.data <= 1 or not spare:
             return configuration.memory
-        return self._setups.memory(configuration.setup, replace(layout, data=max(layout.data - spare, 1)))
+        return self._setups.memory(configuration.setup, layout.over(max(layout.data - spare, 1)))
 
     def run(self, setup: Setup, members: Mask) -> None:
         """Find the smallest spread for each member; where no machine holds a training job, and a link joins all cards

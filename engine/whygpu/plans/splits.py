@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.checks.model_shape import ModelShape
-    from whygpu.checks.setup import CacheSplit, CardKind, ParallelLayout
+    from whygpu.checks.setup import CacheSplit, ParallelLayout
     from whygpu.plans.plan_set import Cards, RunConfiguration
     from whygpu.plans.work import Work
 
@@ -28,19 +28,20 @@ Found: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], Mask]"
 """Rows of the catalogue, ways of running on them, and whether these hold the work."""
 
 
-def can_split(work: Work, kind: CardKind, split: CacheSplit) -> bool:
-    """Whether the stack that serves it divides such a cache so on such a card."""
+def can_split(work: Work, software: str, split: CacheSplit) -> bool:
+    """Whether the stack that serves it divides such a cache so on cards of such software."""
     if split == "heads":
         return True
     if work.setup.trains or not work.shape.kv_groups:
         return False
-    context = {**work.setup.context(work.shape), "software": kind.software}
+    context = {**work.setup.context(work.shape), "software": software}
     return work.catalogue.coefficients.pick(f"splits-{split}", context).likely > 0
 
 
 def cards_that_split(work: Work, cards: Cards, split: CacheSplit) -> Mask:
     """The cards on which it does."""
-    return np.array([can_split(work, kind, split) for kind in cards.kinds], dtype=np.bool_)[cards.kind]
+    able = {software: can_split(work, software, split) for software in {kind.software for kind in cards.kinds}}
+    return np.array([able[kind.software] for kind in cards.kinds], dtype=np.bool_)[cards.kind]
 
 
 def undivided(work: Work, split: CacheSplit | None) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -125,16 +126,15 @@ def split_rows(layouts: Sequence[ParallelLayout]) -> FloatArray:
     """A row for each split: its widths, its machines (``NODES``), its stages a card, what its sharding does, and what
     divides its cache.
     """
-    return np.array(
-        [
-            (
-                *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
-                *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS, one.sharding != "none"),
-                *(one.cache_split == "tokens", one.by_requests),
-            )
-            for one in layouts
-        ],
-        dtype=np.float64,
+    return np.array([_split_row(one) for one in layouts], dtype=np.float64)
+
+
+@lru_cache(maxsize=4096)  # plans have few layouts, and many consultations the same
+def _split_row(one: ParallelLayout) -> tuple[float, ...]:
+    return (
+        *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
+        *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS, one.sharding != "none"),
+        *(one.cache_split == "tokens", one.by_requests),
     )
 
 

@@ -377,8 +377,9 @@ def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> Flo
     """Bytes of weights on the cards that a step over so many tokens reads: all but a looked-up token table, and the
     experts that are chosen.
     """
-    fixed = columns.of_each(lambda setup: read_bytes(shape, setup.format)[0]) * splitting.copies(columns)
-    routed = columns.of_each(lambda setup: read_bytes(shape, setup.format)[1])
+    sizes = np.array([read_bytes(shape, setup.format) for setup in columns.setups])[columns.which]
+    fixed: FloatArray = sizes[:, 0] * splitting.copies(columns)
+    routed: FloatArray = sizes[:, 1]
     if not shape.is_moe:
         return fixed + routed
     if columns.setup.offloads_experts:
