@@ -150,4 +150,43 @@ def test_a_pretraining_cluster_is_found(kb: whygpu.KnowledgeBase) -> None:
     assert best is not None
     assert 230 < best.count < 450
     assert best.count % 8 == 0
-    assert best.parallelism.sharding == "fsdp"
+    assert best.parallelism.sharding in ("fsdp", "zero1")
+
+
+def test_the_largest_llama_takes_about_as_long_as_its_makers_say(kb: whygpu.KnowledgeBase) -> None:
+    """Its model card (2024-07-23) says 30.84 million H100 hours; its paper (arXiv:2407.21783, 3.3.2) 16,384 cards in
+    shards of 8 and 16 stages.
+    """
+    laid_out = {"count": 16_384, "max_nodes": 2_048, "tensor_parallel": 8, "pipeline_parallel": 16}
+    tokens = {"dataset_tokens": 15.6e12, "sequence_tokens": 8_192}
+    best = advise(kb, phase="training", model="llama-3.1-405b", accelerators=["h100-sxm"], **laid_out, **tokens)
+    assert best.recommendation is not None
+    hours = best.recommendation.speed["train_hours"]
+    assert hours is not None
+    assert 16_384 * hours.likely == pytest.approx(30.84e6, rel=0.25)
+
+
+def micro_batches(kb: whygpu.KnowledgeBase, **answers: Any) -> int:
+    """Of a step of the recommendation on eight stages of eight cards."""
+    laid_out = {"count": 64, "tensor_parallel": 8, "pipeline_parallel": 8}
+    plans = advise(kb, phase="training", model="llama-3.1-70b", **laid_out, **answers).consultation.plans
+    return plans.plan_set.candidate(plans.ranking.order[0]).setup.gradient_accumulation
+
+
+def test_stages_get_several_micro_batches_each(kb: whygpu.KnowledgeBase) -> None:
+    """With m micro-batches p stages wait for (p - 1) / m of the time (arXiv:2104.04473, 2.2.1)."""
+    assert micro_batches(kb) == 64
+
+
+def test_as_many_micro_batches_as_were_asked_for(kb: whygpu.KnowledgeBase) -> None:
+    assert micro_batches(kb, gradient_accumulation=24) == 24
+
+
+def test_plans_leave_room_before_a_deadline(kb: whygpu.KnowledgeBase) -> None:
+    """Headroom for retries (ai-rng-52): what is as cheap in all and done well before is taken."""
+    asked = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "full", "dataset_tokens": 1e9}
+    advice = advise(kb, **asked, deadline_hours=24, deployment="cloud", criticality="production")
+    assert advice.recommendation is not None
+    hours = advice.recommendation.speed["train_hours"]
+    assert hours is not None
+    assert hours.likely <= 0.75 * 24

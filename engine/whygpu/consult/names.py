@@ -6,6 +6,8 @@ LEAST_REPLICAS = "workload.least_replicas"
 """The name by which rules say how few replicas a service may rest on."""
 USUAL_HOURS = "workload.usual_hours"
 """The name of the longest time that a training run usually takes: what plans are sized for without a deadline."""
+ROOMY_HOURS = "workload.roomy_hours"
+"""The name of the longest time that leaves room before a deadline: what plans are sized for beside the deadline."""
 USUAL_BATCH = "workload.usual_batch"
 """The name of the most samples that a training step, or a replica in batch work, usually has: what plans are filled up
 to where nobody gave any."""

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 OF_STAGES = ("none", "zero1")
 """Shardings beside stages: gradients and weights that are spread would cross the network at every micro-batch."""
+_ROUNDS_OF_STAGES = (2, 4, 8)
+"""Micro-batches for each stage that are tried beside one: of eight, stages wait for an eighth of the time at most."""
 _EQUAL = 0.95
 """A batch is large enough where none that its cards hold makes the plan faster by more than a twentieth."""
 
@@ -53,7 +55,7 @@ def filled(
     left = np.ones(len(card), dtype=np.bool_)
     for number in sorted(set(configuration[which].tolist())):
         rows = np.flatnonzero(which & (configuration == number))
-        for setup, layout in _roomier(search, search.configurations[number], options.checkpointing, shardings):
+        for setup, layout in _ways(search, search.configurations[number], options, shardings):
             most = (options.samples or 1) / (layout.data * setup.gradient_accumulation)
             setups = (search.changed(setup, batch_size=size) for size in _sizes(most))
             numbers, needs = _needs(search, setups, layout, usable[rows].max())
@@ -70,18 +72,30 @@ def filled(
     return timed.take(order[np.unique(plan[order], return_index=True)[1]])
 
 
-def _roomier(
-    search: Search, configuration: RunConfiguration, checkpointing: tuple[str, ...], shardings: tuple[str, ...]
+def _ways(
+    search: Search, configuration: RunConfiguration, options: Options, shardings: tuple[str, ...]
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
-    """The ways to make room on as many cards, the one that recomputes and exchanges least first."""
-    if configuration.layout.pipeline > 1:
+    """The ways to make room on as many cards, the one that recomputes and exchanges least first; of stages with more
+    micro-batches, too: the more there are, the less stages wait (Narayanan et al. 2021, arXiv:2104.04473, 2.2).
+    """
+    layout = configuration.layout
+    if layout.pipeline > 1:
         shardings = OF_STAGES
-    for kind in checkpointing:
-        for sharding in shardings if configuration.layout.data > 1 and shardings else (configuration.layout.sharding,):
-            yield (
-                search.changed(configuration.setup, gradient_checkpointing=kind),
-                replace(configuration.layout, sharding=sharding),
-            )
+    for kind in options.checkpointing:
+        for sharding in shardings if layout.data > 1 and shardings else (layout.sharding,):
+            for number in _micro_batches(search, layout, options):
+                setup = search.changed(configuration.setup, gradient_checkpointing=kind, gradient_accumulation=number)
+                yield setup, replace(layout, sharding=sharding)
+
+
+def _micro_batches(search: Search, layout: ParallelLayout, options: Options) -> Iterator[int]:
+    """How many micro-batches of a training step are tried: the fewest, and where nobody gave more, several a stage."""
+    fewest = search.micro_batches(layout)
+    yield fewest
+    if fewest == layout.pipeline > 1:
+        for number in _ROUNDS_OF_STAGES:
+            if number * fewest * layout.data <= (options.samples or 1):
+                yield number * fewest
 
 
 def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:

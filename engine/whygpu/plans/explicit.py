@@ -100,7 +100,7 @@ def _layouts(work: Work, setup: Setup, options: Options, per_node: int, kind: Ca
         return
     layered = work.splits_layers
     found = [
-        ParallelLayout(tensor=tensor, pipeline=stages, data=count // (tensor * stages))
+        ParallelLayout(tensor, stages, count // (tensor * stages), interleave=work.interleave(stages))
         for tensor in given(fixed.tensor, (1,) if layered else tuple(width for width in SHARDS if width <= per_node))
         if count % tensor == 0 and (tensor == 1 or (shape.heads and shape.heads % tensor == 0))
         for stages in given(fixed.pipeline, tuple(range(1, min(count // tensor, max(shape.layers, 1)) + 1)))

@@ -40,19 +40,18 @@ class Growth:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
         if self._options.count is not None or (self._options.fixed.replicas is not None and self._work.setup.trains):
             return plan_set
-        asked, usual = self._targets.train_hours, self._targets.usual_hours
-        plan_set = self._met(plan_set, replace(self._targets, usual_hours=None))
-        if usual is None or (asked is not None and asked <= usual):
+        plan_set = self._met(plan_set, self._targets)
+        tried, added = [plan_set.configuration], [np.arange(len(plan_set))]
+        for hours in self._targets.paces:
+            if self._targets.train_hours is None or hours < self._targets.train_hours:
+                grown = self._met(plan_set, replace(self._targets, train_hours=hours)).configuration
+                added.append(np.flatnonzero(np.all(grown != np.stack(tried), axis=0)))
+                tried.append(grown)
+        rows = np.concatenate(added)
+        if len(rows) == len(plan_set):
             return plan_set
-        grown = self._met(plan_set, replace(self._targets, train_hours=usual))
-        added = np.flatnonzero(grown.configuration != plan_set.configuration)
-        if not added.size:
-            return plan_set
-        return self._search.timed(
-            np.concatenate([plan_set.card, plan_set.card[added]]),
-            np.concatenate([plan_set.configuration, grown.configuration[added]]),
-            np.concatenate([plan_set.fits, plan_set.fits[added]]),
-        )
+        ways = np.concatenate([way[new] for way, new in zip(tried, added, strict=True)])
+        return self._search.timed(plan_set.card[rows], ways, plan_set.fits[rows])
 
     def _met(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The same plans, spread as the targets ask."""
@@ -113,7 +112,8 @@ class Growth:
                 configuration = plan_set.configurations[int(plan_set.configuration[index])]
                 replicas = self._replicas(plan_set, int(index), float(short[index]), int(fewest[index]))
                 if replicas != configuration.layout.data:
-                    one = self._search.changed(configuration.setup, batch_size=1)
+                    fewest_each = self._search.micro_batches(configuration.layout)
+                    one = self._search.changed(configuration.setup, batch_size=1, gradient_accumulation=fewest_each)
                     changed[index] = self._search.configure(one, configuration.layout.over(replicas))
             moved = changed != plan_set.configuration
             if not moved.any():
@@ -139,7 +139,7 @@ class Growth:
         wanted = max(math.ceil(configuration.layout.data * short - 1e-9), fewest)
         most = self._most(per_node) // each
         if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
-            most = min(most, self._options.samples // configuration.setup.gradient_accumulation)
+            most = min(most, self._options.samples // self._search.micro_batches(configuration.layout))
         return max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
 
     def _lateness(self, plan_set: PlanSet) -> NDArray[np.float64]:

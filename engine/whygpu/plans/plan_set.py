@@ -89,8 +89,10 @@ class Targets:
     ttft_ms: float | None = None
     token_ms: float | None = None
     train_hours: float | None = None
-    usual_hours: float | None = None
-    """What a training run usually takes at most; plans beyond it stay, beside those that meet it."""
+    paces: tuple[float, ...] = ()
+    """Hours that a job usually takes at most, or that leave room before the deadline: slower plans stay, beside others
+    that keep to them.
+    """
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,7 @@ class Search:
         setup: Setup,
         *,
         batch_size: int | None = None,
+        gradient_accumulation: int | None = None,
         concurrency: int | None = None,
         gradient_checkpointing: str = "",
     ) -> Setup:
@@ -182,9 +183,15 @@ class Search:
             setup = self._setups.changed(setup, "concurrency", concurrency)
         if batch_size is not None:
             setup = self._setups.changed(setup, "batch_size", batch_size)
+        if gradient_accumulation is not None:
+            setup = self._setups.changed(setup, "gradient_accumulation", gradient_accumulation)
         if gradient_checkpointing:
             setup = self._setups.changed(setup, "gradient_checkpointing", gradient_checkpointing)
         return setup
+
+    def micro_batches(self, layout: ParallelLayout) -> int:
+        """Fewest micro-batches of a training step: as many as were asked for, and one for each stage."""
+        return max(self._work.setup.gradient_accumulation, layout.pipeline)
 
     def with_replicas(self, number: int, replicas: int) -> int:
         """The number of the same way with so many replicas."""
@@ -331,7 +338,8 @@ class Search:
                 deep = shardable and tensor == SHARDS[-1]  # stages only beyond the widest shard
                 for stages in given(fixed.pipeline, SHARDS if layered else STAGES if deep else (1,)):
                     if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
-                        layout = ParallelLayout(tensor=tensor, pipeline=stages, data=cards // (tensor * stages))
+                        data, interleave = cards // (tensor * stages), self._work.interleave(stages)
+                        layout = ParallelLayout(tensor, stages, data, interleave=interleave)
                         if fixed.allows(layout):
                             yield layout
 
@@ -342,12 +350,10 @@ class Search:
         shape, fixed = self._work.shape, self._options.fixed
         if shape.kind not in TOKEN_KINDS or self._options.count is not None or fixed.least > 1:
             return
-        stages = self._work.interleaved_stages
         for pipeline in DEPTHS:
             for tensor in reversed(SHARDS):
                 if tensor * pipeline > 1 and not (shape.heads or 1) % tensor and shape.layers >= pipeline:
-                    interleave = max(min(stages, shape.layers // pipeline), 1) if pipeline > 1 else 1
-                    layout = ParallelLayout(tensor=tensor, pipeline=pipeline, interleave=interleave)
+                    layout = ParallelLayout(tensor, pipeline, interleave=self._work.interleave(pipeline))
                     if layout.cards <= self._options.max_count:
                         yield layout
 

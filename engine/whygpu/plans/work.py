@@ -98,11 +98,14 @@ class Work:
         context = self.setup.context(self.shape)
         return not self.setup.trains and self.catalogue.coefficients.pick("splits-layers", context).likely > 0
 
-    @property
-    def interleaved_stages(self) -> int:
-        """Stages of a training pipeline on each card (Narayanan et al. 2021, arXiv:2104.04473)."""
-        context = self.setup.context(self.shape)
-        return int(self.catalogue.coefficients.pick("pipeline-interleave", context).likely)
+    def interleave(self, stages: int) -> int:
+        """Stages that each card of a pipeline of so many cards works on in turn, as far as the model has layers: more
+        than one in training alone (Narayanan et al. 2021, arXiv:2104.04473).
+        """
+        if not self.setup.trains or stages == 1:
+            return 1
+        most = self.catalogue.coefficients.pick("pipeline-interleave", self.setup.context(self.shape)).likely
+        return max(min(int(most), self.shape.layers // stages), 1)
 
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory per accelerator of one way to run it."""
