@@ -74,8 +74,22 @@ class Growth:
             if not rows.size and sooner is grown:
                 break
             timed = self._search.timed(grown.card[rows], changed[rows], grown.fits[rows]) if rows.size else sooner
+            if self._options.shared:
+                timed = self._shared(grown, rows, timed, targets)
             grown = self._search.taken(sooner, rows, timed, np.arange(rows.size))
         return self._trimmed(grown, targets, doubled)
+
+    def _shared(self, plan_set: PlanSet, rows: NDArray[np.int64], timed: PlanSet, targets: Targets) -> PlanSet:
+        """The plans with more replicas for load, where these reach it with no more requests in flight than before: fewer
+        on each take shorter steps.
+        """
+        if not rows.size or self._work.setup.trains:
+            return timed
+        ways = zip(plan_set.configuration[rows].tolist(), timed.replicas.tolist(), strict=True)
+        same = np.array([self._search.with_replicas(*way) for way in ways])
+        spread = self._search.timed(plan_set.card[rows], same, plan_set.fits[rows])
+        places = np.flatnonzero(self._in_time(spread, targets))
+        return self._search.taken(timed, places, spread, places)
 
     def _trimmed(self, plan_set: PlanSet, targets: Targets, doubled: NDArray[np.bool_]) -> PlanSet:
         """The plans with as few of the replicas that doubling added as come in time: a little more load takes a little
