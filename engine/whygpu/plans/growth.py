@@ -80,16 +80,34 @@ class Growth:
         return self._trimmed(grown, targets, doubled)
 
     def _shared(self, plan_set: PlanSet, rows: NDArray[np.int64], timed: PlanSet, targets: Targets) -> PlanSet:
-        """The plans with more replicas for load, where these reach it with no more requests in flight than before: fewer
-        on each take shorter steps.
+        """The plans with more replicas for load, with as few requests in flight beyond those before as reach it: where
+        each replica has fewer, its steps are shorter.
         """
         if not rows.size or self._work.setup.trains:
             return timed
-        ways = zip(plan_set.configuration[rows].tolist(), timed.replicas.tolist(), strict=True)
-        same = np.array([self._search.with_replicas(*way) for way in ways])
-        spread = self._search.timed(plan_set.card[rows], same, plan_set.fits[rows])
-        places = np.flatnonzero(self._in_time(spread, targets))
-        return self._search.taken(timed, places, spread, places)
+        before, most = (
+            np.array([each.configurations[number].setup.concurrency for number in each.configuration[places].tolist()])
+            for each, places in ((plan_set, rows), (timed, np.arange(rows.size)))
+        )
+        least, middle, best = before - 1, before, timed
+        for _ in range(_ROUNDS + 1):
+            places = np.flatnonzero((middle > least) & (middle < most))
+            if not places.size:
+                break
+            tried = zip(timed.configuration[places].tolist(), middle[places].tolist(), strict=True)
+            configurations = np.array([self._with_requests(*way) for way in tried])
+            fewer = self._search.timed(plan_set.card[rows[places]], configurations, plan_set.fits[rows[places]])
+            done = self._in_time(fewer, targets)
+            most[places[done]], least[places[~done]] = middle[places][done], middle[places][~done]
+            best = self._search.taken(best, places[done], fewer, np.flatnonzero(done))
+            middle = (least + most) // 2
+        return best
+
+    def _with_requests(self, number: int, concurrency: int) -> int:
+        """The number of the same way with so many requests in flight."""
+        configuration = self._search.configurations[number]
+        setup = self._search.changed(configuration.setup, concurrency=concurrency)
+        return self._search.configure(setup, configuration.layout)
 
     def _trimmed(self, plan_set: PlanSet, targets: Targets, doubled: NDArray[np.bool_]) -> PlanSet:
         """The plans with as few of the replicas that doubling added as come in time: a little more load takes a little
