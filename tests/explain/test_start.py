@@ -58,6 +58,10 @@ WORK: dict[str, dict[str, Any]] = {
         "training_precision": "bf16",
     },
     "train copies": {**TUNE, "accelerators": ["h100-sxm"], "count": 2, "method": "lora", "sharding": "none"},
+    "train jax": {**TUNE, "accelerators": ["tpu-v6e"], "count": 16, "framework": "jax", "sharding": "zero2"},
+    "train zero2 on tpus": {**TUNE, "accelerators": ["tpu-v6e"], "count": 16, "sharding": "zero2"},
+    "gaudi fp8": {**CHAT, "accelerators": ["gaudi-3"], "format": "fp8"},
+    "inferentia fp8": {**CHAT, "accelerators": ["inferentia2"], "format": "fp8"},
 }
 
 
@@ -92,6 +96,15 @@ def test_a_plan_implies_its_flags(starts: dict[str, dict[str, Start]]) -> None:
     assert any("rank" in note for note in starts["two machines"]["vllm"].notes)
 
 
+def test_what_other_hardware_asks_for_is_written(starts: dict[str, dict[str, Start]]) -> None:
+    """JAX runs one program on each host (jax-multi-process); FP8 on Gaudi is INC's, measured first (vllm-gaudi-inc)."""
+    assert words(starts["train jax"]["jax"]) == ["python3", "train.py"]
+    assert any("jax.distributed.initialize" in note for note in starts["train jax"]["jax"].notes)
+    gaudi = starts["gaudi fp8"]["vllm"]
+    assert words(gaudi)[words(gaudi).index("--quantization") + 1] == "inc"
+    assert any("QUANT_CONFIG" in note for note in gaudi.notes)
+
+
 def test_the_stack_that_was_sized_for_comes_first(starts: dict[str, dict[str, Start]]) -> None:
     assert next(iter(starts["one card"])) == "vllm"
     assert next(iter(starts["gguf"])) == "llama.cpp"
@@ -106,6 +119,9 @@ def test_what_a_tool_cannot_run_is_said_and_not_written(starts: dict[str, dict[s
         ("int8 cache", "sglang", "INT8 cache"),
         ("two machines", "kubernetes", "one machine"),
         ("two machines", "llama.cpp", "2 machines"),
+        ("train jax", "accelerate", "starts PyTorch"),  # jax-multi-process
+        ("train zero2 on tpus", "accelerate", "DeepSpeed does not run"),  # deepspeed-accelerators
+        ("inferentia fp8", "vllm", "compiled"),  # neuron-fp8-tutorial
     ):
         item = starts[work][tool]
         assert item.text is None, (work, tool)

@@ -54,6 +54,24 @@ def test_more_load_asks_for_replicas_until_the_rate_is_met(kb: whygpu.KnowledgeB
     assert rate.likely >= 2
 
 
+def test_replicas_for_a_rate_share_the_requests_that_were_answered(kb: whygpu.KnowledgeBase) -> None:
+    """runpod-33: 40 requests are 20 on each of two replicas, whose steps are shorter, and not 40 on each; 60 a second
+    of 8 requests that last seconds take more of them in flight, whatever was answered.
+    """
+    load = {"model": "qwen3-32b", "format": "fp8", "context_tokens": 12500, "output_tokens": 500, "max_nodes": 8}
+    one = plan(kb, "b200", **load, prefix_hit_rate=0.7, concurrency=20)
+    two = plan(kb, "b200", **load, prefix_hit_rate=0.7, concurrency=40, requests_per_second=2)
+    assert one is not None
+    assert two is not None
+    assert two.parallelism.data == 2
+    assert two.memory.total_gib == pytest.approx(one.memory.total_gib)
+    few = plan(kb, "l4", model="llama-3.1-8b", concurrency=8, requests_per_second=60, max_nodes=64, max_count=512)
+    assert few is not None
+    rate = few.speed["requests_per_s"]
+    assert rate is not None
+    assert rate.likely >= 60
+
+
 def test_latency_asks_for_shards(kb: whygpu.KnowledgeBase) -> None:
     slow = plan(kb, "a100-sxm-80gb", model="llama-3.1-70b", format="int8")
     assert slow is not None

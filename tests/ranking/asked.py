@@ -164,7 +164,7 @@ def plan_of(found: Consultation, row: int) -> PlanKey:
         setup.format.id,
         setup.kv_format.id if setup.kv_format else None,
         setup.method if setup.trains else None,
-        (layout.tensor, layout.pipeline, layout.data, layout.sharding),
+        (layout.tensor, layout.pipeline, layout.data, layout.sharding, layout.cache_split),
         setup.gradient_checkpointing if setup.trains else None,
         setup.batch_size if setup.trains else setup.requests_per_replica(layout.data),
     )

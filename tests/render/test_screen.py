@@ -60,6 +60,26 @@ def test_a_life_is_at_most_55_lines(kb: whygpu.KnowledgeBase) -> None:
         assert max(map(len, lines)) <= width
 
 
+def test_every_limit_is_told(kb: whygpu.KnowledgeBase) -> None:
+    asked = {"requests_per_second": 100, "latency_ms": 200, "token_latency_ms": 15, "criticality": "mission-critical"}
+    load = {"context_tokens": 1500, "output_tokens": 150}
+    advice = kb.advise({"model": "llama-3.1-8b", "phase": "inference", **load, **asked}, today=TODAY)
+    text = Screen(width=100).render(view_of(advice))
+    for limit in ("at least 100 requests/s", "at most 200 ms", "at most 15 ms"):
+        assert limit in text
+
+
+def test_a_tipping_point_is_no_value_at_which_nothing_tips(kb: whygpu.KnowledgeBase) -> None:
+    """A Jetson of 15 W stays the answer at a limit of 15 W, and is out below it."""
+    answers = {"model": "gemma-3-4b", "phase": "inference", "concurrency": 1, "deployment": "edge", "power_watts": 25}
+    advice = kb.advise(answers, today=TODAY)
+    tight = kb.advise({**answers, "power_watts": 15}, today=TODAY)
+    assert tight.recommendation is not None
+    assert advice.recommendation is not None
+    assert tight.recommendation.label == advice.recommendation.label
+    assert "power_watts below 15.0 W (now 25 W)" in Screen(width=100).render(view_of(advice))
+
+
 def test_what_others_wrote_does_not_reach_the_terminal_as_commands(kb: whygpu.KnowledgeBase) -> None:
     model = {"parameters": "8B", "name": "evil\x1b[2J\x07\u202emodel"}
     advice = kb.advise({"model": model}, engine="evaluator", today=TODAY)

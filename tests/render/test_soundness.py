@@ -180,6 +180,16 @@ def test_arithmetic_shows_every_number_that_is_put_in(advised: dict[str, whygpu.
     assert not [text for text in worked if "_" in text.replace("min over", "")]  # no name is left without its number
 
 
+@pytest.mark.parametrize(("name", "figure"), [("chat", "token_ms"), ("train-7b", "train_hours")])
+def test_a_figure_of_the_plan_has_its_arithmetic_by_either_name(
+    advised: dict[str, whygpu.Advice], name: str, figure: str
+) -> None:
+    by_itself, of_plan = (prove(advised[name], word).step for word in (figure, f"plan.{figure}"))
+    assert by_itself is not None
+    assert by_itself is of_plan
+    assert " = " in arithmetic(by_itself)
+
+
 def test_a_proof_ends_in_answers_and_sources(advised: dict[str, whygpu.Advice]) -> None:
     advice = advised["chat"]
     shallow, deep = (prove(advice, "plan.total_gib", depth=depth) for depth in (1, 5))

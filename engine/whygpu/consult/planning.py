@@ -113,6 +113,7 @@ class Planning:
             replicas=int(self._session.concluded(LEAST_REPLICAS) or 1),
             samples=self._samples(),
             at_once=self._at_once(),
+            shared="concurrency" in self._answers.values,
             fixed=self._fixed_layout(),
             owned=self._owned(),
             machines=Machines(self._networks(today), self._vcpus(today)),

@@ -11,7 +11,13 @@ from whygpu.quantity import show
 if TYPE_CHECKING:
     from whygpu.language.names import NameSpec
 
-_FORMATS = ("workload.format", "workload.kv_format", "workload.native_format", "plan.format")
+_FORMATS = (
+    "workload.format",
+    "workload.kv_format",
+    "workload.native_format",
+    "plan.format",
+    "model.published_format",
+)
 
 
 def show_value(value: v.Value, spec: NameSpec) -> str:

@@ -42,10 +42,12 @@ class _Prover:
         self._told: set[str] = set()
 
     def prove(self, name: str, depth: int) -> Proof:
+        step = self._step(name)
         for fact in self._trace.facts:
             if fact.id == name or (fact.name == name and fact.plan in (None, self._best)):
+                if step is not None and step.kind == "check" and fact.id not in self._trace.givers:
+                    return self._of_step(fact, step, depth)
                 return self._of_fact(fact, depth)
-        step = self._step(name)
         if step is not None:
             return self._of_step(None, step, depth)
         known = {fact.name for fact in self._trace.facts} | {
@@ -56,10 +58,13 @@ class _Prover:
         raise AnswerError([Problem("unknown-fact", message, Location("how"), near)])
 
     def _step(self, name: str) -> Step | None:
-        """The step of a rule, a figure of the recommendation or a plan's place."""
+        """The step of a rule, a figure of the recommendation (with ``plan.`` before it or not) or a plan's place."""
         if name in ("recommendation", self._best):
             return next((step for step in self._trace.steps if step.kind == "rank" and step.plan == self._best), None)
         own = [step for step in self._trace.steps if step.plan in (None, self._best)]
+        figure = next((x for x in own if x.kind == "check" and x.title == name.removeprefix("plan.")), None)
+        if figure is not None:
+            return figure
         for step in (*own, *self._trace.steps):
             if name in (step.id, step.rule, step.title) or (step.kind == "rank" and step.plan == name):
                 return step

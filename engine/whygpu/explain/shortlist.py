@@ -160,6 +160,11 @@ def gains(plan: Plan, best: Plan) -> tuple[str, str]:
     return "; ".join(found[0]), "; ".join(found[1])
 
 
+def costs_less(plan: Plan, best: Plan) -> bool:
+    """Whether the first of what one gains by ``plan`` is money."""
+    return best.cost is not None and any(better for better, _ in _money(plan, best))
+
+
 def _money(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
     one, other = plan.cost, best.cost
     if one is None or other is None:

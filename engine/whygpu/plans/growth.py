@@ -73,8 +73,40 @@ class Growth:
             if not rows.size and sooner is grown:
                 break
             timed = self._search.timed(grown.card[rows], changed[rows], grown.fits[rows]) if rows.size else sooner
+            if self._options.shared:
+                timed = self._shared(grown, rows, timed, targets)
             grown = self._search.taken(sooner, rows, timed, np.arange(rows.size))
         return self._trimmed(grown, targets, doubled)
+
+    def _shared(self, plan_set: PlanSet, rows: NDArray[np.int64], timed: PlanSet, targets: Targets) -> PlanSet:
+        """The plans with more replicas for load, with as few requests in flight beyond those before as reach it: where
+        each replica has fewer, its steps are shorter.
+        """
+        if not rows.size or self._work.setup.trains:
+            return timed
+        before, most = (
+            np.array([each.configurations[number].setup.concurrency for number in each.configuration[places].tolist()])
+            for each, places in ((plan_set, rows), (timed, np.arange(rows.size)))
+        )
+        least, middle, best = before - 1, before, timed
+        for _ in range(_ROUNDS + 1):
+            places = np.flatnonzero((middle > least) & (middle < most))
+            if not places.size:
+                break
+            tried = zip(timed.configuration[places].tolist(), middle[places].tolist(), strict=True)
+            configurations = np.array([self._with_requests(*way) for way in tried])
+            fewer = self._search.timed(plan_set.card[rows[places]], configurations, plan_set.fits[rows[places]])
+            done = self._in_time(fewer, targets)
+            most[places[done]], least[places[~done]] = middle[places][done], middle[places][~done]
+            best = self._search.taken(best, places[done], fewer, np.flatnonzero(done))
+            middle = (least + most) // 2
+        return best
+
+    def _with_requests(self, number: int, concurrency: int) -> int:
+        """The number of the same way with so many requests in flight."""
+        configuration = self._search.configurations[number]
+        setup = self._search.changed(configuration.setup, concurrency=concurrency)
+        return self._search.configure(setup, configuration.layout)
 
     def _trimmed(self, plan_set: PlanSet, targets: Targets, doubled: NDArray[np.bool_]) -> PlanSet:
         """The plans with as few of the replicas that doubling added as come in time: a little more load takes a little

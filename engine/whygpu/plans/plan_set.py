@@ -72,6 +72,8 @@ class Options:
     """Most samples of a training step over all replicas where nobody gave the micro-batch; None where it is given."""
     at_once: int | None = None
     """Most samples that a replica of batch work has in flight where nobody gave any; None where they are given."""
+    shared: bool = False
+    """Whether the requests in flight were answered: replicas added for a rate share them, as far as that reaches it."""
     short: bool = False
     """Whether to find what does not hold all requests, on each number of cards: nothing that does can be chosen."""
     fixed: FixedLayout = field(default_factory=FixedLayout)

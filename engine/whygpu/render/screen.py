@@ -35,6 +35,7 @@ class Room:
 
     but: int
     meters: int
+    """Of what is needed; limits are all told."""
     shortlist: int
     reasons: int
     flips: int
@@ -105,7 +106,8 @@ class Screen:
             yield from self.labelled("WARNING" if item.evidence.rule else "NOTE", item.text + cited(item.evidence))
         if view.trouble is not None:
             yield from self._trouble(view, room)
-        yield from self._meters(view.meters[: room.meters])
+        limited = sum(row.status != "no limit" for row in view.meters)  # limits come first, and each is told
+        yield from self._meters(view.meters[: max(room.meters, limited)])
         yield from self._shortlist(view.shortlist[: room.shortlist])
         yield from self._reasons(view, room)
         yield from self._rest(view, room)

@@ -175,6 +175,15 @@ def test_a_whisper_reads_half_a_minute_and_writes_with_its_decoder(facts: Facts)
     assert weights == pytest.approx(2 * (large.parameters - large.encoder_parameters), rel=0.01)
 
 
+def test_encoders_take_turns_with_the_decoder(facts: Facts) -> None:
+    """vLLM runs the encoder before the decoder's step (pull request 27292): a request in flight takes all of it, so no
+    more half minutes are read in a second than an encoder alone reads.
+    """
+    alone, many = (_whisper(facts, "whisper-large-v3", requests) for requests in (1, 256))
+    read = next(item.value for item in alone.calculations() if item.name == "prefill_s")
+    assert _likely(many, "times_real_time") < 30 / read
+
+
 def test_training_a_whisper_passes_1500_frames_through_its_encoder(facts: Facts) -> None:
     """Six operations a parameter and token (Kaplan et al. 2020, 2.1), of the encoder for 1,500 frames a sample."""
     shape = facts.shape("whisper-large-v3")

@@ -158,6 +158,17 @@ def test_gathered_weights_are_copied(kb: whygpu.KnowledgeBase) -> None:
     assert longer * 3.35e12 / shape.parameters == pytest.approx(20 / 0.75, rel=0.01)
 
 
+def test_recomputing_moves_more_not_less(kb: whygpu.KnowledgeBase) -> None:
+    """What is not kept is computed again, and its elementwise work with it (PyTorch, selective activation
+    checkpointing): a third more than without checkpoints, whatever share stays in memory."""
+    shape, layout = shape_of(kb, "tinyllama-1.1b"), ParallelLayout()
+    off, selective, full = (
+        run(kb, shape, setup_of(kb, gradient_checkpointing=kept), layout, h100())[1].batch.traffic_s[LIKELY, 0]
+        for kept in ("off", "selective", "full")
+    )
+    assert float(selective) == float(full) == pytest.approx(4 / 3 * float(off))
+
+
 def test_interleaved_stages_wait_less(kb: whygpu.KnowledgeBase) -> None:
     """Narayanan et al. 2021 (arXiv:2104.04473), 2.2: (p - 1) / m of the ideal time, over v: 7 / 8 for p = m = 8, and
     7 / 32 with four stages on each card."""

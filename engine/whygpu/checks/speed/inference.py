@@ -250,10 +250,12 @@ def _prefill(columns: Columns, requests: FloatArray, computed: float, rates: Rat
 def _joined_s(
     columns: Columns, requests: FloatArray, computed: float, decode: Decode, prefill: Prefill, longer: FloatArray
 ) -> FloatArray:
-    """Rows: seconds that a prompt adds to the steps of the requests it joins."""
+    """Rows: seconds that a prompt adds to the steps of the requests it joins. The source of an encoder-decoder joins
+    none: its encoder runs by itself, before the decoder's step (vLLM, pull request 27292).
+    """
     output, at_once = columns.setup.output_tokens, columns.prompts_at_once()
     stages = prefill.filled * columns.pipeline * at_once
-    if output <= 1:  # there are no steps to join
+    if output <= 1 or columns.shape.kind == "encoder-decoder":
         return prefill.total_s / stages
     alone = (decode.read_s, decode.compute_s, decode.floor_s, prefill.compute_s / prefill.filled / at_once)
     added = joined_s(*alone, _full_chunks(columns, computed), requests, output) / columns.pipeline

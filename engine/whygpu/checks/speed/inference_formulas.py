@@ -304,6 +304,8 @@ def _answers(
     output = Term("output", float(max(columns.setup.output_tokens, 1)), "tokens")
     stages = Term("stages", float(done.stages[i]), "prompts", (), "under way in the pipeline")
     sources = ("sarathi-serve", "trtllm-adp-balance") if columns.by_requests[i] else ("sarathi-serve",)
+    if columns.shape.kind == "encoder-decoder":
+        sources = ("vllm-encoder-first",)
     joined = Term("joined", _likely(done.joined_s, i), "s", sources, "that a prompt adds to others' steps")
     further: tuple[Term, ...] = (token.as_term(),)
     further_ms = "1000 * token_s"

@@ -162,7 +162,8 @@ def traffic_bytes(columns: Columns) -> float:
     """
     shape, setup = columns.shape, columns.setup
     whole = replace(setup, gradient_checkpointing="off")
-    kept = activations(shape, whole, ParallelLayout(), columns.coefficients, columns.contexts[0])
+    context = {**columns.contexts[0], "checkpointing": "off"}
+    kept = activations(shape, whole, ParallelLayout(), columns.coefficients, context)
     return (kept.layers.likely + kept.logits.likely) * _dispatched(setup)
 
 

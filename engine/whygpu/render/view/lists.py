@@ -124,6 +124,9 @@ def _price_row(item: PriceFlip) -> FlipRow:
 
 def _answer_row(item: Flip, words: Words) -> FlipRow:
     after, before = words.value(item.answer, item.after), words.value(item.answer, item.before)
+    same = None if item.unchanged is None else words.value(item.answer, item.unchanged)
+    if same == after and isinstance(item.before, float) and isinstance(item.after, float):  # too near to be told apart
+        after = f"{'below' if item.after < item.before else 'above'} {after}"
     then = "nothing is left" if item.plan is None else f"{short_text(item.plan)}, {price_text(item.plan)}"
     return FlipRow(f"{item.answer} {after} (now {before})", then, item.near)
 

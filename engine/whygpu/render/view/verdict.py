@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from whygpu.explain.meters import Need, needs
+from whygpu.explain.shortlist import costs_less
 from whygpu.knowledge.preferences import POWER, SPEED
 from whygpu.quantity import show
 from whygpu.render.view.meters import label_of
@@ -213,14 +214,15 @@ def but(advice: Advice, weights: Sequence[Weight], words: Words) -> tuple[Senten
     if not any(item.row == plan.index and item.favourable for item in weights) and advice.alternatives:
         found.append(Sentence("Nothing but its price speaks for it: look at the shortlist before you decide."))
     if not found:
-        found += _given_up(advice)
+        found += _given_up(advice, plan)
     return tuple(found)
 
 
-def _given_up(advice: Advice) -> Iterator[Sentence]:
+def _given_up(advice: Advice, plan: Plan) -> Iterator[Sentence]:
     """What another plan of the shortlist has more of, where no rule speaks against the recommendation."""
     for pick in advice.shortlist:
         if pick.role in ("fastest", "room-to-grow", "easiest-to-get") and pick.gains:
             gain = pick.gains.partition(";")[0]
-            yield Sentence(f"{short_text(pick.plan)} would give more: {gain}.")
+            what = "cost less" if costs_less(pick.plan, plan) else "give more"
+            yield Sentence(f"{short_text(pick.plan)} would {what}: {gain}.")
             return
