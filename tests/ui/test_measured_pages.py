@@ -145,7 +145,7 @@ def test_measurements_go_from_page_to_page_and_can_be_removed(opened: Opened) ->
     assert "at the peak is not said" in app.error[0].value
     app = app.button(key="to-diagnose").click().run()
     assert app.query_params["page"] == "diagnose"
-    assert "likely" in app.title[0].value or "Nothing" in app.title[0].value or "Possibly" in app.title[0].value
+    assert "likely" in app.title[0].value or "No measurement" in app.title[0].value or "Possibly" in app.title[0].value
     drop = next(item for item in app.button if str(item.key).startswith("drop-"))
     app = drop.click().run()
     assert _measured(app) == Measured()

@@ -36,7 +36,7 @@ def question_page(knowledge_base: KnowledgeBase, key: str) -> None:
     if question.id == "phase":
         _profiles(knowledge_base)
     if state().stopped is None:
-        st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
+        st.button("Back to the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
 
 
 def question_of(knowledge_base: KnowledgeBase, key: str) -> Question:
@@ -134,7 +134,7 @@ def take(question: str, text: str, page: str | None) -> None:
 
 def _profiles(knowledge_base: KnowledgeBase) -> None:
     """What each phase is like, to choose between them."""
-    with st.expander("What each of them is like"):
+    with st.expander("What each option means"):
         for profile in knowledge_base.knowledge.profiles.values():
             st.markdown(f"**{rendered(profile.title)}**")
             st.markdown("\n".join(f"- {rendered(point.text)}" for point in profile.points))

@@ -82,7 +82,7 @@ def _parts(node: Mapping, problems: list[Problem]) -> dict[Part, Mapping]:
         return {}
     for key, where in inner.keys.items():
         if key not in PARTS:
-            near = did_you_mean(key, PARTS) or f"a life has {' and '.join(PARTS)}"
+            near = did_you_mean(key, PARTS) or f"a lifecycle has {' and '.join(PARTS)}"
             problem(problems, where, "unknown-key", f"there is no phase '{key}' in a lifecycle", near)
     found: dict[Part, Mapping] = {}
     for part in PARTS:
@@ -98,7 +98,7 @@ def _parts(node: Mapping, problems: list[Problem]) -> dict[Part, Mapping]:
             found[part] = Mapping({}, {}, own.document, own.line, own.column)
         else:
             message = f"'{part}' must be a mapping of keys to values, not {kind_of(own)}"
-            problem(problems, own, "wrong-type", message, f"write '{part}: {{}}' where nothing is to be said")
+            problem(problems, own, "wrong-type", message, f"write '{part}: {{}}' where there is nothing to answer")
     return found
 
 
@@ -127,7 +127,7 @@ def _applying(
         anew = [part for part, own in parts.items() if key in own.items]
         code, message = "applies-to-neither", f"'{key}' applies to neither phase"
         if anew:
-            code, message = "clash", f"'{key}' is given again in {' and '.join(anew)}, and nothing reads it here"
+            code, message = "clash", f"'{key}' is also given in {' and '.join(anew)}, and not read here"
         problem(problems, node.keys[key], code, message, "remove it")
     if problems:
         raise AnswerError(problems)

@@ -104,7 +104,7 @@ def stake(knowledge: Knowledge, question: Question, effect: AnswerEffect) -> str
 
 
 def _then(plan: Plan | None) -> str:
-    return "nothing would be left" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
+    return "no plan would be left" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
 
 
 def why_asked(knowledge: Knowledge, asked: NextQuestion, effects: Sequence[AnswerEffect]) -> Section:
