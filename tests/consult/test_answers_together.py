@@ -185,7 +185,7 @@ def test_what_costs_the_same_is_not_called_cheaper(
     assert found is not None
     assert found.cheaper == (None if cheaper is None else f"{plan.id}{cheaper}")
     assert said in found.text
-    assert ("Each hour sooner" in found.text) == (job > 11)
+    assert ("Each hour saved" in found.text) == (job > 11)
 
 
 def test_the_same_hour_is_called_the_same(kb: whygpu.KnowledgeBase) -> None:

@@ -15,7 +15,7 @@ from whygpu.checks.calculation import Calculation
 from whygpu.errors import AnswerError
 from whygpu.measured.measurement import Measurement
 from whygpu.measured.read import measurement_of
-from whygpu.sizing.service import ServiceSize
+from whygpu.sizing.service_size import ServiceSize
 from whygpu.sizing.sized import Sized
 from whygpu.sizing.training import TrainingSize
 

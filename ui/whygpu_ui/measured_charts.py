@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import altair as alt
 
     from whygpu.measured.measurement import Scaling
-    from whygpu.sizing.service import ServiceSize
+    from whygpu.sizing.service_size import ServiceSize
     from whygpu.sizing.training import TrainingSize
 
 _LOADS_PX, _RUNS_PX, _SPLIT_PX = 340, 250, 160

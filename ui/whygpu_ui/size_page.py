@@ -10,7 +10,7 @@ import streamlit as st
 from whygpu.measured.measurement import STEP_SHARES
 from whygpu.render.sizing import sizing_markdown
 from whygpu.render.view.sizing import sizing_view
-from whygpu.sizing.service import ServiceSize
+from whygpu.sizing.service_size import ServiceSize
 from whygpu_ui.markdown import literal
 from whygpu_ui.measured import size
 from whygpu_ui.measured_charts import service_charts, training_charts

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from whygpu.answers import Answers, check, in_order
+from whygpu.answers import Answers, in_order
 from whygpu.consult.driver import inapplicable
 from whygpu.errors import AnswerError, Problem, did_you_mean
+from whygpu.measured.answers import check_answers
 from whygpu.yamldoc.document import Mapping, Node, Scalar, plain_data
 from whygpu.yamldoc.fields import kind_of, problem
 
@@ -52,7 +53,7 @@ def check_lifecycle(node: Node, knowledge: Knowledge) -> LifecycleAnswers:
     found: dict[str, Answers] = {}
     for part, own in parts.items():
         try:
-            found[part] = replace(check(_merged(node, shared, own), knowledge), life=part)
+            found[part] = replace(check_answers(_merged(node, shared, own), knowledge), life=part)
         except AnswerError as error:
             problems += error.problems
             continue
@@ -134,5 +135,5 @@ def _applying(
     kept: dict[str, Answers] = {}
     for part, own in parts.items():
         applying = {key: value for key, value in shared.items() if key not in idle[part]}
-        kept[part] = replace(check(_merged(node, applying, own), knowledge), life=part)
+        kept[part] = replace(check_answers(_merged(node, applying, own), knowledge), life=part)
     return kept

@@ -18,7 +18,8 @@ from whygpu.sizing.memory import context_seen, room_of
 from whygpu.sizing.names import PREFIX
 from whygpu.sizing.pace import layout_of, pace_of
 from whygpu.sizing.replicas import Objective
-from whygpu.sizing.service import Demand, size_service
+from whygpu.sizing.service import size_service
+from whygpu.sizing.service_size import Demand
 from whygpu.sizing.sized import Sized
 from whygpu.sizing.training import Target, size_training
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from whygpu.measured.measurement import STEP_SHARES
 from whygpu.quantity import show
 from whygpu.render.view.model import Evidence, Grid, Sentence
-from whygpu.sizing.service import ServiceSize
+from whygpu.sizing.service_size import ServiceSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
