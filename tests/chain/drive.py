@@ -13,6 +13,7 @@ from tests.chain.reference import Reference
 from whygpu.chain.durable import DurableEngine
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, one, plain
+from whygpu.chain.names import ENGINES
 from whygpu.consult.judging import Judging
 from whygpu.consult.session import fire_session_rules
 from whygpu.language import values as v
@@ -156,6 +157,7 @@ def judge(program: Program, tally: Tally) -> Outcome:
         "durable": engine.chain(),
         "durable, nothing shared": unshared.chain(),
     }
+    assert {chain.engine for chain in chains.values()} == set(ENGINES)  # a new engine is judged, too
     jury = Jury(chains, Reference(program, CHECKS), tally, program.seed)
     outcome = run(program, jury)
     jury.compare(outcome, program)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from whygpu.answers import check, read_number
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
@@ -254,10 +254,14 @@ class _Reader:
         match spec.kind:
             case "number":
                 return read_number(key, node, spec, self._problems)
-            case "flag" if isinstance(node.value, bool):
-                return node.value
-            case "choice" | "text" if isinstance(node.value, str) and (spec.kind == "text" or node.text in spec.values):
-                return node.text[:MOST_TEXT]
+            case "flag":
+                if isinstance(node.value, bool):
+                    return node.value
+            case "choice" | "text":
+                if isinstance(node.value, str) and (spec.kind == "text" or node.text in spec.values):
+                    return node.text[:MOST_TEXT]
+            case _:
+                assert_never(spec.kind)
         hint = did_you_mean(node.text, spec.values) or (f"one of {', '.join(spec.values)}" if spec.values else None)
         self._add(node, "wrong-type", f"'{key}' cannot be {kind_of(node)}", hint or f"it is a {spec.kind}")
         return None
