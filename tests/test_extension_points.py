@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import pytest
 
 import whygpu
+from tests.chain.drive import chains_of
+from tests.chain.programs import program
 from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.chain.engines import EvaluatorChain
@@ -101,6 +103,11 @@ def test_what_if_and_flips_say_the_engine_that_they_ran_on(
     found = search(consultation).found
     assert found
     assert {flip.engine for flip in found} == ran
+
+
+def test_every_engine_is_compared_with_the_others() -> None:
+    """The differential test is slow; whom it judges is not."""
+    assert {chain.engine for chain in chains_of(program(1)).values()} == set(ENGINES)
 
 
 def test_numeric_checks_that_need_no_model_are_the_same_ones(kb: whygpu.KnowledgeBase) -> None:
