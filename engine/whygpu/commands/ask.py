@@ -169,7 +169,7 @@ class _Session:
 
 
 def write_answers(path: Path, answers: dict[str, Any]) -> None:
-    """Write answers as YAML, whole or not at all; raises AnswerError."""
+    """Write answers as YAML, atomically; raises AnswerError."""
     import yaml  # noqa: PLC0415
 
     write_whole(path, yaml.safe_dump(answers, sort_keys=False, allow_unicode=True))

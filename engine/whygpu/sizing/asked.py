@@ -1,4 +1,4 @@
-"""What a sizing is asked: measurements taken together, answers laid over theirs, and answers of sizing itself."""
+"""What a sizing is asked: measurements taken together, answers that override theirs, and answers of sizing itself."""
 
 from __future__ import annotations
 
