@@ -1,4 +1,4 @@
-"""What is suggested in place of a name nobody knows."""
+"""What is suggested in place of an unknown name."""
 
 from __future__ import annotations
 

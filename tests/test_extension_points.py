@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+import re
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 import whygpu
+from tests.chain.drive import chains_of
+from tests.chain.programs import program
 from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.names import ENGINES, EngineName, engine_named
+from whygpu.checks.calculation import CHECKS, Phase
 from whygpu.cli import main
 from whygpu.commands.explain import FORMATS, Format
 from whygpu.errors import AnswerError, KnowledgeBaseError
@@ -19,7 +23,9 @@ from whygpu.explain.rerun import rerun
 from whygpu.knowledge.rules import STRENGTHS, Strength
 from whygpu.language.names import Kind
 from whygpu.loader.assemble import load_texts
+from whygpu.loader.files import default_root, read_texts
 from whygpu.loader.vocabulary import KINDS
+from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.work import FUNCTIONS, NUMERIC_CHECKS, format_checks
 
 if TYPE_CHECKING:
@@ -99,6 +105,11 @@ def test_what_if_and_flips_say_the_engine_that_they_ran_on(
     assert {flip.engine for flip in found} == ran
 
 
+def test_every_engine_is_compared_with_the_others() -> None:
+    """The differential test is slow; whom it judges is not."""
+    assert {chain.engine for chain in chains_of(program(1)).values()} == set(ENGINES)
+
+
 def test_numeric_checks_that_need_no_model_are_the_same_ones(kb: whygpu.KnowledgeBase) -> None:
     assert format_checks(kb.knowledge).keys() == {
         name for name, check in NUMERIC_CHECKS.items() if check.of_catalogue is not None
@@ -114,3 +125,39 @@ def test_a_strength_without_a_worth_is_an_error() -> None:
     with pytest.raises(KnowledgeBaseError) as caught:
         load_texts(texts, "kb", REGISTRY)
     assert any("mild" in str(problem) for problem in caught.value.problems)
+
+
+def test_a_strength_without_a_weight_for_signs_is_an_error() -> None:
+    """A new one counted as the plain figure says, which is as little as the weakest."""
+    root = default_root()
+    texts = dict(read_texts(root))
+    found = texts["facts/measuring.yaml"]
+    texts["facts/measuring.yaml"] = "\n".join(line for line in found.split("\n") if "{strength: normal}" not in line)
+    assert texts["facts/measuring.yaml"] != found
+    with pytest.raises(KnowledgeBaseError) as caught:
+        load_texts(texts, str(root), REGISTRY, cases=False)
+    (problem,) = caught.value.problems
+    assert problem.message.startswith("'sign-weight' does not say what a normal sign counts")
+
+
+def test_what_plans_give_has_a_name(kb: whygpu.KnowledgeBase) -> None:
+    """A column without one is read by no rule, and nothing says so."""
+    assert {*PLAN_NAMES, *GPU_NAMES} <= kb.knowledge.vocabulary.keys()
+
+
+@pytest.mark.parametrize(
+    ("phase", "answers"),
+    [
+        ("inference", ANSWERS),
+        ("inference", {"task": "vision", "streams": 4}),
+        ("inference", {"phase": "batch-inference", "model": "llama-3.1-8b", "dataset_samples": 1e6}),
+        ("training", {"phase": "fine-tuning", "method": "lora", "model": "llama-3.1-8b", "dataset_tokens": 1e8}),
+        ("training", {"phase": "training", "model": "resnet-50", "deployment": "workstation"}),
+    ],
+)
+def test_every_figure_is_a_declared_check(kb: whygpu.KnowledgeBase, phase: Phase, answers: dict[str, Any]) -> None:
+    """Of each case, tests/lint/test_coverage.py: here a few, so that a check that is forgotten fails in seconds."""
+    steps = [step for step in kb.advise(answers, engine="evaluator").trace.steps if step.kind == "check"]
+    figures = {re.sub(r"_\d+$", "", step.title) for step in steps if not step.title.endswith("is computed")}
+    assert figures
+    assert figures <= CHECKS[phase]

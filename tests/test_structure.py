@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+import networkx as nx
 
 from tests.conftest import ROOT
 
@@ -73,6 +75,34 @@ def _imported(body: Sequence[ast.stmt]) -> Iterator[str]:
             yield from (item.name for item in node.names)
         elif isinstance(node, ast.If | ast.ClassDef | ast.FunctionDef):
             yield from _imported(node.body)
+
+
+def circles(modules: Mapping[str, str]) -> list[list[str]]:
+    """Modules, by name with their text, that import each other, directly or by way of others."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for module, text in modules.items():
+        for node in ast.walk(ast.parse(text)):  # in functions and for the type checker too
+            names = [f"{node.module}.{item.name}" for item in node.names] if isinstance(node, ast.ImportFrom) else []
+            names = [item.name for item in node.names] if isinstance(node, ast.Import) else names
+            found = (name if name in modules else name.rpartition(".")[0] for name in names)
+            graph.add_edges_from((module, name) for name in found if name in modules and name != module)
+    return [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
+
+
+def test_no_modules_import_each_other() -> None:
+    found = {}
+    for base in (ENGINE.parent, ROOT / "ui"):
+        for path in base.rglob("*.py"):
+            name = ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
+            found[name] = path.read_text(encoding="utf-8")
+    assert {"whygpu", "whygpu.answers", "whygpu_ui.app"} <= found.keys()
+    assert circles(found) == []
+
+
+def test_a_circle_of_imports_is_found() -> None:
+    late = "def f() -> None:\n    from p import a\n"
+    assert circles({"p": "", "p.a": "from p.b import x", "p.b": "import p.c", "p.c": late}) == [["p.a", "p.b", "p.c"]]
+    assert circles({"p": "", "p.a": "from p.b import x", "p.b": "import p.c", "p.c": "import math"}) == []
 
 
 CLOCKS = {f"time.{clock}{unit}" for clock in ("time", "monotonic", "perf_counter") for unit in ("", "_ns")}

@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from whygpu.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from whygpu.explain.advice import Advice
     from whygpu.explain.plan import Plan
     from whygpu.lifecycle.advice import LifecycleAdvice
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Advice",

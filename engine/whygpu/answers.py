@@ -15,7 +15,7 @@ from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence, p
 from whygpu.yamldoc.fields import kind_of, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from collections.abc import Mapping as ReadOnly
 
     from whygpu.knowledge.base import Knowledge
@@ -218,14 +218,18 @@ def _with(node: Mapping, path: list[str], value: Node) -> Mapping:
     return Mapping({**node.items, key: value}, keys, node.document, node.line, node.column)
 
 
-def check(node: Node, knowledge: Knowledge) -> Answers:
-    """Check answers against the knowledge base; raises AnswerError with every problem."""
+def check(node: Node, knowledge: Knowledge, read_measured: Callable[[Node], Measurement] | None = None) -> Answers:
+    """Check answers against the knowledge base; raises AnswerError with every problem.
+
+    ``read_measured`` reads a measurement among them, and raises AnswerError; without it, as for the setup that was
+    measured, they hold none. ``measured/answers.py`` has the check with it.
+    """
     problems: list[Problem] = []
     if not isinstance(node, Mapping):
         raise AnswerError(
             [Problem("wrong-type", f"answers must be a mapping of keys to values, not {kind_of(node)}", node.location)]
         )
-    answers = _Reader(node, knowledge, problems).read()
+    answers = _Reader(node, knowledge, problems, read_measured).read()
     if problems:
         raise AnswerError(problems)
     return answers
@@ -270,8 +274,15 @@ def read_number(key: str, node: Scalar, spec: NameSpec, problems: list[Problem])
 
 
 class _Reader:
-    def __init__(self, node: Mapping, knowledge: Knowledge, problems: list[Problem]) -> None:
+    def __init__(
+        self,
+        node: Mapping,
+        knowledge: Knowledge,
+        problems: list[Problem],
+        read_measured: Callable[[Node], Measurement] | None,
+    ) -> None:
         self._node, self._knowledge, self._problems = node, knowledge, problems
+        self._read_measured = read_measured
 
     def read(self) -> Answers:
         specs = self._knowledge.name_by_answer
@@ -291,8 +302,11 @@ class _Reader:
                 lists[key] = self._list(key, node)
             elif key == "owned":
                 owned = self._owned(node)
+            elif key == MEASURED and self._read_measured is not None:
+                measured = self._measured(node, self._read_measured)
             elif key == MEASURED:
-                measured = self._measured(node)
+                message = "the setup of a measurement holds no measurements of its own"
+                self._add(self._node.keys[key], "unknown-key", message, "leave it out, or give it beside the others")
             elif key in specs:
                 value = self._value(key, node, specs[key])
                 if value is not None and value == specs[key].unanswered:
@@ -330,10 +344,8 @@ class _Reader:
             measured=measured,
         )
 
-    def _measured(self, node: Node) -> tuple[Measurement, ...]:
+    def _measured(self, node: Node, read: Callable[[Node], Measurement]) -> tuple[Measurement, ...]:
         """Measurements: mappings as in their files."""
-        from whygpu.measured.read import measurement_of  # noqa: PLC0415  it checks answers itself
-
         found: list[Measurement] = []
         for item in node.items if isinstance(node, Sequence) else [node]:
             if isinstance(item, Scalar):
@@ -342,7 +354,7 @@ class _Reader:
                 self._add(item, "wrong-type", message, hint)
                 continue
             try:
-                found.append(measurement_of(item, item.document.name, self._knowledge))
+                found.append(read(item))
             except AnswerError as error:
                 self._problems.extend(error.problems)
         return tuple(found)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whygpu.answers import Answers, as_node, check
+from whygpu.answers import Answers, as_node
 from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.engines import Chain, EvaluatorChain
 from whygpu.chain.names import EngineName, unknown_engine
@@ -28,6 +28,7 @@ from whygpu.lifecycle.conclude import LIFE_NAMES, conclude_lifecycle
 from whygpu.loader import cache
 from whygpu.loader.files import default_root, read_texts
 from whygpu.loader.registry import Registry
+from whygpu.measured.answers import check_answers
 from whygpu.plans.columns import GPU_NAMES, PLAN_NAMES
 from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
 from whygpu.sizing.names import SIZING_NAMES
@@ -86,7 +87,7 @@ class KnowledgeBase:
 
     def check(self, answers: Answers | ReadOnly[str, object] | Node) -> Answers:
         """Answers as plain data or a node, checked; raises AnswerError with every problem."""
-        return answers if isinstance(answers, Answers) else check(as_node(answers), self.knowledge)
+        return answers if isinstance(answers, Answers) else check_answers(as_node(answers), self.knowledge)
 
     def check_as(self, answers: ReadOnly[str, object], life: str) -> Answers:
         """Answers about one phase of a life ("train", "serve"), or one that is alone; raises AnswerError."""

@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "explain": Command("recommend hardware and explain it (the same as kb-explain)", "whygpu.commands.explain"),
         "estimate": Command("memory, speed and cost of one plan, whether it fits or not", "whygpu.commands.estimate"),
         "check": Command("check a knowledge base or a file of it, run its tests and cases", "whygpu.commands.check"),
-        "catalogue": Command("list what is known of accelerators, prices and models", "whygpu.commands.catalogue"),
+        "catalogue": Command("list accelerators, prices and models with their sources", "whygpu.commands.catalogue"),
         "import-model": Command(
             "a config.json as a model of the catalogue", "whygpu.commands.importers", "add_model_options", "run_model"
         ),

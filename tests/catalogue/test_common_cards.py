@@ -210,7 +210,7 @@ def test_an_unpriced_card_says_why(kb: whygpu.KnowledgeBase) -> None:
     catalogue: Catalogue = kb.knowledge.catalogue
     prices = PriceList(catalogue)
     reasons = {card: prices.why_none(card) for card in catalogue.accelerators if not prices.price(card, 1, 1)}
-    assert reasons["rx-9070-xt"] == "nobody is known to rent it out, it is known only what it costs to buy"
+    assert reasons["rx-9070-xt"] == "no provider is known to rent it out; only its purchase price is known"
     assert "no provider in the price lists rents it out" in reasons["h20"]
     assert "spot" in reasons["rtx-2080"]
 

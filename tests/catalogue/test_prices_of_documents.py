@@ -43,7 +43,7 @@ def test_they_price_no_plan(kb: whygpu.KnowledgeBase) -> None:
     prices = PriceList(catalogue, providers=("griddly-cloud",))
     for item in stated:
         assert prices.price(item.accelerator, 1, 1) is None
-    assert prices.why_none("a10g") == "nobody that the answers allow rents it out; others do: aws"
+    assert prices.why_none("a10g") == "no provider that the answers allow rents it out; others do: aws"
 
 
 def test_a_card_shows_them_beside_the_providers_own_list(capsys: Capture) -> None:

@@ -146,16 +146,21 @@ class Jury:
         self._tally.disagreements.append(f"seed {self._seed}: {rule}: {engine}: {what}")
 
 
-def judge(program: Program, tally: Tally) -> Outcome:
-    """Run the program on both engines (durable-rules with and without sharing) and the reference, and compare."""
+def chains_of(program: Program) -> dict[str, Chain]:
+    """Every engine on the program; durable-rules with and without sharing."""
     engine = DurableEngine(program.knowledge)
     unshared = copy(engine)  # the same compiled rules
     unshared.share = False
-    chains: dict[str, Chain] = {
+    return {
         "evaluator": EvaluatorChain(),
         "durable": engine.chain(),
         "durable, nothing shared": unshared.chain(),
     }
+
+
+def judge(program: Program, tally: Tally) -> Outcome:
+    """Run the program on all engines and the reference, and compare."""
+    chains = chains_of(program)
     jury = Jury(chains, Reference(program, CHECKS), tally, program.seed)
     outcome = run(program, jury)
     jury.compare(outcome, program)

@@ -99,7 +99,7 @@ def test_whatever_ends_it_nothing_is_lost_or_done_twice(tmp_path: Path) -> None:
         file.write(b'{"id": "half a li')  # a disk that was full
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env, check=False)
     assert done.returncode == 0, done.stderr
-    assert f"going on behind {whole} rows" in done.stderr
+    assert f"continuing after {whole} finished rows" in done.stderr
     found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["id"] for row in found] == [f"r{number}" for number in range(ROWS)]
     assert all("advice" in row for row in found)
@@ -119,7 +119,7 @@ def test_another_input_or_option_begins_anew(tmp_path: Path, capsys: pytest.Capt
     digests.append(_stopped(words, tmp_path).name)
     assert len(set(digests)) == 4
     assert main(words) == 0
-    assert "going on behind 1 rows" in capsys.readouterr().err
+    assert "continuing after 1 finished rows" in capsys.readouterr().err
     assert [json.loads(line)["id"] for line in out.read_text(encoding="utf-8").splitlines()] == [1, 3]
 
 

@@ -39,7 +39,7 @@ def test_a_plan_that_does_not_fit_is_still_a_plan(run: Run, kb: whygpu.Knowledge
     done = run("estimate", *settings)
     assert done.returncode == 0, done.stderr
     assert "it does not fit" in done.stdout
-    assert "An advice would leave it out" in done.stdout
+    assert "A recommendation would leave it out" in done.stdout
     assert "concurrency: not even 1" in done.stdout
     plan = kb.estimate({"model": "llama-3.1-70b", "accelerators": ["t4"], "count": 3})
     assert plan.memory.verdict == "no"

@@ -165,7 +165,7 @@ def test_text_shows_verdict_memory_alternatives_reasons_and_assumptions(
     assert done.returncode == 0
     text = done.stdout
     assert text.startswith("Take ")
-    for heading in ("Memory per accelerator", "Alternatives", "Out", "Why: the rules behind", "Assumed"):
+    for heading in ("Memory per accelerator", "Alternatives", "Ruled out", "Why: the rules behind", "Assumed"):
         assert heading in text
     assert "rules/right-sizing.yaml:" in text
     assert "runpod-21: T4 and L4 are optimised for inference" in text
@@ -209,7 +209,7 @@ def test_answers_from_standard_input(run: Callable[..., subprocess.CompletedProc
     done = run("explain", "-", "--format", "json", stdin='{"model": {"parameters": "8B"}, "context_tokens": "32k"}')
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert any("derived or assumed" in item["text"] for item in found["warnings"])
+    assert any("Derived or assumed" in item["text"] for item in found["warnings"])
 
 
 def test_nothing_satisfies_the_constraints(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -47,7 +47,7 @@ def test_the_text_shows_both_plans_and_the_cost(run: Run) -> None:
     assert text.index("TRAIN\n") < text.index("SERVE\n") < text.index("What the lifecycle costs")
     assert text.count("\nTAKE ") == 2
     assert "24 runs in 8 trainings" in text
-    assert "Serving on the accelerator that trains" in text
+    assert "Serving on the training accelerator" in text
     assert "griddly-26" in text
     assert "marathon" not in text
     assert len(text.splitlines()) < 60
@@ -69,7 +69,7 @@ def test_about_this_phase_only_where_asked_for(run: Run) -> None:
     plain = run("explain", "--set", "phase=inference", "--set", "accelerators=l4")
     about = run("explain", "--set", "phase=inference", "--set", "accelerators=l4", "--about")
     assert about.stdout.startswith(plain.stdout)
-    assert "Somebody waits" in " ".join(about.stdout[len(plain.stdout) :].split())
+    assert "Users wait" in " ".join(about.stdout[len(plain.stdout) :].split())
     both = run("explain", EXAMPLE, "--about").stdout
     assert both.index("Fine-tuning: ") < both.index("Inference: ")
 

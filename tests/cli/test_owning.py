@@ -24,7 +24,7 @@ def test_what_runs_on_what_is_owned_and_when_renting_pays(run: Run) -> None:
     assert {"price_ratio", "speed_ratio", "usd_per_hour_saved", "cheaper", "text"} <= kinds["owned-or-rented"].keys()
     text = run(*TUNE, *OWNED, "--set", "dataset_tokens=1e8", "--all").stdout
     assert "RTX 3090 (owned)" in text
-    assert "an hour of power" in text
+    assert "an hour for power" in text
     assert "Owned or rented:" in text
 
 

@@ -189,7 +189,7 @@ def test_both_engines_correct_alike(kb: whygpu.KnowledgeBase) -> None:
     [
         (measured(None, {**LOAD, "tpot_p50_ms": 50}, model="llama-3.2-3b"), "is of Llama 3.2 3B"),
         ({"measurement": 1, "figures": {"step_ms": 5}}, "does not say on which accelerator"),
-        (measured({"gpu_utilisation": 0.5}), "no figure that an estimate can be held against"),
+        (measured({"gpu_utilisation": 0.5}), "no figure that an estimate can be compared with"),
     ],
 )
 def test_what_corrects_nothing_says_so(kb: whygpu.KnowledgeBase, found: dict[str, Any], said: str) -> None:

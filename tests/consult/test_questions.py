@@ -87,6 +87,6 @@ def test_what_did_not_fire_says_why(chat: whygpu.Advice) -> None:
 def test_an_open_question_says_who_waits_for_it(chat: whygpu.Advice) -> None:
     found = {item.question: item for item in chat.open}
     assert "budget_per_hour" not in found  # it was answered
-    assert found["latency_ms"].why.startswith("it is waited for by")
+    assert found["latency_ms"].why.startswith("it is needed by")
     assert "first-answer-in-time" in found["latency_ms"].why
-    assert found["criticality"].why.startswith("a value was assumed; it is read by")
+    assert found["criticality"].why.startswith("a value is assumed; it is read by")

@@ -27,7 +27,7 @@ RANKING = """ranking:
   - {priority: cost, all_factors: 0.5, criterion: reliability, criterion_power: 2, because: "Money first."}
   - {priority: latency, twice_the_speed: 3, because: "Speed first."}
   roles:
-  - {role: recommended, because: "Counts as least."}
+  - {role: recommended, because: "Has the lowest adjusted price."}
   - {role: cheapest, within: 0.3, because: "Costs least."}
 """
 

@@ -348,7 +348,7 @@ def test_what_lets_in_what_is_owned_is_told(kb: whygpu.KnowledgeBase) -> None:
     owned = [{"accelerator": "rtx-4090", "count": 2}]
     advice = advise(kb, **answers, owned=owned)
     (told,) = [item.text for item in advice.warnings if item.id == "owned-out-rtx-4090"]
-    assert told.endswith("offload = all would let it in.")
+    assert told.endswith("offload = all would allow it.")
     after = advise(kb, **answers, owned=owned, offload="all").recommendation
     assert after is not None
     assert after.owned

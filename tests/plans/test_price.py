@@ -65,11 +65,11 @@ def usd(found: PriceList, shard: int = 1, replicas: int = 1, together: int | Non
 
 def test_why_there_is_none() -> None:
     # the reasons that docs/explanation/money.md lists
-    assert prices().why_none("a100") == "nobody is known to rent it out"
+    assert prices().why_none("a100") == "no provider is known to rent it out"
     assert prices(offering("gpu-one", 1, suspect="old")).why_none("a100") == "every price of it is suspect"
     assert prices(offering("gpu-one", 1, price_kind="spot")).why_none("a100").startswith("its prices are spot only")
     restricted = prices(offering("gpu-one", 1), offering("big", 2), providers=("bazaar",))
-    assert restricted.why_none("a100") == "nobody that the answers allow rents it out; others do: big, gpu-one"
+    assert restricted.why_none("a100") == "no provider that the answers allow rents it out; others do: big, gpu-one"
     whole = prices(offering("big", 8, count=8))
     assert whole.price("a100", 12, 1) is None
     assert whole.why_none("a100") == "it is rented only in machines of 8"

@@ -83,13 +83,13 @@ def test_behind_tells_where_no_price_is_low_enough() -> None:
     found = ranked(1, 0.5, 8, against=(0,))
     assert (
         found.behind(0, 1)
-        == "counts as $5/hour against $0.75/hour: no price is low enough, what speaks against it weighs more"
+        == "counts as $5/hour against $0.75/hour: no price is low enough, as the reasons against it weigh more"
     )
     assert ranked(0, 0.5, 8, against=(0,)).order[0] == 1
 
 
 def test_behind_tells_of_what_has_no_price() -> None:
-    assert ranked(1, math.nan, 2).behind(1, 0) == "no price is known, so it comes after what has one"
+    assert ranked(1, math.nan, 2).behind(1, 0) == "no price is known, so it ranks after plans that have one"
 
 
 def test_behind_in_watts_tells_no_price() -> None:

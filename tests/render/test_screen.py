@@ -33,7 +33,7 @@ def test_a_screen_says_what_to_take_why_what_it_lacks_and_what_would_change_it(
     view = views[name]
     text = Screen(width=100).render(view)
     if view.headline.confidence is None:
-        assert "ANY OF THESE BRINGS A PLAN BACK" in text
+        assert "ANY ONE OF THESE CHANGES ALLOWS A PLAN" in text
         assert 1 <= len(view.trouble.repairs if view.trouble else ()) <= 3
         return
     assert "\nTAKE " in text

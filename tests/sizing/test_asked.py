@@ -15,7 +15,7 @@ from whygpu.checks.calculation import Calculation
 from whygpu.errors import AnswerError
 from whygpu.measured.measurement import Measurement
 from whygpu.measured.read import measurement_of
-from whygpu.sizing.service import ServiceSize
+from whygpu.sizing.service_size import ServiceSize
 from whygpu.sizing.sized import Sized
 from whygpu.sizing.training import TrainingSize
 
@@ -295,7 +295,7 @@ def test_few_loads_say_what_they_cannot_show(kb: whygpu.KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("answers", "part"),
     [
-        ({}, "how much there is to train is not said"),
+        ({}, "the amount of training is not given"),
         ({"dataset_tokens": "1B", "steps": 10}, "dataset_tokens and steps both say"),
         ({"dataset_samples": 100}, "neither a measured pace in samples"),
         ({"dataset_tokens": "1B", "max_count": 0.5}, "max_count"),

@@ -47,7 +47,7 @@ def test_a_link_shows_both_plans_and_the_cost(opened: Opened, kb: KnowledgeBase,
         assert advice.recommendation is not None
         assert sentence(advice.recommendation) in text
     assert all(item.id for item in life.advice)
-    assert "Serving on the accelerator that trains" in text
+    assert "Serving on the training accelerator" in text
     assert "`griddly-26`" in text
     rows = app.table[0].value
     assert list(rows.iloc[:, 0]) == ["training", "serving", "total"]

@@ -10,7 +10,7 @@ import pytest
 from whygpu.errors import AnswerError
 from whygpu.measured.readers.detect import read_any
 from whygpu.render.view.sizing import sizing_view
-from whygpu.sizing.service import ServiceSize
+from whygpu.sizing.service_size import ServiceSize
 from whygpu.sizing.training import TrainingSize
 from whygpu_ui.measured import MOST_BYTES, Measured, read_upload
 from whygpu_ui.measured_charts import curve_chart, curve_text, curves, service_chart, service_text, split_chart
@@ -145,7 +145,7 @@ def test_measurements_go_from_page_to_page_and_can_be_removed(opened: Opened) ->
     assert "at the peak is not said" in app.error[0].value
     app = app.button(key="to-diagnose").click().run()
     assert app.query_params["page"] == "diagnose"
-    assert "likely" in app.title[0].value or "Nothing" in app.title[0].value or "Possibly" in app.title[0].value
+    assert "likely" in app.title[0].value or "No measurement" in app.title[0].value or "Possibly" in app.title[0].value
     drop = next(item for item in app.button if str(item.key).startswith("drop-"))
     app = drop.click().run()
     assert _measured(app) == Measured()
@@ -184,16 +184,19 @@ def test_what_cannot_be_used_is_said_on_the_page(
 
 
 @pytest.mark.parametrize(
-    "setup",
+    ("setup", "said"),
     [
-        "model: {config: /etc/hostname}",
-        "model: {gguf: model.gguf}",
-        "measured: {measurement: 1, setup: {model: {safetensors: /etc/passwd}}, figures: {step_ms: 900}}",
+        ("model: {config: /etc/hostname}", "names a file"),
+        ("model: {gguf: model.gguf}", "names a file"),
+        (
+            "measured: {measurement: 1, setup: {model: {safetensors: /etc/passwd}}, figures: {step_ms: 900}}",
+            "holds no measurements of its own",
+        ),
     ],
 )
-def test_no_file_of_the_server_is_read_for_a_measurement(setup: str, kb: KnowledgeBase) -> None:
+def test_no_file_of_the_server_is_read_for_a_measurement(setup: str, said: str, kb: KnowledgeBase) -> None:
     text = f"measurement: 1\nsetup: {{accelerator: l40s, {setup}}}\nfigures: {{step_ms: 900}}\n"
-    with pytest.raises(AnswerError, match="names a file"):
+    with pytest.raises(AnswerError, match=said):
         read_upload("m.yaml", text.encode(), kb)
 
 

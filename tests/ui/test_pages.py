@@ -321,7 +321,7 @@ def test_what_is_half_written_reaches_no_visitor(
     for app in (before.run(), opened(**SERVING, page="answer")):
         assert not app.exception
         assert app.query_params["kb"] == before.query_params["kb"]
-        assert "this is the edition before" in _text(app, plain)
+        assert "this is the previous edition" in _text(app, plain)
     questions.write_text(whole, encoding="utf-8")
     st.cache_data.clear()
-    assert "this is the edition before" not in _text(opened(**SERVING, page="answer"), plain)
+    assert "this is the previous edition" not in _text(opened(**SERVING, page="answer"), plain)

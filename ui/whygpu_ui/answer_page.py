@@ -124,9 +124,9 @@ def _trouble(shown: View) -> None:
     show(f"<p><strong>What stands in the way</strong></p><ul>{''.join(lines)}</ul>" if lines else "")
     if shown.trouble.repairs:
         lines = [f"<li>{inline(f'{item.change}: {item.plan}, {item.price}')}</li>" for item in shown.trouble.repairs]
-        show(f"<p><strong>Any of these brings a plan back</strong></p><ul>{''.join(lines)}</ul>")
+        show(f"<p><strong>Any one of these changes allows a plan</strong></p><ul>{''.join(lines)}</ul>")
     else:
-        st.markdown("No single change of the answers brings a plan back: the work itself is too large.")
+        st.markdown("No single change of the answers allows a plan: the work itself is too large.")
 
 
 # the shortlist

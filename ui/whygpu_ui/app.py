@@ -104,12 +104,12 @@ def _about_the_edition(now: State) -> None:
     if is_behind():
         st.markdown(
             "The files of the knowledge base cannot be loaded as they are now (`whygpu check` says why): this is "
-            "the edition before."
+            "the previous edition."
         )
     elif served().knowledge.hash != now.knowledge_base.knowledge.hash:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("The knowledge base has changed since you began.", width="content")
-            st.button("Take the new edition", key="edition", on_click=_take_edition)
+            st.button("Use the new edition", key="edition", on_click=_take_edition)
 
 
 def _take_edition() -> None:

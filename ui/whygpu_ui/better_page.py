@@ -34,8 +34,8 @@ def better_page(knowledge_base: KnowledgeBase) -> None:
     asked = next_question(knowledge_base, now.answers)
     if asked is None:
         st.title("Nothing else can change this", anchor=False)
-        st.markdown("No answer to a question that is left changes the recommendation.")
-        st.button("To the answer", type="primary", key="to-answer", on_click=go, args=(ANSWER_PAGE,))
+        st.markdown("No answer to a remaining question changes the recommendation.")
+        st.button("Back to the answer", type="primary", key="to-answer", on_click=go, args=(ANSWER_PAGE,))
         return
     interview = knowledge_base.interview(now.answers, consultation=advice.consultation)
     _question(ask_view(knowledge_base.knowledge, asked.question, asked, interview))

@@ -41,7 +41,7 @@ def _paragraphs(knowledge_base: KnowledgeBase, trace: Trace, step: Step) -> Iter
         yield "Because:\n" + "\n".join(f"- {_condition(outcome)}" for outcome in step.conditions)
     rests = list(_rests(trace, step))
     if rests:
-        yield "It rests on:\n" + "\n".join(f"- {line}" for line in rests)
+        yield "Based on:\n" + "\n".join(f"- {line}" for line in rests)
     claims = knowledge_base.knowledge.claims
     if step.claims:
         yield "Sources:\n" + "\n".join(

@@ -29,8 +29,8 @@ def compare_page(knowledge_base: KnowledgeBase) -> None:
     st.title("Two plans side by side", anchor=False)
     if advice is None or advice.recommendation is None or not advice.alternatives:
         show_problems(finding.problems)
-        st.markdown("There are no two plans to compare.")
-        st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
+        st.markdown("There are not two plans to compare.")
+        st.button("Back to the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
         return
     best, others = advice.recommendation, [plan for plan in _known(advice) if plan.id != advice.recommendation.id]
     ids = [plan.id for plan in others]
@@ -49,7 +49,7 @@ def compare_page(knowledge_base: KnowledgeBase) -> None:
     for section in why_not_sections(advice, other.id, advice.why_not(other.id)):
         lines = "".join(f"<li>{inline(line.text)}{who(line.evidence)}</li>" for line in section.lines)
         show(f"<p><strong>{inline(section.title)}</strong></p><ul>{lines}</ul>")
-    st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
+    st.button("Back to the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
 
 
 def _known(advice: Advice) -> Iterator[Plan]:
@@ -80,7 +80,7 @@ def _rows(one: Plan, other: Plan) -> Iterator[tuple[str, str, str]]:
         {item.criterion: item.worth for item in plan.counted.factors} if plan.counted else {} for plan in (one, other)
     ]
     for criterion in dict.fromkeys((*worth[0], *worth[1])):
-        yield f"{criterion}, times the money", *_pair(f"{item.get(criterion, 1.0):.2f}x" for item in worth)
+        yield f"{criterion}, price factor", *_pair(f"{item.get(criterion, 1.0):.2f}x" for item in worth)
     if one.counted is not None and other.counted is not None:
         yield "counts as", *_pair(show_number(plan.value, plan.unit) for plan in (one.counted, other.counted))
 

@@ -87,7 +87,7 @@ def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
                 f"{inline(row.text)}{who(row.evidence)}</li>"
                 for row in rows
             )
-            show(f"<p><strong>{title}</strong>, times the money</p><ul>{lines}</ul>")
+            show(f"<p><strong>{title}</strong>, price factor</p><ul>{lines}</ul>")
     others = [row for row in shown.reasons if row.about is not None]
     if others:
         lines = "".join(f"<li>{inline(f'{row.about}: {row.text}')}{who(row.evidence)}</li>" for row in others)
@@ -98,7 +98,7 @@ def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
     if advised:
         lines = "".join(f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in advised)
         show(f"<p><strong>With it</strong></p><ul>{lines}</ul>")
-    st.button("Measured it? Size from that", key="to-size", on_click=go, args=(SIZE,))
+    st.button("Have measurements? Size from them", key="to-size", on_click=go, args=(SIZE,))
     with st.expander("The whole chain: every rule that fired, its conditions, its sources"):
         chain(knowledge_base, advice)
 
@@ -113,7 +113,7 @@ def _what_if(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
     key = st.selectbox("What if this were another number?", keys, 0, lambda item: names[item], key="what-if-key")
     ladder = _ladder(knowledge_base, advice, key)
     if not ladder:
-        st.markdown("Nothing says how large it usually is.")
+        st.markdown("No usual size is known.")
         return
     now, values = ladder
     unit = knowledge_base.knowledge.name_by_answer[key].unit
@@ -122,7 +122,7 @@ def _what_if(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
     )
     if chosen != now:
         _then(knowledge_base, advice, {**answers, key: chosen})
-        st.button("Take this as the answer", key="take-what-if", on_click=give, args=(key, chosen))
+        st.button("Use this as the answer", key="take-what-if", on_click=give, args=(key, chosen))
     show(_staircase(knowledge_base, answers, key, values, now))
 
 
@@ -149,7 +149,7 @@ def _then(knowledge_base: KnowledgeBase, advice: Advice, answers: dict[str, Any]
     other = find(knowledge_base, answers).advice
     plan = None if other is None else other.recommendation
     if plan is None:
-        show("<p><strong>Nothing is left then.</strong></p>")
+        show("<p><strong>Then no plan is left.</strong></p>")
         return
     same = advice.recommendation is not None and plan.identity == advice.recommendation.identity
     text = f"{short_text(plan)}, {price_text(plan)}"
@@ -165,7 +165,7 @@ def _staircase(
     for value in values:
         advice = find(knowledge_base, {**answers, key: value} if value != now or key in answers else answers).advice
         plan = None if advice is None else advice.recommendation
-        text = "nothing is left" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
+        text = "no plan is left" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
         name = text.partition(",")[0]
         if steps and steps[-1][1].partition(",")[0] == name:
             steps[-1][0].append(value)
@@ -206,9 +206,9 @@ def _chart(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None: 
     if picked is not None and advice.recommendation is not None and picked != advice.recommendation.id:
         go(COMPARE, picked)
         st.rerun()
-    limits = " The dashed line is what was asked for." if found.most_time or found.most_usd else ""
+    limits = " The dashed line is what you asked for." if found.most_time or found.most_usd else ""
     st.markdown(
-        "Filled: it fits with room; hollow: it is tight, or a limit could not be checked. Low and left is best."
+        "Filled: it fits with headroom; hollow: it is tight, or a limit could not be checked. Low and left is best."
         f"{limits} Click a plan to compare it."
     )
     with st.expander("The same in numbers"):
@@ -230,11 +230,11 @@ def _board(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None: 
     if others:
         names = {plan.id: f"{short_text(plan)}, {price_text(plan)}" for plan in others}
         key = f"board-{state().visit}"
-        picked = st.selectbox("Beside another plan", list(names), None, lambda name: names[name], key)
+        picked = st.selectbox("Compared with another plan", list(names), None, lambda name: names[name], key)
         first += [plan for plan in others if plan.id == picked]
     show(board_table(board(advice, first)))
     st.markdown(
-        "Each factor multiplies the money: below 1 speaks for a plan, above 1 against it. The lowest count wins. "
+        "Each factor multiplies the price: below 1 is in favour of a plan, above 1 against it. The lowest result wins. "
         "A figure opens the rules behind it."
     )
 
@@ -246,7 +246,7 @@ def _assumed(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
     questions = {question.id for question in knowledge_base.knowledge.questions}
     for row in shown.assumed:
         words, button = st.columns([5, 1], vertical_alignment="center")
-        weighs = "" if row.weighs else " No rule that fired rests on it."
+        weighs = "" if row.weighs else " No rule that fired depends on it."
         words.markdown(
             f"**{literal(row.answer.replace('_', ' '))}**: {literal(row.value)}, "
             f"because {rendered(row.because)}.{weighs}"
@@ -305,7 +305,7 @@ def _lifecycle(knowledge_base: KnowledgeBase, advice: Advice) -> None:
     part = {"phase": phase}
     answers[KEY] = {"train": part if trains else {}, "serve": {} if trains else part}
     other = "Serving it afterwards" if trains else "Training it before"
-    st.markdown(f"{other} is a decision of its own, and serving is often most of what is paid.")
+    st.markdown(f"{other} is a separate decision, and serving is often most of the cost.")
     st.button("Train, then serve: both plans and their cost", key="whole-life", on_click=replace_all, args=(answers,))
 
 

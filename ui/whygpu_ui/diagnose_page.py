@@ -67,7 +67,7 @@ def _form(knowledge_base: KnowledgeBase, every: Sequence[str], found: Diagnosis 
     first = [item.figure for item in found.next[:_NEXT]] if found is not None else [PREFIX + name for name in _USUAL]
     fields = list(dict.fromkeys((*typed, *(key for key in first if key in every))))
     more = st.multiselect(
-        "Figures that you measured, beside those below",
+        "Other figures that you measured",
         [key for key in every if key not in fields],
         format_func=lambda key: label_of(key, knowledge_base),
         key=f"more-{state().visit}",

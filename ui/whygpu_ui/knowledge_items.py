@@ -61,7 +61,7 @@ def _rule(knowledge: Knowledge, name: str) -> None:
     show(f"<p><strong>Then</strong></p><ul>{effects}</ul>")
     said = "".join(part + (f"{{{name}}}" if name else "") for part, name in rule.because.parts)
     show(f"<p><strong>Because</strong></p><p>{inline(said) or 'nothing is said'}</p>")
-    _links("It rests on", ((key, _says(knowledge, key)) for key in rule.sources))
+    _links("Based on", ((key, _says(knowledge, key)) for key in rule.sources))
     _links("It overrides", _titles(knowledge, rule.overrides))
     _links("It is overridden by", _titles(knowledge, knowledge.overriders.get(rule.id, ())))
     graph = rule_graph(knowledge, rule)
@@ -138,7 +138,7 @@ def _source(knowledge: Knowledge, key: str) -> None:
 
 
 def _rules_of(knowledge: Knowledge, key: str) -> None:
-    _links("Rules that rest on it", ((rule.id, rule.title) for rule in knowledge.rules if key in rule.sources))
+    _links("Rules based on it", ((rule.id, rule.title) for rule in knowledge.rules if key in rule.sources))
 
 
 # facts

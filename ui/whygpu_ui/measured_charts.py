@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import altair as alt
 
     from whygpu.measured.measurement import Scaling
-    from whygpu.sizing.service import ServiceSize
+    from whygpu.sizing.service_size import ServiceSize
     from whygpu.sizing.training import TrainingSize
 
 _LOADS_PX, _RUNS_PX, _SPLIT_PX = 340, 250, 160
@@ -169,7 +169,7 @@ def training_charts(size: TrainingSize, scaling: Sequence[Scaling], *, dark: boo
         with places[-1]:
             st.altair_chart(split_chart(size.split, dark=dark), width="stretch", height=_SPLIT_PX, alt=split_text(size))
             st.markdown(split_text(size))
-    st.markdown(training_text(size) + (" Diamonds were measured." if _measured(scaling) else ""))
+    st.markdown(training_text(size) + (" Diamonds are measurements." if _measured(scaling) else ""))
 
 
 def curves(size: TrainingSize, scaling: Sequence[Scaling]) -> tuple[Curve, ...]:
@@ -234,7 +234,7 @@ def curve_chart(curve: Curve, *, dark: bool) -> alt.LayerChart | alt.FacetChart:
     if curve.limit is not None:
         layers += _rule(alt.Y, {"value": curve.limit}, "deadline", ink, y=y)
     if curve.pays_to is not None:
-        layers += _rule(alt.X, {"count": float(curve.pays_to)}, "pays to here", ink, x=x)
+        layers += _rule(alt.X, {"count": float(curve.pays_to)}, "pays up to here", ink, x=x)
     return alt.layer(*layers)
 
 
@@ -255,7 +255,7 @@ def training_text(size: TrainingSize) -> str:
     pays = (
         f"Beyond {size.pays_to} accelerators another doubling saves too little of the time it should."
         if size.pays_to is not None
-        else f"Every doubling up to {most} accelerators still pays."
+        else f"Every doubling up to {most} accelerators still pays off."
     )
     return f"The ring is what is advised. {pays}"
 

@@ -74,7 +74,7 @@ def measured_form(knowledge_base: KnowledgeBase, groups: Sequence[Group], exampl
         st.form_submit_button(submit, type="primary", key=f"take-{now.page}", on_click=_take, args=(key, keys))
     for number, item in enumerate(now.measured.uploads):
         st.button(literal(f"Remove {item.name}"), key=f"drop-{number}-{key}", on_click=drop_measured, args=(item.name,))
-    st.markdown("Measurements stay in this visit: a link or a reload keeps the page, not the files and figures.")
+    st.markdown("Measurements last for this visit only: a link or a reload does not keep the files and figures.")
 
 
 def _fields(knowledge_base: KnowledgeBase, keys: Iterable[str], form: str) -> None:

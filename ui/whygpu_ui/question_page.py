@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import streamlit as st
 
@@ -36,7 +36,7 @@ def question_page(knowledge_base: KnowledgeBase, key: str) -> None:
     if question.id == "phase":
         _profiles(knowledge_base)
     if state().stopped is None:
-        st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
+        st.button("Back to the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
 
 
 def question_of(knowledge_base: KnowledgeBase, key: str) -> Question:
@@ -76,20 +76,24 @@ def _field(knowledge_base: KnowledgeBase, question: Question, view: AskView | No
     spec = knowledge_base.knowledge.vocabulary[question.name]
     if question.id == "model":
         _model(knowledge_base, key, given)
-    elif spec.kind == "choice":
-        words = list(spec.values)
-        index = words.index(str(given)) if given in words else None
-        if len(words) <= MOST_SHOWN:
-            st.radio(question.ask, words, index, lambda word: f"{word}: {spec.values[word]}", key)
-        else:
-            st.selectbox(question.ask, words, index, lambda word: f"{word}: {spec.values[word]}", key)
-    elif spec.kind == "flag":
-        index = None if not isinstance(given, bool) else 0 if given else 1
-        st.radio(question.ask, ["true", "false"], index, lambda word: {"true": "yes", "false": "no"}[word], key)
-    else:
-        label = question.ask + (f" ({view.unit})" if view is not None and view.unit else "")
-        text = "" if given is None else str(given)
-        st.text_input(label, text, _MAX_TEXT, key, autocomplete="off", placeholder=view.assumed if view else "")
+        return
+    match spec.kind:
+        case "choice":
+            words = list(spec.values)
+            index = words.index(str(given)) if given in words else None
+            if len(words) <= MOST_SHOWN:
+                st.radio(question.ask, words, index, lambda word: f"{word}: {spec.values[word]}", key)
+            else:
+                st.selectbox(question.ask, words, index, lambda word: f"{word}: {spec.values[word]}", key)
+        case "flag":
+            index = None if not isinstance(given, bool) else 0 if given else 1
+            st.radio(question.ask, ["true", "false"], index, lambda word: {"true": "yes", "false": "no"}[word], key)
+        case "number" | "text":
+            label = question.ask + (f" ({view.unit})" if view is not None and view.unit else "")
+            text = "" if given is None else str(given)
+            st.text_input(label, text, _MAX_TEXT, key, autocomplete="off", placeholder=view.assumed if view else "")
+        case _:
+            assert_never(spec.kind)
 
 
 def _model(knowledge_base: KnowledgeBase, key: str, given: object) -> None:
@@ -134,7 +138,7 @@ def take(question: str, text: str, page: str | None) -> None:
 
 def _profiles(knowledge_base: KnowledgeBase) -> None:
     """What each phase is like, to choose between them."""
-    with st.expander("What each of them is like"):
+    with st.expander("What each option means"):
         for profile in knowledge_base.knowledge.profiles.values():
             st.markdown(f"**{rendered(profile.title)}**")
             st.markdown("\n".join(f"- {rendered(point.text)}" for point in profile.points))

@@ -51,7 +51,7 @@ class State:
     """What was recommended when the address was made, where that was with another edition of the knowledge base."""
     link_is_whole: bool = True
     stopped: str | None = None
-    """The model that the address names and nobody knows: nothing is answered until it is another one."""
+    """The unknown model that the address names: nothing is answered until it is another one."""
     before: Mapping[str, Given] | None = None
     """The answers before the last one, to say what it changed."""
     measured: Measured = field(default_factory=Measured)

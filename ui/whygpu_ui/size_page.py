@@ -10,7 +10,7 @@ import streamlit as st
 from whygpu.measured.measurement import STEP_SHARES
 from whygpu.render.sizing import sizing_markdown
 from whygpu.render.view.sizing import sizing_view
-from whygpu.sizing.service import ServiceSize
+from whygpu.sizing.service_size import ServiceSize
 from whygpu_ui.markdown import literal
 from whygpu_ui.measured import size
 from whygpu_ui.measured_charts import service_charts, training_charts
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _SIZED = {"inference": "A service", "training": "A training run"}
 _GROUPS = {
     "inference": (
-        Group("What is asked", ("requests_per_second", "p95_ms", "accelerators")),
+        Group("Requirements", ("requests_per_second", "p95_ms", "accelerators")),
         Group(
-            "More of what is asked",
+            "More requirements",
             (
                 *("latency_ms", "token_latency_ms", "count", "criticality", "deployment", "hours_per_day"),
                 *("burstiness", "variation", "target_utilisation", "spare_replicas", "zones", "usd_per_hour"),
@@ -41,7 +41,7 @@ _GROUPS = {
         ),
     ),
     "training": (
-        Group("What is to be done", ("dataset_tokens", "deadline_hours", "accelerators")),
+        Group("The work to do", ("dataset_tokens", "deadline_hours", "accelerators")),
         Group(
             "What was measured",
             (
@@ -53,7 +53,7 @@ _GROUPS = {
             open=False,
         ),
         Group(
-            "More of what is asked",
+            "More requirements",
             ("dataset_samples", "steps", "epochs", "max_count", "headroom", "usd_per_hour", "model"),
             open=False,
         ),
@@ -91,7 +91,7 @@ def size_page(knowledge_base: KnowledgeBase) -> None:
         _verdict(shown)
     else:
         st.markdown(_INTRO[of])
-    with st.expander("What was measured, and what is asked", expanded=shown is None):
+    with st.expander("Measurements and requirements", expanded=shown is None):
         measured_form(knowledge_base, groups, _EXAMPLES[of], "Size it")
     if sized is not None and shown is not None:
         _rest(knowledge_base, sized, shown)
@@ -99,7 +99,7 @@ def size_page(knowledge_base: KnowledgeBase) -> None:
 
 
 def _of() -> Of:
-    """What is sized: as the address says, else by the phase of the answers."""
+    """What to size: as the address says, else by the phase of the answers."""
     now = state()
     if now.item in _SIZED:
         return cast("Of", now.item)
@@ -113,7 +113,7 @@ def _choose(of: Of) -> None:
         go(SIZE, str(st.session_state.get(key) or of))
 
     st.segmented_control(
-        "What is sized",
+        "What to size",
         list(_SIZED),
         default=of,
         format_func=lambda name: _SIZED[name],

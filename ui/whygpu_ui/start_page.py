@@ -43,13 +43,13 @@ class Tile:
 
 TILES = (
     Tile("chat", "Serve a chatbot", "a model that answers people", "inference", "language"),
-    Tile("tune", "Fine-tune a model", "train on from a model that exists", "fine-tuning", "language"),
+    Tile("tune", "Fine-tune a model", "continue training an existing model", "fine-tuning", "language"),
     Tile("train", "Train from scratch", "pretrain a language model", "training", "language"),
-    Tile("batch", "Work through data", "a data set, nobody waits", "batch-inference", "language"),
+    Tile("batch", "Process a data set", "offline, no user waits", "batch-inference", "language"),
     Tile("cameras", "Watch cameras", "detect objects in video streams", "inference", "vision"),
-    Tile("images", "Make images", "pictures from a prompt", "inference", "image-generation"),
+    Tile("images", "Make images", "images from a prompt", "inference", "image-generation"),
     Tile("speech", "Transcribe speech", "audio in, text out", "inference", "speech"),
-    Tile("search", "Embed for search", "vectors of texts", "inference", "embedding"),
+    Tile("search", "Embed for search", "vectors from texts", "inference", "embedding"),
 )
 
 
@@ -180,7 +180,7 @@ def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:
         return {"model": typed_model(text, knowledge_base.knowledge.catalogue)}
     found = plain_data(read_text(text, "the pasted answers"))
     if not isinstance(found, dict):
-        message = "these are no answers: a mapping of keys to values is"
+        message = "these are not answers: they must map keys to values"
         raise AnswerError([Problem("wrong-type", message, Location("box"), "for example model: llama-3.1-8b")])
     for name, value in found.items():
         check_answer(str(name), value, knowledge_base)

@@ -82,7 +82,7 @@ class _Session:
             asked = interview.next()
             self._so_far(interview)
             if asked is None:
-                self._say("Nothing that is left to ask would change it.")
+                self._say("No remaining question would change it.")
                 return self._now.answers
             if not self._one(interview, asked):
                 return self._now.answers
@@ -94,7 +94,7 @@ class _Session:
         if not self._now.answers:
             return
         plan = PlanMaker(interview.consultation).best()
-        said = "nothing fits these answers" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
+        said = "no plan fits these answers" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
         self._say(self._style.faint(f"So far: {said}"))
 
     def _one(self, interview: Interview, asked: NextQuestion) -> bool:
@@ -169,7 +169,7 @@ class _Session:
 
 
 def write_answers(path: Path, answers: dict[str, Any]) -> None:
-    """Write answers as YAML, whole or not at all; raises AnswerError."""
+    """Write answers as YAML, atomically; raises AnswerError."""
     import yaml  # noqa: PLC0415
 
     write_whole(path, yaml.safe_dump(answers, sort_keys=False, allow_unicode=True))

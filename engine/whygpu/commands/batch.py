@@ -75,14 +75,14 @@ def run(
     from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
 
     if options.answers is not None:
-        hint = "lay what all rows share over them with --set and --model"
+        hint = "give what all rows share with --set and --model"
         raise AnswerError([Problem("bad-option", "--batch takes no answers file beside it", Location("--batch"), hint)])
     common = inputs.read_answers(options, knowledge)  # what is wrong with it is wrong with every row
     job = Job(answer, key, options.engine, options.kb, knowledge.knowledge.hash, common, detail)
     source = Source.of(options.batch, spool=options.out is not None)
     with output(options.out, _digest(job, source)) as out:
         if out.done:
-            print(f"going on behind {out.done:,} rows that are done", file=sys.stderr)
+            print(f"continuing after {out.done:,} finished rows", file=sys.stderr)
         progress = Progress(source.lines, out.done)
         try:
             rows = islice(source.rows(), out.done, None)

@@ -36,8 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where", metavar="CONDITION", help="a condition as in rules, over gpu., offering. or model. and a column"
     )
-    parser.add_argument("--sort", metavar="COLUMN", help="order by a column; what is not known comes last")
-    parser.add_argument("--descending", action="store_true", help="the greatest first")
+    parser.add_argument("--sort", metavar="COLUMN", help="order by a column; unknown values come last")
+    parser.add_argument("--descending", action="store_true", help="largest first")
     parser.add_argument("--columns", metavar="A,B,C", help="which columns, or 'all'")
     parser.add_argument("--limit", type=_whole, metavar="N", help="at most this many rows")
     parser.add_argument("--format", choices=("text", "json", "csv"), default="text")

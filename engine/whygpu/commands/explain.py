@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ask = parser.add_argument_group("questions about the answer, printed in its place")
     ask.add_argument("--why", action="store_true", help="the whole chain of rules: conditions, claims, arithmetic")
     ask.add_argument(
-        "--all", action="store_true", help="everything at length; with --batch: every plan, and what is out"
+        "--all", action="store_true", help="everything at length; with --batch: every plan, and what is ruled out"
     )
     ask.add_argument("--assumed", action="store_true", help="everything that was assumed, and why")
     ask.add_argument(

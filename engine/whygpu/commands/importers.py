@@ -53,9 +53,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source", required=True, action="append", metavar="REF", help="the id of a reference; may be repeated"
     )
-    parser.add_argument(
-        "--out", metavar="FILE", help="put it into this file, completely or not at all (default: print it)"
-    )
+    parser.add_argument("--out", metavar="FILE", help="write it to this file, atomically (default: print it)")
     parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one of whygpu)")
 
 

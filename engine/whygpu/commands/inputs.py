@@ -109,9 +109,7 @@ def read_input(name: str, most: int, what: str) -> tuple[str, str]:
 def read_measurements(
     files: Sequence[str], settings: Sequence[str], knowledge: Knowledge, most: int
 ) -> list[Measurement]:
-    """What was measured, a file of at most so many bytes each, settings last; raises AnswerError with the problems of
-    all.
-    """
+    """What was measured: files of at most ``most`` bytes each, then settings; raises AnswerError with all problems."""
     from whygpu.errors import AnswerError, Problem  # noqa: PLC0415
     from whygpu.measured.readers.detect import read_any  # noqa: PLC0415
     from whygpu.measured.settings import of_settings  # noqa: PLC0415

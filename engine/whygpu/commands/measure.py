@@ -188,7 +188,7 @@ def _which(options: argparse.Namespace, knowledge: KnowledgeBase, results: Resul
     if options.accelerator is not None:
         ids = catalogue.find_accelerators(options.accelerator)
         if len(ids) != 1:
-            message = f"'{options.accelerator[:40]}' is no one accelerator of the catalogue"
+            message = f"'{options.accelerator[:40]}' is not one accelerator of the catalogue"
             raise _wrong(message, "--accelerator", ", ".join(ids) or "'whygpu catalogue accelerators' lists them")
         return ids[0]
     if results.ran.kind == "cpu":

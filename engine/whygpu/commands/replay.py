@@ -74,7 +74,7 @@ def _read(name: str) -> object:
 
 
 def write(name: str, data: Mapping[str, Any]) -> None:
-    """Write a record, whole or not at all; raises AnswerError where it cannot be written."""
+    """Write a record atomically; raises AnswerError where it cannot be written."""
     from whygpu.files import write_whole  # noqa: PLC0415
     from whygpu.render.output import json_text  # noqa: PLC0415
 

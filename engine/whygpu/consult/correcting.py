@@ -142,7 +142,7 @@ class _Reader:
                 kinds.add(correction.kind)
                 yield correction
         if not kinds:
-            self.said.append(f"{self._name} has no figure that an estimate can be held against.")
+            self.said.append(f"{self._name} has no figure that an estimate can be compared with.")
 
     def _rows(self) -> list[dict[str, float]]:
         """The single figures, each load and each number of accelerators, those nearest to the load asked for first."""
@@ -226,7 +226,7 @@ class _Reader:
             f"{spec.meaning}: {show(value, spec.unit)} measured, {show(expected.likely, spec.unit)} estimated, on "
             f"{card.name} in {setup.format.name} by {setup.runtime}, {load} ({self._name})"
         )
-        said = f"{text[:1].upper()}{text[1:]}: estimates of it are taken times {factor:.3g}."
+        said = f"{text[:1].upper()}{text[1:]}: estimates of it are multiplied by {factor:.3g}."
         odd = not expected.low <= value <= expected.high
         if odd:
             bounds = f"{show(expected.low)} to {show(expected.high, spec.unit)}"

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from whygpu.knowledge.rules import STRENGTHS, Rule, Sign
+from whygpu.knowledge.rules import SIGN_WEIGHT, STRENGTHS, Rule, Sign
 
 if TYPE_CHECKING:
     from whygpu.diagnosis.parts import Standing
     from whygpu.knowledge.base import Knowledge
 
-_WEIGHT = "sign-weight"
-
 
 def weights(knowledge: Knowledge) -> Mapping[str, float]:
     """What a sign of each strength counts."""
     pick = knowledge.catalogue.coefficients.pick
-    return {strength: pick(_WEIGHT, {"strength": strength}).likely for strength in STRENGTHS}
+    return {strength: pick(SIGN_WEIGHT, {"strength": strength}).likely for strength in STRENGTHS}
 
 
 def signs_of(rules: Iterable[Rule]) -> Iterable[tuple[Rule, Sign]]:

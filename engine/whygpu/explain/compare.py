@@ -86,14 +86,14 @@ def _compared(kind: str, one: Plan, other: Plan, claims: tuple[str, ...]) -> Com
         cheaper = expensive.id if bool(money.faster_is_cheaper(price, speed)) else cheap.id
     text = _text(expensive, cheap, price, speed, (expensive_usd, cheap_usd, unit))
     if per_hour is not None and per_hour > 0 and not _same(expensive_usd, cheap_usd):
-        text += f" Each hour sooner costs {show(per_hour, 'USD')}: take {expensive.label} if it is worth that."
+        text += f" Each hour saved costs {show(per_hour, 'USD')}: take {expensive.label} if it is worth that."
     month = None
     if kind == "owned-or-rented" and one.method is None:
         drawn = float(money.per_month_usd(_hour(one)))
         month = drawn / _hour(other)
         text += (
-            f" If it must stay on day and night, {one.label} draws {show(drawn, 'USD')} a month, what "
-            f"{show(month, 'hours')} of {other.label} cost: needed for fewer, renting by the hour is cheaper."
+            f" If it must stay on day and night, {one.label} draws {show(drawn, 'USD')} a month, as much as "
+            f"{show(month, 'hours')} of {other.label} cost: for fewer hours, renting is cheaper."
         )
     return Comparison(
         kind=kind,
@@ -121,7 +121,7 @@ def _text(
     text = f"{expensive.label} at {hours[0]} an hour against {cheap.label} at {hours[1]}: "
     text += "an hour costs the same" if show(price) == "1" else f"an hour costs {show(price)} times as much"
     if speed is None:
-        return f"{text}; how much faster it is, is unknown."
+        return f"{text}; its speed-up is unknown."
     text += f" and does {show(speed)} times the work"
     job = unit == "USD"
     if expensive_usd is not None and cheap_usd is not None:
@@ -129,10 +129,10 @@ def _text(
         what = "the job" if job else "the same work"
         text += f", so {what} costs {show(expensive_usd, 'USD')} against {show(cheap_usd, 'USD')}{per}"
     if _same(expensive_usd, cheap_usd):
-        return f"{text}: no less by either, so take the one that is done sooner."
+        return f"{text}: neither is cheaper, so take the faster one."
     if bool(money.faster_is_cheaper(price, speed)):
-        return f"{text}. The more expensive hour makes the cheaper {'job' if job else 'work'}."
-    return f"{text}. It would pay from {show(price)} times the work on."
+        return f"{text}. The higher hourly price makes for the cheaper {'job' if job else 'work'}."
+    return f"{text}. It would pay off from {show(price)} times the work."
 
 
 def _same(one: float | None, other: float | None) -> bool:

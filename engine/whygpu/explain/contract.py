@@ -118,12 +118,12 @@ class RejectionJson(TypedDict):
 
 
 class InfeasibleJson(TypedDict):
-    """Why no plan is left, and what would bring one back."""
+    """Why no plan is left, and what would allow one."""
 
     conflict: list[str]
     """The rules that leave no plan."""
     relaxations: list[Relaxation]
-    """What would bring a plan back."""
+    """What would allow a plan."""
     least_bad: PlanJson | None
     """Where plans are left and none is sensible: the one that counts least."""
 
@@ -256,7 +256,7 @@ class DecisionJson(TypedDict):
 
 
 class AlternativeJson(TypedDict):
-    """What was not decided for."""
+    """Another option that was not chosen."""
 
     role: str
     plan: str

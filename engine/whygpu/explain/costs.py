@@ -88,10 +88,10 @@ class CostSheet:
         if self._costs.basis[index] == "buying":
             known = self._purchase_terms is not None and math.isfinite(self._purchase_terms.usd_purchase[index])
             if known:
-                return "what owning it costs takes its power and the months of use, and one of them is not known"
+                return "the cost of owning it depends on its power and the months of use, and one of them is unknown"
             return card.unpriced or (
-                "hardware is bought here, and no price to buy it is known, nor of enough of its kind to estimate one; "
-                "what it is rented out for is none"
+                "hardware is bought here, and its purchase price is neither known nor can it be estimated from "
+                "similar hardware; a rental price does not count"
             )
         return self._costs.listed.why_none(card.id)
 
@@ -238,7 +238,7 @@ class CostSheet:
         count, power = float(purchase_terms.bought[index]), float(purchase_terms.usd_power_per_hour[index])
         boards = f"boards of {terms.sold_by[card]:g}" if terms.sold_by[card] > 1 else ""
         if count < candidate.layout.cards:
-            boards = f"beside {terms.owned[card]:g} that are there"
+            boards = f"beside {terms.owned[card]:g} already owned"
         yield _power(terms, card, candidate, power)
         purchase = terms.purchases[card]
         if bool(self._plan_set.owned[index]):
@@ -315,7 +315,7 @@ def _each(terms: Terms, card: int, purchase: Purchase | None) -> Term:
     usd = float(terms.usd_each[card])
     if purchase is None:
         low, high = terms.estimates.low[card], terms.estimates.high[card]
-        note = f"estimated from others of its kind by memory, bandwidth and compute: {low:,.0f} to {high:,.0f}"
+        note = f"estimated from similar hardware by memory, bandwidth and compute: {low:,.0f} to {high:,.0f}"
         return Term("usd_each", usd, "USD", (), note)
     return Term("usd_each", usd, "USD", purchase.source, f"{purchase.kind} price of {purchase.as_of}")
 
@@ -323,7 +323,7 @@ def _each(terms: Terms, card: int, purchase: Purchase | None) -> Term:
 def _host(name: str, coefficient: Coefficient, value: float, purchase: Purchase | None, *, there: bool) -> Term:
     """What the machine around the cards costs: nothing where it is ``there``, or the price is the whole machine's."""
     if not value and there:
-        return Term(name, 0.0, coefficient.unit, (), "the machine is there")
+        return Term(name, 0.0, coefficient.unit, (), "the machine is already there")
     if not value:
         sources = () if purchase is None else purchase.source
         return Term(name, 0.0, coefficient.unit, sources, "the price is the whole machine's")

@@ -66,7 +66,7 @@ def _unchecked(consultation: Consultation, best: int) -> Iterator[Item]:
     """Limits that no plan could be held against."""
     for rule in consultation.plans.unchecked:
         lacking = "; ".join(_lacking(consultation, rule, best))
-        text = f"{rule.title}: no plan could be checked for it, so all are unverified. Not known is {lacking}."
+        text = f"{rule.title}: no plan could be checked for it, so all are unverified. Unknown: {lacking}."
         yield Item(f"unchecked-{rule.id}", rule.topic, text, (rule.id,), rule.sources)
 
 
@@ -92,7 +92,7 @@ def _left_out(maker: PlanMaker) -> Iterator[Item]:
         else:
             yield from _owned_out(maker, name)
             continue
-        text = f"The {names[name].name} that is owned was not tried: {why}."
+        text = f"The {names[name].name} that you own was not considered: {why}."
         yield Item(f"owned-left-out-{name}", "answers", text, (), ())
 
 
@@ -103,10 +103,10 @@ def _owned_out(maker: PlanMaker, name: str) -> Iterator[Item]:
         card = plan_set.cards.accelerators[int(plan_set.card[row])]
         if plan_set.owned[row] and card.id == name:
             why = next(reasons(maker.consultation, row), None)
-            text = f"The {card.name} that is owned is out: {why.text if why else 'no plan is left on it.'}"
+            text = f"The {card.name} that you own is ruled out: {why.text if why else 'no plan is left on it.'}"
             fix = first_fix(maker, row, why.rule) if why else None
             if fix:
-                text += f" {', '.join(f'{key} = {value}' for key, value in fix.items())} would let it in."
+                text += f" {', '.join(f'{key} = {value}' for key, value in fix.items())} would allow it."
             yield Item(f"owned-out-{name}", "answers", text, (), ())
 
 
@@ -115,7 +115,7 @@ def _doubts(consultation: Consultation) -> Iterator[Item]:
         yield Item(f"model-{number}", "model", f"The model: {text}.", (), ())
     assumed = consultation.plans.work.shape.assumed
     if assumed and not isinstance(consultation.answers.model, str):
-        text = f"Of the model these were derived or assumed: {', '.join(assumed)}."
+        text = f"Derived or assumed for this model: {', '.join(assumed)}."
         yield Item("model-shape", "model", text, (), ())
 
 

@@ -47,8 +47,8 @@ def open_questions(consultation: Consultation) -> Iterator[OpenQuestion]:
         readers = [rule.id for rule in sorted(reading, key=lambda rule: not rule.rejects)]  # limits first
         listed = ", ".join(readers[:3]) + (f" and {len(readers) - 3} more" if len(readers) > 3 else "")
         known = question.id in known_keys
-        verb = "a value was assumed; it is read by" if known else "it is waited for by"
-        why = f"{verb} {listed}" if readers else "the plans are sized by it" if known else "no rule reads it"
+        verb = "a value is assumed; it is read by" if known else "it is needed by"
+        why = f"{verb} {listed}" if readers else "the plans are sized with it" if known else "no rule reads it"
         if question.id in LIFE_KEYS and not readers:
-            known, why = False, "the cost of the lifecycle rests on it"
+            known, why = False, "the cost of the lifecycle depends on it"
         yield OpenQuestion(question.id, why, bool(readers) or known)

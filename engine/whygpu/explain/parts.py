@@ -113,7 +113,7 @@ class OpenQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Infeasible:
-    """Why nothing is left: a smallest set of constraints in conflict, and each that alone would bring a plan back."""
+    """Why no plan is left: a smallest set of constraints in conflict, and those that alone allow one if lifted."""
 
     conflict: tuple[str, ...]
     relaxations: tuple[Relaxation, ...]

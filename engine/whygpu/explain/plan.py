@@ -131,7 +131,7 @@ class Cost:
     """Machines that are rented, and accelerators of each, all of them paid for; None where nothing is rented."""
     machine_accelerators: int | None
     estimated: bool
-    """Whether nobody says the price, and it is estimated from accelerators of its kind."""
+    """Whether the price is unknown and estimated from similar accelerators."""
     low: float | None
     """USD an hour at the low and the high end of that estimate; None where the price is known."""
     high: float | None

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whygpu.answers import check, node_of
+from whygpu.answers import node_of
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import consult, inapplicable
 from whygpu.errors import AnswerError
 from whygpu.explain.rows import Identity, Rows
+from whygpu.measured.answers import check_answers
 from whygpu.plans.existing import plans_with_owned
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def rerun(
 def _merged(consultation: Consultation, changes: Mapping[str, Any]) -> Answers:
     given = {**consultation.answers.given, **changes}
     kept = {key: value for key, value in given.items() if value is not None}
-    answers = check(node_of(kept), consultation.knowledge)
+    answers = check_answers(node_of(kept), consultation.knowledge)
     return replace(answers, life=consultation.answers.life)
 
 

@@ -218,9 +218,9 @@ def _criteria(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
         elif ratio < 1 - 2 * _SAME:
             better.append(criterion)
     if better:
-        yield True, f"better by {', '.join(better)}"
+        yield True, f"rated higher on {', '.join(better)}"
     if worse:
-        yield False, f"worse by {', '.join(worse)}"
+        yield False, f"rated lower on {', '.join(worse)}"
 
 
 def _factors(plan: Plan) -> Mapping[str, float]:

@@ -33,14 +33,16 @@ _USUAL = (1.0, 100.0)
 
 def trials(consultation: Consultation, spec: NameSpec, now: Value | None) -> tuple[Value, ...]:
     """Answers to try in the place of ``now`` (None: nothing is answered or assumed), the most telling first."""
-    if spec.kind == "flag":
-        return tuple(value for value in (True, False) if value != now)
-    if spec.kind == "choice":
-        return tuple(word for word in spec.words if word != now)
-    if spec.kind != "number":
-        return ()
-    bounded = (_within(value, spec) for value in _numbers(consultation, spec, now))
-    return tuple(dict.fromkeys(value for value in bounded if value != now and math.isfinite(value)))
+    match spec.kind:
+        case "flag":
+            return tuple(value for value in (True, False) if value != now)
+        case "choice":
+            return tuple(word for word in spec.words if word != now)
+        case "number":
+            bounded = (_within(value, spec) for value in _numbers(consultation, spec, now))
+            return tuple(dict.fromkeys(value for value in bounded if value != now and math.isfinite(value)))
+        case "text":
+            return ()
 
 
 def _numbers(consultation: Consultation, spec: NameSpec, now: Value | None) -> Iterator[float]:

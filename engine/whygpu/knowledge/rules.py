@@ -26,6 +26,10 @@ STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 """From the weakest to the strongest."""
 
 
+SIGN_WEIGHT = "sign-weight"
+"""The coefficient that says what a sign of each strength counts."""
+
+
 CRITERIA = (
     "memory",
     "latency",

@@ -41,7 +41,7 @@ class LifecycleAdvice:
     same: Plan | None
     """The best plan to serve on the accelerator that trains; None where there is none."""
     cost: LifecycleCost | None
-    """None where nobody says how long it serves."""
+    """None where the months of service are unknown."""
     unknown: Unknown
     said: SessionResult = field(repr=False)
     """What the session rules decide on the cost alone."""
@@ -85,7 +85,7 @@ class LifecycleAdvice:
         run, same = train.recommendation, self.same
         known = json_value(cost.figures()) if cost else {}
         months = known.get("service_months")
-        no_months = None if cost else "nobody says how long it serves"
+        no_months = None if cost else "the months of service are unknown"
         return {
             "schema": SCHEMA,
             "kb": {"version": train.knowledge_version, "hash": train.knowledge_hash},

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from whygpu.answers import Answers, check, in_order
+from whygpu.answers import Answers, in_order
 from whygpu.consult.driver import inapplicable
 from whygpu.errors import AnswerError, Problem, did_you_mean
+from whygpu.measured.answers import check_answers
 from whygpu.yamldoc.document import Mapping, Node, Scalar, plain_data
 from whygpu.yamldoc.fields import kind_of, problem
 
@@ -52,7 +53,7 @@ def check_lifecycle(node: Node, knowledge: Knowledge) -> LifecycleAnswers:
     found: dict[str, Answers] = {}
     for part, own in parts.items():
         try:
-            found[part] = replace(check(_merged(node, shared, own), knowledge), life=part)
+            found[part] = replace(check_answers(_merged(node, shared, own), knowledge), life=part)
         except AnswerError as error:
             problems += error.problems
             continue
@@ -82,7 +83,7 @@ def _parts(node: Mapping, problems: list[Problem]) -> dict[Part, Mapping]:
         return {}
     for key, where in inner.keys.items():
         if key not in PARTS:
-            near = did_you_mean(key, PARTS) or f"a life has {' and '.join(PARTS)}"
+            near = did_you_mean(key, PARTS) or f"a lifecycle has {' and '.join(PARTS)}"
             problem(problems, where, "unknown-key", f"there is no phase '{key}' in a lifecycle", near)
     found: dict[Part, Mapping] = {}
     for part in PARTS:
@@ -98,7 +99,7 @@ def _parts(node: Mapping, problems: list[Problem]) -> dict[Part, Mapping]:
             found[part] = Mapping({}, {}, own.document, own.line, own.column)
         else:
             message = f"'{part}' must be a mapping of keys to values, not {kind_of(own)}"
-            problem(problems, own, "wrong-type", message, f"write '{part}: {{}}' where nothing is to be said")
+            problem(problems, own, "wrong-type", message, f"write '{part}: {{}}' where there is nothing to answer")
     return found
 
 
@@ -127,12 +128,12 @@ def _applying(
         anew = [part for part, own in parts.items() if key in own.items]
         code, message = "applies-to-neither", f"'{key}' applies to neither phase"
         if anew:
-            code, message = "clash", f"'{key}' is given again in {' and '.join(anew)}, and nothing reads it here"
+            code, message = "clash", f"'{key}' is also given in {' and '.join(anew)}, and not read here"
         problem(problems, node.keys[key], code, message, "remove it")
     if problems:
         raise AnswerError(problems)
     kept: dict[str, Answers] = {}
     for part, own in parts.items():
         applying = {key: value for key, value in shared.items() if key not in idle[part]}
-        kept[part] = replace(check(_merged(node, applying, own), knowledge), life=part)
+        kept[part] = replace(check_answers(_merged(node, applying, own), knowledge), life=part)
     return kept

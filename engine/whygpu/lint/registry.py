@@ -66,7 +66,7 @@ CHECKS = (
     Check("shared-alias", "a name that cards of two families claim", accelerators.shared_aliases, "error"),
     Check("far-price", "a price far from what others ask for the same card", prices.far_prices),
     Check("stale-price", "prices that are old or undated", prices.stale_prices, of_day=True),
-    Check("no-price", "accelerators whose price nobody says", prices.unpriced),
+    Check("no-price", "accelerators without a known price", prices.unpriced),
 )
 
 

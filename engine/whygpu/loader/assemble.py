@@ -14,7 +14,7 @@ from whygpu.knowledge.catalogue import Catalogue
 from whygpu.loader.causes import cause_ids, read_causes, read_measures
 from whygpu.loader.citations import citations
 from whygpu.loader.conditions import Reading
-from whygpu.loader.crosscheck import cross_check
+from whygpu.loader.crosscheck import cross_check, unweighed
 from whygpu.loader.entries import read_coefficients, read_formats, read_models
 from whygpu.loader.facts import FactReader
 from whygpu.loader.files import default_root, read_texts
@@ -164,6 +164,7 @@ class _Assembly:
         settlers = {item.id for items in (rules, tables, formulas, questions) for item in items}
         problems += unsettled(tensions, {*settlers, "ranking"})
         problems += cross_check(vocabulary, values, rules, self._registry.provided)
+        problems += unweighed(rules, catalogue.coefficients)
         if cycles := value_cycles(values):  # values in a circle have no order
             problems += cycles
             return None

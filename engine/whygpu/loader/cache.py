@@ -23,6 +23,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from whygpu.version import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -72,8 +74,6 @@ def key_of(texts: Mapping[str, str], root: str) -> str:
 @lru_cache(maxsize=1)
 def _own_files() -> tuple[str, ...]:
     """The library's version, and its files with their sizes and times: in a checkout they change without a version."""
-    from whygpu import __version__  # noqa: PLC0415  the package imports this
-
     found = [__version__]
     for path, folders, names in os.walk(Path(__file__).resolve().parents[1]):
         folders[:] = sorted(name for name in folders if name not in ("__pycache__", "kb"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
-from whygpu.knowledge.rules import concluded_names
+from whygpu.knowledge.rules import SIGN_WEIGHT, STRENGTHS, Sign, concluded_names
 from whygpu.language.tree import names, negated_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from whygpu.checks.coefficients import Coefficients
     from whygpu.knowledge.rules import Rule
     from whygpu.language.names import NameSpec
 
@@ -62,3 +63,18 @@ def cross_check(
                 "say what sets them apart",
             )
         seen.setdefault(rule.title, rule)
+
+
+def unweighed(rules: list[Rule], coefficients: Coefficients) -> Iterator[Problem]:
+    """The strengths of signs whose weight no case of its coefficient says: the plain figure would stand for any."""
+    first = next((rule for rule in rules if any(isinstance(effect, Sign) for effect in rule.effects)), None)
+    if first is None:
+        return
+    for strength in STRENGTHS:
+        if not any(case.matches({"strength": strength}) for case in coefficients.cases(SIGN_WEIGHT)):
+            yield Problem(
+                "missing-coefficient",
+                f"'{SIGN_WEIGHT}' does not say what a {strength} sign counts, and '{first.id}' gives signs",
+                first.location,
+                f"add a case to it: {{when: {{strength: {strength}}}, low: 1, likely: 1, high: 1}}",
+            )

@@ -6,6 +6,7 @@ are facts (``measured-...`` in kb/facts/measuring.yaml).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,13 +19,22 @@ if TYPE_CHECKING:
 
     from whygpu.errors import Severity
     from whygpu.knowledge.base import Knowledge
-    from whygpu.measured.read import Places
+    from whygpu.yamldoc import document as doc
     from whygpu.yamldoc.document import Node
 
 _CODE = "contradiction"
 
 
-def contradictions(found: Measurement, places: Places, knowledge: Knowledge) -> Iterator[Problem]:
+@dataclass(frozen=True, slots=True)
+class FigureNodes:
+    """Nodes to point at: of the figures by name, of each point and of each row of the scaling."""
+
+    figures: Mapping[str, Node]
+    points: tuple[doc.Mapping, ...]
+    scaling: tuple[doc.Mapping, ...]
+
+
+def contradictions(found: Measurement, places: FigureNodes, knowledge: Knowledge) -> Iterator[Problem]:
     """What is wrong with the figures together."""
     slack = _slack(knowledge, "measured-slack")
     figures = {key: value for key, value in found.figures.items() if isinstance(value, float)}
@@ -87,7 +97,7 @@ def _load(point: Point, nodes: Mapping[str, Node], slack: float) -> Iterator[Pro
         yield _at(nodes["requests_per_s"], message, hint, "warning")
 
 
-def _memory(found: Measurement, places: Places, knowledge: Knowledge) -> Iterator[Problem]:
+def _memory(found: Measurement, places: FigureNodes, knowledge: Knowledge) -> Iterator[Problem]:
     """No more memory is in use than the card has."""
     card = knowledge.catalogue.accelerators.get(found.setup.accelerator or "")
     mib = None if card is None else card.number("usable_mib")
@@ -105,7 +115,7 @@ def _memory(found: Measurement, places: Places, knowledge: Knowledge) -> Iterato
             yield _at(node, message, "give the memory of one accelerator, in GiB (2^30 bytes)")
 
 
-def _scaling(rows: tuple[Scaling, ...], places: Places, slack: float, rounding: float) -> Iterator[Problem]:
+def _scaling(rows: tuple[Scaling, ...], places: FigureNodes, slack: float, rounding: float) -> Iterator[Problem]:
     """No more machines than accelerators, each layout once, and no efficiency above 1 without a reason."""
     seen: set[tuple[float, float | None]] = set()
     first: Scaling | None = None

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.answers import Answers
     from whygpu.errors import Location, Problem
 
 VERSION = 1
@@ -27,6 +26,22 @@ class Tool:
     version: str | None = None
 
 
+class SetupAnswers(Protocol):
+    """What is read of the answers that describe a setup: as given, typed, and where each stands."""
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """As they were given."""
+
+    @property
+    def values(self) -> Mapping[str, float | bool | str]:
+        """Typed values by answer key."""
+
+    @property
+    def locations(self) -> Mapping[str, Location]:
+        """Where each stands."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What was measured, as far as it is said.
@@ -35,7 +50,7 @@ class Setup:
     the catalogue; ``count``: accelerators in all; ``nodes``: machines.
     """
 
-    answers: Answers
+    answers: SetupAnswers
     model_name: str | None = None
     accelerator: str | None = None
     count: int | None = None

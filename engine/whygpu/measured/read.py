@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from whygpu.answers import check, read_number
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.knowledge.catalogue import fold
-from whygpu.measured.contradictions import contradictions
+from whygpu.measured.contradictions import FigureNodes, contradictions
 from whygpu.measured.measurement import POINT, PREFIX, SCALING, SETUP, VERSION, Measurement, Point, Scaling, Setup, Tool
 from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, parse
 from whygpu.yamldoc.fields import Fields, kind_of, problem
@@ -86,16 +86,7 @@ class Read:
     """A measurement and where each of its parts stands."""
 
     measurement: Measurement
-    nodes: Places
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Nodes to point at: of the figures by name, of each point and of each row of the scaling."""
-
-    figures: MappingProxyType[str, Node]
-    points: tuple[Mapping, ...]
-    scaling: tuple[Mapping, ...]
+    nodes: FigureNodes
 
 
 class _Reader:
@@ -124,7 +115,7 @@ class _Reader:
             locations=MappingProxyType({key: item.location for key, item in nodes.items()}),
         )
         fields.done()
-        places = Places(
+        places = FigureNodes(
             MappingProxyType(nodes),
             tuple(item for _, item in points),
             tuple(item for row, item in scaling if row is not None),
@@ -263,10 +254,14 @@ class _Reader:
         match spec.kind:
             case "number":
                 return read_number(key, node, spec, self._problems)
-            case "flag" if isinstance(node.value, bool):
-                return node.value
-            case "choice" | "text" if isinstance(node.value, str) and (spec.kind == "text" or node.text in spec.values):
-                return node.text[:MOST_TEXT]
+            case "flag":
+                if isinstance(node.value, bool):
+                    return node.value
+            case "choice" | "text":
+                if isinstance(node.value, str) and (spec.kind == "text" or node.text in spec.values):
+                    return node.text[:MOST_TEXT]
+            case _:
+                assert_never(spec.kind)
         hint = did_you_mean(node.text, spec.values) or (f"one of {', '.join(spec.values)}" if spec.values else None)
         self._add(node, "wrong-type", f"'{key}' cannot be {kind_of(node)}", hint or f"it is a {spec.kind}")
         return None

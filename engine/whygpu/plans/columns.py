@@ -170,7 +170,7 @@ def _price_fresh_days(plans: PricedPlans) -> v.Number:
 
 def _offered_by(plans: PricedPlans) -> v.Word:
     cards, listed = plans.plan_set.cards.accelerators, plans.costs.listed
-    return v.Word(np.array([listed.offered_by(card.id) or "nobody" for card in cards])[plans.plan_set.card])
+    return v.Word(np.array([listed.offered_by(card.id) or "no provider" for card in cards])[plans.plan_set.card])
 
 
 _COLUMNS: Mapping[str, Column] = MappingProxyType(

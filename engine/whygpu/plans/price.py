@@ -173,7 +173,7 @@ class PriceList:
             return f"its prices are {' and '.join(kinds)} only: allow them with 'price_kinds'"
         allowed = [item for item in usable if self._allows(item)]
         if not allowed:
-            return f"nobody that the answers allow rents it out; others do: {self.offered_by(accelerator)}"
+            return f"no provider that the answers allow rents it out; others do: {self.offered_by(accelerator)}"
         sizes = sorted({item.count for item in allowed})
         return f"it is rented only in machines of {' or '.join(str(size) for size in sizes)}"
 
@@ -193,7 +193,7 @@ class PriceList:
         if card is not None and card.unpriced is not None:
             return card.unpriced
         bought = any(item.accelerator == accelerator for item in self._catalogue.purchases)
-        return "nobody is known to rent it out" + (", it is known only what it costs to buy" if bought else "")
+        return "no provider is known to rent it out" + ("; only its purchase price is known" if bought else "")
 
     def _price(self, accelerator: str, shard: int, replicas: int, together: int) -> Price | None:
         """The cheapest kind's. Kinds are never mixed in one median: allowing another makes no plan more expensive."""

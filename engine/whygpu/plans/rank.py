@@ -33,13 +33,13 @@ class Ranking:
         counted, unit = self.counted, self.counted.money.unit
         mine, theirs = float(counted.values[one]), float(counted.values[best])
         if not math.isfinite(mine):
-            return "no price is known, so it comes after what has one"
+            return "no price is known, so it ranks after plans that have one"
         text = f"counts as {show(mine, unit)} against {show(theirs, unit)}"
         price = counted.hourly_to_count(one, theirs)
         if math.isnan(price):
             return text
         if price <= 0:
-            return f"{text}: no price is low enough, what speaks against it weighs more"
+            return f"{text}: no price is low enough, as the reasons against it weigh more"
         return f"{text}: it would win below {show(price, 'USD/hour')}"
 
 

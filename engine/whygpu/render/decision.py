@@ -66,7 +66,7 @@ def record(advice: Advice, view: View) -> RecordJson:
 def checked(data: object, location: str) -> Mapping[str, Any]:
     """A record that this version reads; raises AnswerError."""
     if not isinstance(data, dict) or data.get("kind") != KIND:
-        message = "is no decision record: '--record FILE' writes one"
+        message = "is not a decision record: '--record FILE' writes one"
         raise AnswerError([Problem("no-record", message, Location(location))])
     if data.get("schema") != SCHEMA:
         message = f"is a record of schema {str(data.get('schema'))[:20]}, and this version reads schema {SCHEMA}"

@@ -109,13 +109,13 @@ class _Text:
     def _limits(self) -> Iterator[str]:
         if not self._of.limits:
             return
-        yield self._style.strong("What would still fit, all else as it is")
+        yield self._style.strong("What would still fit, all else unchanged")
         for limit in self._of.limits:
             yield f"  {_limit(limit)}"
 
     def _speed(self) -> Iterator[str]:
         if not self._of.speed:
-            yield self._style.faint("Speed: unknown, for want of a figure of this accelerator.")
+            yield self._style.faint("Speed: unknown, because a figure of this accelerator is unknown.")
             return
         yield self._style.strong("Speed")
         for item in self._of.speed:
@@ -142,7 +142,7 @@ class _Text:
 
     def _rest(self) -> Iterator[str]:
         for reason in self._of.against:
-            yield from self._wrap(f"An advice would leave it out: {reason.text} ({reason.rule})", "    ", "  - ")
+            yield from self._wrap(f"A recommendation would leave it out: {reason.text} ({reason.rule})", "    ", "  - ")
         for item in self._of.warnings:
             yield from self._wrap(item.text, "    ", "  - ")
         for taken in self._of.assumed:

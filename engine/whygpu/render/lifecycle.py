@@ -98,7 +98,7 @@ def cost_rows(advice: LifecycleAdvice) -> list[tuple[str, str, str, str]]:
 def why_unknown(advice: LifecycleAdvice) -> Iterator[str]:
     """Why a part of the cost is not known."""
     if advice.cost is None:
-        yield "Nobody says for how many months it serves: answer service_months."
+        yield "The months of service are unknown: answer service_months."
     for what, because in (("training", advice.unknown.train), ("serving", advice.unknown.serve)):
         if because:
             yield f"The cost of {what} is unknown: {because}."
@@ -109,11 +109,11 @@ def instead(advice: LifecycleAdvice) -> Iterator[str]:
     plan, cost, because = advice.same, advice.cost, advice.unknown.same
     best = advice.serve.recommendation
     if because:
-        yield f"Serving on the accelerator that trains: {because.removesuffix('.')}."
+        yield f"Serving on the training accelerator: {because.removesuffix('.')}."
     elif plan is not None and cost is not None and (best is None or best.id != plan.id):
         times = "" if cost.same_times is None else f", {show(cost.same_times)} times the recommended"
         yield (
-            f"Serving on the accelerator that trains, {plan.label} in {plan.format.upper()}: "
+            f"Serving on the training accelerator, {plan.label} in {plan.format.upper()}: "
             f"{_serving(cost.service_months, cost.same_usd_per_month)}, {_usd(cost.same_serve_usd)}{times}."
         )
 

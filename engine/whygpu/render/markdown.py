@@ -42,7 +42,7 @@ def _view(view: View) -> Iterator[str]:
     if view.trouble is not None:
         yield from _sentences("Because", view.trouble.conflict)
         if view.trouble.repairs:
-            yield "## What brings a plan back"
+            yield "## What would allow a plan"
             yield "\n".join(
                 f"- {literal(f'{item.change}: {item.plan}, {item.price}')}" for item in view.trouble.repairs
             )
@@ -102,7 +102,7 @@ def _items(items: Sequence[ItemRow]) -> Iterator[str]:
     for title, chosen in (
         ("Warnings", [item for item in items if item.kind == "warning"]),
         ("Advice", [item for item in items if item.kind != "warning" and not item.general]),
-        ("For every such work", [item for item in items if item.kind != "warning" and item.general]),
+        ("For all work of this kind", [item for item in items if item.kind != "warning" and item.general]),
     ):
         if chosen:
             yield f"## {title}"

@@ -22,7 +22,7 @@ _LABEL = 10
 """Columns of the words in front: BECAUSE, FLIPS IF."""
 _TITLE = 28
 """Columns that the title of a rule has at least."""
-_SCALES = ("  for (+) and against (-), worth so many times the money; * decides", "  times the money; * decides")
+_SCALES = ("  for (+) and against (-), as a factor on the price; * decides", "  factor on the price; * decides")
 """What the figures of the rules mean: the first that fits is told."""
 _START = " (--start)"
 _OUT = 2
@@ -160,13 +160,11 @@ class Screen:
             yield from self._sentence("BECAUSE" if not number else "", sentence)
         if view.trouble.repairs:
             yield ""
-            yield self._style.strong("ANY OF THESE BRINGS A PLAN BACK")
+            yield self._style.strong("ANY ONE OF THESE CHANGES ALLOWS A PLAN")
         for repair in view.trouble.repairs:
             yield from self.wrap(f"{repair.change}: {repair.plan}, {repair.price}", "    ", "  - ")
         if not view.trouble.repairs:
-            yield from self.wrap(
-                "No single change of the answers brings a plan back: the work itself is too large.", "  "
-            )
+            yield from self.wrap("No single change of the answers allows a plan: the work itself is too large.", "  ")
 
     # the tables
 
@@ -252,7 +250,7 @@ class Screen:
             left = total - sum(item.count for item in view.ruled_out[:most])
             more = f", {left} otherwise" if left else ""
             what = "1 accelerator" if total == 1 else f"{total} accelerators"
-            yield from self.labelled("OUT", f"{what}: {', '.join(parts)}{more}. See --why-not CARD.")
+            yield from self.labelled("RULED OUT", f"{what}: {', '.join(parts)}{more}. See --why-not CARD.")
 
     def section(self, section: Section) -> Iterator[str]:
         """An answer to a question: its title, its lines, its table."""

@@ -108,7 +108,7 @@ class TextRenderer:
             if least_bad is None:
                 yield self._style.bad("No plan satisfies every constraint.")
             else:
-                yield self._style.bad("Nothing sensible within these limits.")
+                yield self._style.bad("No sensible plan within these limits.")
                 yield from self._wrap(f"The least bad: {short_text(least_bad)}, {price_text(least_bad)}.", "  ", "")
             yield from self._infeasible(advice)
             return
@@ -119,7 +119,7 @@ class TextRenderer:
                 "As good: " + ", ".join(f"{other.label} ({price_text(other)})" for other in tied) + ".", ""
             )
         if plan.unverified:
-            yield self._style.doubtful("Unverified: a limit could not be checked, for want of a figure.")
+            yield self._style.doubtful("Unverified: a limit could not be checked, because a figure is unknown.")
         speeds = [f"{label} {_range(plan, name, unit)}" for name, label, unit in _speeds(plan)]
         if speeds:
             yield from self._wrap("Speed: " + "; ".join(speeds) + ".", "  ", "")
@@ -145,11 +145,11 @@ class TextRenderer:
             return
         titles = {step.rule: step.title for step in advice.trace.steps if step.rule}
         if advice.infeasible.conflict:
-            yield "In conflict:" if advice.infeasible.least_bad is None else "Against every plan that is left:"
+            yield "In conflict:" if advice.infeasible.least_bad is None else "Against every remaining plan:"
             for rule in advice.infeasible.conflict:
                 yield from self._wrap(f"{titles.get(rule, rule)} ({rule})", "    ", "  - ")
         if advice.infeasible.relaxations:
-            yield "Lifting any one of these would bring a plan back:"
+            yield "Lifting any one of these would allow a plan:"
             for item in advice.infeasible.relaxations:
                 yield from self._wrap(f"{item.constraint}: {item.text} -> {item.plan}", "    ", "  - ")
 
@@ -157,7 +157,7 @@ class TextRenderer:
         plans = advice.plans[:3]
         if not plans:
             return
-        yield self._style.strong("Memory per accelerator, against what it has")
+        yield self._style.strong("Memory per accelerator, and what it has")
         widest = max(max(plan.memory.usable_gib or 0.0, plan.memory.total_gib) for plan in plans)
         room = max(self._width - 46, 20)
         name_width = max(len(plan.label) for plan in plans)
@@ -201,7 +201,7 @@ class TextRenderer:
         width = max(len(item.role) for item in advice.shortlist)
         for item in advice.shortlist:
             line = f"  {item.role.replace('-', ' ').ljust(width)}  {short_text(item.plan)}, {price_text(item.plan)}"
-            sides = (("gains ", item.gains), ("gives up ", item.gives_up))
+            sides = (("better: ", item.gains), ("worse: ", item.gives_up))
             more = ". ".join(f"{word}{text}" for word, text in sides if text)
             yield from self._wrap(line.strip() + (f": {more}" if more else ""), " " * (width + 4), "  ")
 
@@ -221,7 +221,7 @@ class TextRenderer:
     def _rejected(self, advice: Advice) -> Iterator[str]:
         if not advice.rejected:
             return
-        yield self._style.strong("Out")
+        yield self._style.strong("Ruled out")
         groups: dict[tuple[str, bool], list[Rejection]] = {}
         for rejection in advice.rejected:
             rule = rejection.because[0].rule if rejection.because else ""
@@ -263,7 +263,8 @@ class TextRenderer:
         inner = indent + "    "
         yield from self._wrap(step.text, inner)
         for outcome in step.conditions:
-            yield self._style.faint(f"{inner}if {_outcome(outcome)}")
+            lead = "" if outcome.text.startswith("unless ") else "if "
+            yield self._style.faint(f"{inner}{lead}{_outcome(outcome)}")
         for claim in step.claims:
             yield from (self._style.faint(line) for line in self._wrap(self._claim(claim), inner + "  ", f"{inner}» "))
         for identifier in step.uses:
@@ -318,7 +319,7 @@ class TextRenderer:
     def _assumed(self, advice: Advice) -> Iterator[str]:
         if not advice.assumed:
             return
-        yield self._style.strong("Assumed, since nothing was said (answer to change it)")
+        yield self._style.strong("Assumed, as not answered (answer to change it)")
         for item in advice.assumed:
             spec = self._vocabulary.get(item.name)
             value = show_plain(item.value, spec.unit if spec else None, item.name)

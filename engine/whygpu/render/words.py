@@ -37,7 +37,7 @@ def spread_text(plan: Plan) -> str:
     if plan.nodes > 1:
         parts.append(f"{plan.nodes} machines")
     if plan.batch_size is not None:
-        parts.append(f"{plan.batch_size} {'sample' if plan.batch_size == 1 else 'samples'} each a step")
+        parts.append(f"micro-batch of {plan.batch_size}")
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -54,7 +54,8 @@ def tensor_text(parallel: Parallelism) -> str:
 
 def method_text(plan: Plan) -> str:
     """By which method it trains; nothing where it does not."""
-    return {"full": ", all weights trained", "lora": " with LoRA", "qlora": " with QLoRA"}.get(plan.method or "", "")
+    methods = {"full": "all weights trained", "lora": "LoRA", "qlora": "QLoRA"}
+    return f" with {methods[plan.method]}" if plan.method in methods else ""
 
 
 def price_text(plan: Plan) -> str:
@@ -65,7 +66,8 @@ def price_text(plan: Plan) -> str:
     estimated = ", estimated" if cost.estimated else ""
     if cost.basis == "buying":
         return f"{show(cost.compared.usd_per_month, 'USD')} a month to own{estimated}"
-    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{' of power' if cost.basis == 'owned' else ''}{estimated}"
+    power = " for power" if cost.basis == "owned" else ""
+    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{power}{estimated}"
 
 
 def money_text(plan: Plan) -> str:
@@ -109,17 +111,17 @@ def buying_text(cost: Cost) -> str:
     if found is None:
         return ""
     dated = f" of {found.as_of}" if found.as_of else ", undated"
-    said = "nobody says the price: estimated" if cost.estimated else f"{found.kind} price{dated}"
+    said = "price not published, estimated" if cost.estimated else f"{found.kind} price{dated}"
     text = (
         f"buying: {show(found.usd_purchase, 'USD')} ({said}), {show(found.usd_per_month, 'USD')} a "
         f"month over {show(found.months)} months, power included"
     )
     if cost.price_kind == "purchase":
-        return text + "; nobody rents it out"
+        return text + "; not rented out"
     rent = f"renting at {show(cost.usd_per_hour, 'USD')} an hour"
     if found.break_even_months is None:
-        return f"{text}; never pays against {rent}"
-    return f"{text}; pays after {show(found.break_even_months, 'months')} of use against {rent}"
+        return f"{text}; never pays off against {rent}"
+    return f"{text}; pays off after {show(found.break_even_months, 'months')} of use against {rent}"
 
 
 def short_text(plan: Plan) -> str:

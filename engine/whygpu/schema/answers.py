@@ -28,7 +28,7 @@ def answers_schema(knowledge: Knowledge) -> Schema:
     """The schema of the answers that this knowledge base takes; every one may be left out or null."""
     own = {key: optional(value) for key, value in _keys(knowledge).items()}
     phases: Schema = {
-        "description": "A whole lifecycle: each phase's own answers; the other keys are shared by both.",
+        "description": "A lifecycle: each phase's own answers; both share the other keys.",
         "type": "object",
         "properties": {part: {"$ref": "#/$defs/phase"} for part in PARTS},
         "required": list(PARTS),
@@ -52,7 +52,7 @@ def _keys(knowledge: Knowledge) -> dict[str, Schema]:
     }
     model = knowledge.name_by_answer.get("model")
     found["model"] = {
-        "description": "A preset's id, name or alias; or a mapping of its sizes; or a file that has them."
+        "description": "The id, name or alias of a preset; or a mapping of sizes; or a file that has them."
         if model is None
         else described(model, asked.get("model")),
         "anyOf": [{"type": "string"}, {"type": "object", "properties": _model_keys(), "additionalProperties": False}],
@@ -68,7 +68,7 @@ def _keys(knowledge: Knowledge) -> dict[str, Schema]:
         "additionalProperties": False,
     }
     found["owned"] = {
-        "description": "Accelerators that are there already, each with its count.",
+        "description": "Accelerators that you own, each with its count.",
         "anyOf": [card, {"type": "array", "items": card}],
     }
     file: Schema = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["measurement"]}]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whygpu.answers import MEASURED
 from whygpu.measured.measurement import POINT, PREFIX, SCALING, VERSION
 from whygpu.measured.read import FILE, figure_names
 from whygpu.schema.answers import described, phase_schema, value_schema
@@ -20,7 +21,7 @@ def measurement_schema(knowledge: Knowledge) -> Schema:
     found = object_schema(FILE)
     answers = phase_schema(knowledge)
     setup = {
-        **answers["properties"],
+        **{key: value for key, value in answers["properties"].items() if key != MEASURED},
         "model": {},
         "accelerator": {"type": ["string", "null"], "description": "an accelerator's id or name"},
         "nodes": {"type": ["integer", "null"], "minimum": 1, "maximum": 100_000, "description": "machines"},

@@ -44,9 +44,9 @@ class _Metrics:
         )
         consultations = Gauge("whygpu_consultations_open", "Consultations that run or wait", registry=self.registry)
         consultations.set_function(lambda: work.open)
-        reloads = Gauge("whygpu_knowledge_reloads", "Times the knowledge base was loaded anew", registry=self.registry)
+        reloads = Gauge("whygpu_knowledge_reloads", "Times the knowledge base was reloaded", registry=self.registry)
         reloads.set_function(lambda: current.reloads)
-        stale = Gauge("whygpu_knowledge_stale", "1 where its files are wrong by now", registry=self.registry)
+        stale = Gauge("whygpu_knowledge_stale", "1 where its files can no longer be loaded", registry=self.registry)
         stale.set_function(lambda: bool(current.problems))
 
 

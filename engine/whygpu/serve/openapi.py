@@ -58,12 +58,12 @@ def _paths() -> dict[str, Any]:
     }
 
 
-_DETAIL = {"every": "every plan, and what is out", "trace": "each fact and step behind the plans"}
+_DETAIL = {"every": "every plan, and what is ruled out", "trace": "each fact and step behind the plans"}
 _FILTERS = {
     "words": ("string", "an id, name, alias or family, or words to search for"),
     "where": ("string", "a condition as in rules, over gpu., offering. or model."),
     "sort": ("string", "order by a column"),
-    "descending": ("boolean", "the greatest first"),
+    "descending": ("boolean", "largest first"),
     "limit": ("integer", "at most this many rows, up to 1,000"),
 }
 

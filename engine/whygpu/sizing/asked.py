@@ -1,4 +1,4 @@
-"""What a sizing is asked: measurements taken together, answers laid over theirs, and answers of sizing itself."""
+"""What a sizing is asked: measurements taken together, answers that override theirs, and answers of sizing itself."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from whygpu.answers import Answers, as_node, check, node_of, read_number
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
+from whygpu.measured.answers import check_answers
 from whygpu.measured.measurement import Measurement, Setup
 from whygpu.measured.read import measurement_of
 from whygpu.sizing.names import ANSWERED, PREFIX
@@ -52,7 +53,7 @@ def ask(of: Of, measured: Iterable[Measurement], given: ReadOnly[str, object] | 
     items = {key: item for key, item in node.items.items() if key not in (*ANSWERED[of], MEASURED)}
     rest = replace(node, items=items, keys={key: node.keys[key] for key in items})
     try:
-        answers = check(_with_setup(of, rest, taken.setup), knowledge)
+        answers = check_answers(_with_setup(of, rest, taken.setup), knowledge)
         taken = replace(taken, setup=replace(taken.setup, answers=answers))  # batch_size may be answered, too
     except AnswerError as error:
         problems += [_hinted(item, of) for item in error.problems]

@@ -10,7 +10,7 @@ from whygpu.checks.calculation import Calculation, Term
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.sizing.service import ServiceSize
+    from whygpu.sizing.service_size import ServiceSize
 
 
 def service_calculations(size: ServiceSize, tokens: float | None) -> Iterator[Calculation]:

@@ -18,7 +18,8 @@ from whygpu.sizing.memory import context_seen, room_of
 from whygpu.sizing.names import PREFIX
 from whygpu.sizing.pace import layout_of, pace_of
 from whygpu.sizing.replicas import Objective
-from whygpu.sizing.service import Demand, size_service
+from whygpu.sizing.service import size_service
+from whygpu.sizing.service_size import Demand
 from whygpu.sizing.sized import Sized
 from whygpu.sizing.training import Target, size_training
 
@@ -71,7 +72,7 @@ class _Prices:
         if self._own is not None:
             return None
         if self._card is None:
-            return "which accelerator was measured is not said: add 'accelerators' or 'usd_per_hour'"
+            return "the measured accelerator is not named: add 'accelerators' or 'usd_per_hour'"
         return self._list.why_none(self._card.id)
 
 
@@ -111,7 +112,7 @@ def sized_service(asked: Asked, knowledge: Knowledge, chain: Callable[[], Chain]
     answers, own = asked.answers, asked.own
     peak = answers.values.get("requests_per_second")
     if not isinstance(peak, float):
-        message = "how many requests a second come at the peak is not said"
+        message = "the requests per second at the peak are not given"
         raise refuse("no-peak", message, "requests_per_second", "add requests_per_second=20")
     card = card_of(asked, knowledge)
     prices = _Prices(asked, card, knowledge, today or date.today())
@@ -273,7 +274,7 @@ def _work(asked: Asked) -> tuple[float, Unit]:
     if steps is not None:
         return steps, "steps"
     raise refuse(
-        "no-work", "how much there is to train is not said", "answers", "add dataset_tokens, dataset_samples or steps"
+        "no-work", "the amount of training is not given", "answers", "add dataset_tokens, dataset_samples or steps"
     )
 
 

@@ -12,7 +12,8 @@ from whygpu.explain.record import Recorder
 from whygpu.knowledge.rules import Advise, Warn
 from whygpu.language.tree import names
 from whygpu.sizing.names import PREFIX
-from whygpu.sizing.service import ServiceSize, changes_of
+from whygpu.sizing.service import changes_of
+from whygpu.sizing.service_size import ServiceSize
 
 if TYPE_CHECKING:
     from whygpu.consult.consultation import SessionResult
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from whygpu.knowledge.catalogue import Accelerator
     from whygpu.plans.price import Price
     from whygpu.sizing.asked import Asked
-    from whygpu.sizing.service import Change
+    from whygpu.sizing.service_size import Change
     from whygpu.sizing.training import TrainingSize
     from whygpu.trace import Trace
 

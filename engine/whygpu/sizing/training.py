@@ -168,7 +168,7 @@ def _notes(found: Measurement, target: Target, within: int, across: int) -> list
     if not across:
         notes.append("scaling across machines was not measured: run one, two and four machines")
     if within + across in (1, 2):
-        notes.append("with fewer than three rows Amdahl's law is fitted, which knows no turning back: measure more")
+        notes.append("with fewer than three rows Amdahl's law is fitted, which never turns down: measure more")
     if not split_of(found):
         notes.append(
             "the step was not split: measure compute, memory, input and communication (whygpu diagnose says how)"

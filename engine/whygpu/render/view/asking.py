@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from whygpu.explain.figures import show_plain
 from whygpu.render.view.model import Evidence, Grid, Line, Section
@@ -81,20 +81,26 @@ def _unit(kind: str, unit: str | None) -> str:
 
 def _choices(knowledge: Knowledge, question: Question, now: Value | None, interview: Interview) -> Iterator[ChoiceRow]:
     spec = knowledge.vocabulary[question.name]
-    if spec.kind == "choice":
-        words = spec.words if now != spec.unanswered or now is None else tuple(spec.values)
-        options = interview.consultation.plans.options
-        if len(words) > _MOST_CHOICES:  # of all formats, those that suit the work
-            words = tuple(word for word in words if word in (now, *options.formats))
-        for word in words:
-            yield ChoiceRow(word, word, spec.values[word], word == now)
-    elif spec.kind == "flag":
-        for value, word in _FLAGS.items():
-            yield ChoiceRow(value, word, "", value == now)
-    elif spec.kind == "number" and spec.unit != "pixels":
-        tried = [value for value in interview.worth_trying(question) if isinstance(value, float)][: _MOST_PRESETS - 1]
-        for number in sorted({*tried, *([now] if isinstance(now, float) else [])}):
-            yield ChoiceRow(number, show_plain(number, spec.unit, spec.name), "", number == now)
+    match spec.kind:
+        case "choice":
+            words = spec.words if now != spec.unanswered or now is None else tuple(spec.values)
+            options = interview.consultation.plans.options
+            if len(words) > _MOST_CHOICES:  # of all formats, those that suit the work
+                words = tuple(word for word in words if word in (now, *options.formats))
+            for word in words:
+                yield ChoiceRow(word, word, spec.values[word], word == now)
+        case "flag":
+            for value, word in _FLAGS.items():
+                yield ChoiceRow(value, word, "", value == now)
+        case "number" if spec.unit != "pixels":
+            tried = [value for value in interview.worth_trying(question) if isinstance(value, float)]
+            few = {*tried[: _MOST_PRESETS - 1], *([now] if isinstance(now, float) else [])}
+            for number in sorted(few):
+                yield ChoiceRow(number, show_plain(number, spec.unit, spec.name), "", number == now)
+        case "number" | "text":
+            return
+        case _:
+            assert_never(spec.kind)
 
 
 def stake(knowledge: Knowledge, question: Question, effect: AnswerEffect) -> str:
@@ -104,7 +110,7 @@ def stake(knowledge: Knowledge, question: Question, effect: AnswerEffect) -> str
 
 
 def _then(plan: Plan | None) -> str:
-    return "nothing would be left" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
+    return "no plan would be left" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
 
 
 def why_asked(knowledge: Knowledge, asked: NextQuestion, effects: Sequence[AnswerEffect]) -> Section:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from whygpu.knowledge.sources import Claim
 
 _STATUS = {
-    "found": "It looks like one cause",
-    "open": "Several causes may be it: what to measure next tells them apart",
-    "none": "Nothing that was measured speaks for a cause",
+    "found": "One cause stands out",
+    "open": "Several causes are possible: what to measure next tells them apart",
+    "none": "No measurement points to a cause",
 }
 
 
@@ -50,7 +50,7 @@ def diagnosis_sections(diagnosis: Diagnosis, claims: Mapping[str, Claim], much: 
         yield _actions(first, much)
     if diagnosis.next:
         lines = [line for number, item in enumerate(diagnosis.next[: much.next]) for line in _next(item, number)]
-        yield Section("Measure next, the most telling first", tuple(lines))
+        yield Section("Measure next, most telling first", tuple(lines))
     others = [item for item in diagnosis.causes if item is not first]
     if others and much.others:
         told = set() if first is None else {sign.rule for sign in first.signs[: much.signs]}
@@ -91,7 +91,7 @@ def _first(diagnosis: Diagnosis, first: FoundCause, much: Much) -> Section:
     title = f"{how}: {first.name} ({first.id}, weight {first.weight:g})"
     lines = [Line(first.means)]
     if tied:
-        lines.append(Line(f"As much speaks for {', '.join(item.id for item in tied)}: {_STATUS['open'].lower()}."))
+        lines.append(Line(f"Equally supported: {', '.join(item.id for item in tied)}. {_STATUS['open']}."))
     lines += [_sign(sign) for sign in first.signs[: much.signs]]
     left = len(first.signs) - much.signs
     if left > 0:
@@ -124,7 +124,7 @@ def _next(item: NextMeasure, number: int) -> Iterator[Line]:
         yield Line(f"$ {item.command}", 1)
     leads = {one.leads for one in item.possible}
     if len(leads) == 1 and None not in leads:
-        yield Line("Whatever it is, the same cause leads: it says how sure that is.", 1)
+        yield Line("Whatever the value, the same cause leads: it shows how sure that is.", 1)
     elif len(leads) > 1:
         meant = "; ".join(f"{one.answer}: {one.leads or 'still open'}" for one in item.possible)
         yield Line(f"If it is {meant}.", 1)
@@ -144,7 +144,8 @@ def _questions(diagnosis: Diagnosis, much: Much) -> Section:
     found = diagnosis.questions
     lines = [Line(f"{item.location}: {item.message}") for item in found[: much.questions]]
     left = len(found) - len(lines)
-    return Section("Odd in what was measured", (*lines, *([Line(f"and {left} more: --format json")] if left else [])))
+    rest = (Line(f"and {left} more: --format json"),) if left else ()
+    return Section("Oddities in the measurements", (*lines, *rest))
 
 
 def _sources(first: FoundCause, claims: Mapping[str, Claim], much: Much) -> Section:

@@ -74,7 +74,7 @@ def _price(plan: Plan) -> str:
     """What plans are compared by, in short: "$0.80/h", "$3.17 in all", "$69.26/month to own"."""
     cost = plan.cost
     if cost is not None and cost.compared.usd_total is not None:
-        return f"{show(cost.compared.usd_total, 'USD')} in all"
+        return f"{show(cost.compared.usd_total, 'USD')} in total"
     return price_text(plan).replace(" an hour", "/h").replace(" a month", "/month")
 
 
@@ -127,7 +127,7 @@ def _answer_row(item: Flip, words: Words) -> FlipRow:
     same = None if item.unchanged is None else words.value(item.answer, item.unchanged)
     if same == after and isinstance(item.before, float) and isinstance(item.after, float):  # too near to be told apart
         after = f"{'below' if item.after < item.before else 'above'} {after}"
-    then = "nothing is left" if item.plan is None else f"{short_text(item.plan)}, {price_text(item.plan)}"
+    then = "no plan is left" if item.plan is None else f"{short_text(item.plan)}, {price_text(item.plan)}"
     return FlipRow(f"{item.answer} {after} (now {before})", then, item.near)
 
 
@@ -199,7 +199,7 @@ def _cancelled(advice: Advice, words: Words) -> Iterator[Disagreement]:
         if plan is not None and item.favour and item.against:
             one, other = rules[item.favour[0]], rules[item.against[0]]
             text = (
-                f"By {item.criterion} of {short_text(plan)} one rule is for it ({one.title}) and one against "
+                f"On {item.criterion}, one rule is for {short_text(plan)} ({one.title}) and one against it "
                 f"({other.title}). Decided: both are worth the same, so neither counts."
             )
             yield Disagreement(text, (words.of_rule(one), words.of_rule(other)))

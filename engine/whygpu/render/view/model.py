@@ -125,7 +125,7 @@ class RuledOut:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A complete change of the answers that brings a plan back, and what that plan costs."""
+    """A complete change of the answers that allows a plan, and what that plan costs."""
 
     change: str
     plan: str

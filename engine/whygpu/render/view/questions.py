@@ -66,13 +66,13 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
             lines.append(Line(f"What would lift it: {words.change(item.fix)}.", 1))
         if item.instead is not None:
             instead = f"{short_text(item.instead)}, {price_text(item.instead)}"
-            lines.append(Line(f"What it does not reject on this card: {instead}.", 1))
+            lines.append(Line(f"What the rule would allow on this card: {instead}.", 1))
     if item.rejected:
         return Section(f"Why not {short_text(plan)}: it is ruled out", tuple(lines))
     if best is not None and plan.id == best.id and not item.left_out:
         return Section(f"{short_text(plan)} is the recommendation", tuple(lines))
     if item.behind is None:
-        lines.append(Line("It is as good as the recommendation: it counts as the same, or nearly."))
+        lines.append(Line("It is as good as the recommendation: the two count as the same, or nearly."))
         return Section(
             f"{short_text(plan)} is as good",
             tuple(lines),
@@ -124,7 +124,7 @@ def _sides(sides: Sequence[Side], best: str | None) -> Grid | None:
         )
         for side in apart
     )
-    return Grid(("times the money", "this", best, "rules"), tuple(rows))
+    return Grid(("price factor", "this", best, "rules"), tuple(rows))
 
 
 def what_if_section(before: Advice, after: Advice, changes: Mapping[str, Any]) -> Section:
@@ -139,7 +139,7 @@ def what_if_section(before: Advice, after: Advice, changes: Mapping[str, Any]) -
     ]
     lines += [_rule(item, words) for item in found.rules]
     if not lines:
-        lines = [Line("Nothing changes: no figure, no rule and no plan rests on it.")]
+        lines = [Line("Nothing changes: no figure, no rule and no plan depends on it.")]
     rows = tuple((item.name, _figure(item.before, item), _figure(item.after, item)) for item in found.figures)
     grid = Grid(("figure", "before", "after"), rows) if rows else None
     return Section(f"What if {words.change(changes)}", tuple(lines), grid)
@@ -148,7 +148,7 @@ def what_if_section(before: Advice, after: Advice, changes: Mapping[str, Any]) -
 def _outcome(found: Differences) -> Iterator[Line]:
     before, after = found.before, found.after
     if after is None:
-        yield Line("No plan satisfies every constraint then." if before is not None else "Still no plan is left.")
+        yield Line(f"{'Still' if before is None else 'Then'} no plan satisfies every constraint.")
     elif before is None:
         yield Line(f"Then {short_text(after)} is recommended, {price_text(after)}.")
     elif short_text(before) == short_text(after):
@@ -192,7 +192,7 @@ def flip_section(advice: Advice, prices: Sequence[PriceFlip], found: Flips) -> S
     if not rows:
         lines.append(Line("Nothing that was tried changes the recommendation."))
     return Section(
-        "What changes the recommendation, the nearest first", tuple(lines), Grid(("if", "then"), rows) if rows else None
+        "What changes the recommendation, nearest first", tuple(lines), Grid(("if", "then"), rows) if rows else None
     )
 
 
@@ -220,7 +220,8 @@ def _proof(advice: Advice, proof: Proof, level: int) -> Iterator[Line]:
         text = f"{step.title}. {plain_markdown(step.text)}".strip()
         yield Line(f"{known}, because: {text}" if known else text, level, "", evidence)
         for outcome in step.conditions:
-            yield Line(f"if {outcome.text}: {outcome.result}", level + 1)
+            lead = "" if outcome.text.startswith("unless ") else "if "
+            yield Line(f"{lead}{outcome.text}: {outcome.result}", level + 1)
     else:
         worked = arithmetic(step)
         label = known or step.title
@@ -237,7 +238,7 @@ def assumed_section(advice: Advice) -> Section:
     """All that was assumed, and why."""
     rows = lists.assumed(advice, ())
     return Section(
-        "Assumed, since nothing was said", tuple(Line(f"{row.answer} = {row.value}: {row.because}") for row in rows)
+        "Assumed, as not answered", tuple(Line(f"{row.answer} = {row.value}: {row.because}") for row in rows)
     )
 
 
@@ -251,7 +252,7 @@ def replay_section(
     else:
         lines = [Line(f"It no longer holds: {after['text']}, {after['price']}; it was {before.get('text')}.")]
     if old.get("kb") != new["kb"]:
-        lines.append(Line("The knowledge base is another one by now."))
+        lines.append(Line("The knowledge base has changed since then."))
     if not changes:
         lines.append(Line("Nothing else changed."))
     rows = tuple((where, _cell(one), _cell(other)) for where, one, other in changes)

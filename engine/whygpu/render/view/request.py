@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _VERBS = {
     "inference": "Serve",
-    "batch-inference": "Work through a data set with",
+    "batch-inference": "Process a data set with",
     "training": "Train",
     "fine-tuning": "Fine-tune",
 }
@@ -36,7 +36,7 @@ _PHRASES = {
     "dataset_samples": "{}",
     "deadline_hours": "within {}",
     "budget_per_hour": "at most {}",
-    "budget_total": "at most {} in all",
+    "budget_total": "at most {} in total",
     "power_watts": "at most {}",
     "criticality": "{}",
     "deployment": "{}",
@@ -45,7 +45,7 @@ _PHRASES = {
     "format": "in {}",
     "service_months": "for {}",
     "training_runs": "{} each time",
-    "retrain_months": "trained again every {}",
+    "retrain_months": "retrained every {}",
     "providers": "from {}",
     "provider_classes": "from {} providers",
     "regions": "in {}",
@@ -68,7 +68,7 @@ def request(consultation: Consultation) -> str:
     phase = consultation.answers.values.get("phase") or _assumed(consultation).get("phase", "inference")
     name = shape.name or shape.id or "the model"
     parts = list(_parts(consultation, given))
-    marked = " (?: assumed)" if any(part.endswith("?") for part in parts) else ""
+    marked = " (? = assumed)" if any(part.endswith("?") for part in parts) else ""
     return f"{_VERBS.get(str(phase), 'Run')} {name}" + (f": {', '.join(parts)}" if parts else "") + f".{marked}"
 
 

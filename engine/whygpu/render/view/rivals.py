@@ -51,7 +51,7 @@ def _held_back(best: Plan, plan: Plan, deciding: Deciding) -> Iterator[Hold]:
         if times >= _SAYS_NOTHING:
             against = deciding.strongest(plan.index, criterion, favourable=False)
             lacking = deciding.strongest(best.index, criterion, favourable=True) if against is None else None
-            yield Hold(times, against, lacking, _IN_FIGURES.get(criterion, f"worse by {criterion}"))
+            yield Hold(times, against, lacking, _IN_FIGURES.get(criterion, f"rated lower on {criterion}"))
 
 
 def clause(best: Plan, plan: Plan, deciding: Deciding) -> str:
@@ -75,9 +75,9 @@ def why_not_cheaper(advice: Advice, deciding: Deciding, words: Words) -> Iterato
         if item.against is not None:
             said.append(f"Against it: {item.against.title} ({item.times:.2f}x).")
         elif item.lacking is not None:
-            said.append(f"For {best.label} alone: {item.lacking.title} ({item.times:.2f}x).")
+            said.append(f"For {best.label} only: {item.lacking.title} ({item.times:.2f}x).")
         else:
             said.append(f"Against it: {item.otherwise} ({item.times:.2f}x).")
     rule = next((item.against or item.lacking for item in found if item.against or item.lacking), None)
-    text = f"{short_text(plan)} costs less, {money_text(plan)}, but comes behind. {' '.join(said)}"
+    text = f"{short_text(plan)} costs less, {money_text(plan)}, but ranks lower. {' '.join(said)}"
     yield Sentence(text, Evidence() if rule is None else words.of_rule(rule))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from whygpu.measured.measurement import STEP_SHARES
 from whygpu.quantity import show
 from whygpu.render.view.model import Evidence, Grid, Sentence
-from whygpu.sizing.service import ServiceSize
+from whygpu.sizing.service_size import ServiceSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ def _service_request(sized: Sized, size: ServiceSize) -> str:
     ]
     of = "" if sized.card is None else f" on {sized.card.name}"
     each = size.demand.per_replica
-    groups = "" if each == 1 else f", {each} accelerators to a replica"
+    groups = "" if each == 1 else f", {each} accelerators per replica"
     wanted = f"; for 95% {', '.join(limits)}" if limits else "; no limit on latency"
     return f"Serve {show(size.demand.peak_per_s, 'requests/s')} at the peak{of}{groups}{wanted}."
 
@@ -179,8 +179,9 @@ def _training_verdict(sized: Sized, size: TrainingSize) -> tuple[str, str, str]:
     lost = f"{show(best.lost, 'share')} lost to checkpoints and failures"
     promise = f"{days}, {hours}; efficiency {show(best.efficiency, 'share')}, {lost}."
     if not size.in_time:
-        return f"No number of accelerators is in time; the fastest is {what}.", price, promise
-    why = "the cheapest in time" if size.target.deadline_days is not None else "the cheapest, for no deadline is set"
+        return f"No number of accelerators meets the deadline; the fastest is {what}.", price, promise
+    open_ended = size.target.deadline_days is None
+    why = "the cheapest, as no deadline is set" if open_ended else "the cheapest that meets the deadline"
     return f"Take {what}, {why}.", price, promise
 
 
@@ -188,7 +189,9 @@ def _training_curve(size: TrainingSize) -> Grid:
     rows = []
     for run in _shown(size):
         marks = [
-            word for word, is_so in (("best", run is size.best), ("pays to here", run.count == size.pays_to)) if is_so
+            word
+            for word, is_so in (("best", run is size.best), ("pays up to here", run.count == size.pays_to))
+            if is_so
         ]
         rows.append(
             (
@@ -260,7 +263,7 @@ def _flips(sized: Sized) -> Iterator[str]:
         yield f"{faster.count} accelerators: {show(faster.all_days, 'days')}{cost}"
     if size.as_set is not None:
         best = show(size.best.lost, "share")
-        yield f"checkpoints as they are set: {show(size.as_set, 'share')} lost instead of {best}"
+        yield f"checkpoints as set now: {show(size.as_set, 'share')} lost instead of {best}"
 
 
 def _worked(item: Calculation) -> Worked:

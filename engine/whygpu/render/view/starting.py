@@ -29,13 +29,13 @@ def asked_section(advice: Advice, tool: str | None) -> Section:
         return Section("Nothing to start", (Line("No plan is recommended."),))
     if tool is None:
         found = start_section(advice)
-        title = f"No tool that is known starts {advice.recommendation.label}"
+        title = f"No known tool starts {advice.recommendation.label}"
         return Section(title, tuple(_others(advice.start, None))) if found is None else found
     for item in advice.start:
         if item.tool == tool:
             return _section(advice, item)
     known = [item.id for item in advice.consultation.knowledge.launches]
-    message = f"'{tool[:40]}' is not a tool for such work" if tool in known else f"'{tool[:40]}' is no tool"
+    message = f"'{tool[:40]}' is not a tool for such work" if tool in known else f"there is no tool '{tool[:40]}'"
     here = [item.tool for item in advice.start]
     hint = did_you_mean(tool, here) or f"for this work: {', '.join(here) or 'none'}"
     raise AnswerError([Problem("unknown-tool", message, Location("--tool"), hint)])

@@ -35,7 +35,7 @@ def headline(advice: Advice) -> Headline:
         if least_bad is None:
             return Headline("No plan satisfies every constraint.", "", None, "")
         return Headline(
-            "Nothing sensible within these limits.",
+            "No sensible plan within these limits.",
             "",
             None,
             f"The least bad: {short_text(least_bad)}, {price_text(least_bad)}.",
@@ -49,7 +49,7 @@ def _bought(plan: Plan, buying: Buying) -> str:
     """What the price of buying is for."""
     missing = f" {buying.count} more" if buying.count < plan.count else ""
     memory = f"{show(buying.usd_memory, 'USD')} of memory for the experts included" if buying.usd_memory else ""
-    machine = "machine included" if buying.machine else "for the machine that is there"
+    machine = "machine included" if buying.machine else "for the existing machine"
     if buying.machine and memory:
         machine, memory = f"machine and {memory}", ""
     return f"to buy{missing}, {', '.join(filter(None, (machine, memory)))}"
@@ -67,7 +67,7 @@ def price(plan: Plan) -> str:
     if cost.basis == "buying" and cost.buying is not None:
         estimated = " (estimated)" if cost.estimated else ""
         bought = f"{show(cost.buying.usd_purchase, 'USD')} {_bought(plan, cost.buying)}{estimated}"
-        return f"{bought}, {month} with its power"
+        return f"{bought}, {month} including power"
     return f"{price_text(plan)}, {month}"
 
 
@@ -87,9 +87,9 @@ def measured(consultation: Consultation, plan: Plan) -> bool:
 
 def _rough(plan: Plan, found: Sequence[Need], seen: bool) -> Iterator[str]:
     if plan.unverified:
-        yield "a limit could not be checked, for want of a figure"
+        yield "a limit could not be checked, because a figure is unknown"
     if not seen:
-        yield "no measurement covers such a model on this kind of card under such a stack"
+        yield "no measurement covers this kind of model, card and stack"
     for need in found:
         if need.status == "at risk":
             ends = f"{show(need.got.low)} to {show(need.got.high, need.unit)}"
@@ -104,7 +104,7 @@ def _close(advice: Advice, plan: Plan) -> Iterator[str]:
     within = advice.consultation.knowledge.preferences.close_within
     tied = [other.label for other in takewhile(lambda other: other.rank == 1, advice.alternatives)]
     if tied:
-        yield f"as good: {', '.join(tied[:3])}"
+        yield f"equally good: {', '.join(tied[:3])}"
         return
     if not advice.alternatives:
         return
@@ -122,17 +122,17 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
     if plan is None:
         return ()
     if not advice.alternatives:
-        return (Sentence("No other accelerator is left: every other one is ruled out."),)
+        return (Sentence("Every other accelerator is ruled out."),)
     other = advice.alternatives[0]
     if plan.counted is None or other.counted is None:
         return (Sentence(f"No price is known for {short_text(other)}, the next best."),)
     found = sorted(_contributions(plan, other), key=lambda item: -item[1])
     criterion, share = found[0] if found else ("money", 0.0)
     mine, theirs = (show(one.value, one.unit) for one in (plan.counted, other.counted))
-    counts = f"with all reasons weighed it counts as {mine}, that as {theirs}"
+    counts = f"with all reasons weighed, it counts as {mine} and the other as {theirs}"
     if criterion == "money" or share <= 0:
         one, two, with_handling = _moneys(plan, other)
-        it = "With the handling of each machine it costs" if with_handling else "It costs"
+        it = "Including the handling of each machine, it costs" if with_handling else "It costs"
         return (Sentence(f"{it} {one} against {two} for {short_text(other)}, the next best{_alike(found)}."),)
     if criterion == SPEED:
         return (Sentence(f"It is faster than {short_text(other)}, the next best: {_speed(plan, other)}; {counts}."),)
@@ -142,10 +142,10 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
         other.index, criterion, favourable=False
     )
     if weight is None:
-        return (Sentence(f"It is better by {criterion} than {short_text(other)}, the next best; {counts}."),)
+        return (Sentence(f"It is better on {criterion} than {short_text(other)}, the next best; {counts}."),)
     said = words.text(weight)
     who = "" if weight.favourable else f"Against {short_text(other)}, the next best: "
-    after = f" With all reasons weighed {short_text(plan)} counts as {mine}, {short_text(other)} as {theirs}."
+    after = f" With all reasons weighed, {short_text(plan)} counts as {mine} and {short_text(other)} as {theirs}."
     return (Sentence(f"{who}{said}{after}", words.evidence(weight)),)
 
 
@@ -212,7 +212,7 @@ def but(advice: Advice, weights: Sequence[Weight], words: Words) -> tuple[Senten
     for item in sorted(against, key=lambda item: (item.rule.id not in missed, -item.worth))[:1]:
         found.append(Sentence(words.text(item), words.evidence(item)))
     if not any(item.row == plan.index and item.favourable for item in weights) and advice.alternatives:
-        found.append(Sentence("Nothing but its price speaks for it: look at the shortlist before you decide."))
+        found.append(Sentence("Only its price is in its favour: look at the shortlist before you decide."))
     if not found:
         found += _given_up(advice, plan)
     return tuple(found)
