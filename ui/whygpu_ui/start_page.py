@@ -14,7 +14,7 @@ from whygpu.lifecycle.answers import KEY
 from whygpu.yamldoc.document import plain_data
 from whygpu_ui.answers_link import check_answer
 from whygpu_ui.knowledge import find
-from whygpu_ui.model_field import model_label, popular
+from whygpu_ui.model_field import model_label, picked, popular
 from whygpu_ui.problems import show_problems
 from whygpu_ui.session import DIAGNOSE, SIZE, START, go, refuse, replace_all, state
 
@@ -103,18 +103,14 @@ def _take_model(tile: Tile, key: str) -> None:
     if not text:
         refuse((Problem("empty", "No model is chosen yet", Location("model"), "choose one, or type a size"),))
         return
-    _begin({"phase": tile.phase, "task": tile.task}, text)
-
-
-def _begin(answers: dict[str, Any], text: str) -> None:
     knowledge_base = state().knowledge_base
     try:
-        given = {**answers, "model": typed_model(text, knowledge_base.knowledge.catalogue)}
-        check_answer("model", given["model"], knowledge_base)
+        model = picked(text, popular(knowledge_base, tile.phase, tile.task), knowledge_base)
+        check_answer("model", model, knowledge_base)
     except AnswerError as error:
         refuse(error.problems)
         return
-    _usable(given)
+    _usable({"phase": tile.phase, "task": tile.task, "model": model})
 
 
 def _usable(given: dict[str, Any]) -> None:
@@ -176,7 +172,7 @@ def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:
         config = read_config(data)
         if not _answers_of(config, knowledge_base):
             return {"model": {"config": config}}
-    elif "\n" not in text and ":" not in text:
+    elif "\n" not in text and (":" not in text or "://" in text):
         return {"model": typed_model(text, knowledge_base.knowledge.catalogue)}
     found = plain_data(read_text(text, "the pasted answers"))
     if not isinstance(found, dict):
@@ -215,7 +211,7 @@ def _owned(knowledge_base: KnowledgeBase) -> None:
                 )
                 many.number_input(count, 1, 1024, 1, key=f"{key}-count-{number}")
             st.selectbox("For what", [item.id for item in TILES], 0, lambda name: _tile(name).title, f"{key}-tile")
-            st.form_submit_button("Show the answer", key="own-next", on_click=_take_owned, args=(key,))
+            st.form_submit_button("Show the answer", type="primary", key="own-next", on_click=_take_owned, args=(key,))
 
 
 def _tile(name: str) -> Tile:
