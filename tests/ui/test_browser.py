@@ -129,6 +129,10 @@ def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) ->
     ):
         page.get_by_role("radio", name=name).or_(page.get_by_role("button", name=name, exact=True)).first.click()
         page.get_by_text(re.compile(text)).last.wait_for()
+    page.get_by_role("radio", name="Why").click()
+    page.get_by_text("The whole chain").click()
+    page.get_by_role("heading", name="Why: the rules behind").wait_for()
+    page.get_by_role("radio", name="Report").click()
     with page.expect_download() as report:
         page.get_by_role("button", name="Report as Markdown").click()
     assert report.value.path().read_text(encoding="utf-8").startswith("# TAKE ")
@@ -245,3 +249,47 @@ def test_a_pages_headers_hold_it_to_this_server(server: str) -> None:
         policy = response.headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "https:" not in policy
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_is_refused_is_seen_and_what_is_taken_closes(
+    width: int, server: str, context: BrowserContext, kb: KnowledgeBase
+) -> None:
+    """The message stood on the page behind the field's own window, and that stayed open over the new verdict."""
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 844})
+    _open(page, server, f"{SERVING}&page=answer")
+    page.get_by_role("button", name="8 requests at once").click()
+    field = page.get_by_role("textbox").first
+    field.fill("1,5")
+    field.press("Enter")
+    said = page.get_by_text("must be a number")
+    said.wait_for()
+    assert said.evaluate(
+        "item => { const at = item.getBoundingClientRect();"
+        " return item.contains(document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2)) }"
+    )
+    page.get_by_role("textbox").first.fill("200")
+    page.get_by_role("textbox").first.press("Enter")
+    _verdict(page, _headline(kb, concurrency=200))
+    page.get_by_role("textbox").first.wait_for(state="detached")
+
+
+def test_a_limit_that_nothing_asked_for_is_said_in_place(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, "phase=fine-tuning&model=llama-3.1-8b&dataset_tokens=20e6&page=answer")
+    page.get_by_role("button", name="Say more").click()
+    page.get_by_role("combobox").fill("finished")
+    page.keyboard.press("Enter")
+    page.get_by_role("textbox").first.fill("10")
+    page.get_by_role("textbox").first.press("Enter")
+    page.get_by_role("button", name="within 10 hours").wait_for()
+
+
+def test_enter_takes_the_first_match(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, "page=start&item=chat")
+    page.get_by_role("combobox").focus()
+    page.keyboard.type("mistral")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Show the answer").press("Enter")
+    page.get_by_role("button", name="Mistral 7B").wait_for()
