@@ -85,6 +85,12 @@ def test_what_is_refused_is_said_beside_its_field_alone(opened: Opened, plain: P
     assert app.session_state["whygpu"].answers["concurrency"] == 8
 
 
+def test_what_is_refused_of_owned_cards_is_said_there(opened: Opened) -> None:
+    app = _press(opened(), "own-next")
+    assert [item.value for item in app.expander[0].error] == [item.value for item in app.error]
+    assert "No accelerator is chosen yet" in app.error[0].value
+
+
 def test_a_repair_is_taken_with_a_click(opened: Opened, kb: KnowledgeBase) -> None:
     trouble = view_of(kb.advise(IMPOSSIBLE, engine="evaluator")).trouble
     assert trouble is not None

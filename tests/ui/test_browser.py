@@ -191,6 +191,7 @@ def test_a_phone_shows_it_all(query: str, server: str, context: BrowserContext) 
     page.set_viewport_size({"width": 390, "height": 844})
     _open(page, server, query)
     page.wait_for_timeout(1_500)
+    page.wait_for_function(SETTLED)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert _height(page) < 6 * 844
     levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(item => Number(item.tagName[1]))")

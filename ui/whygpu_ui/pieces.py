@@ -30,7 +30,8 @@ STYLE = """
 .whygpu { font-size: 1rem; line-height: 1.45; overflow-wrap: break-word; }
 .whygpu p { margin: 0 0 0.35rem; }
 .whygpu .price { font-size: 1.15rem; font-weight: 600; }
-.whygpu .sure { border: 1px solid; border-radius: 0.6rem; padding: 0 0.55rem; margin-left: 0.6rem; font-size: 0.95rem; }
+.whygpu .sure { border: 1px solid; border-radius: 0.6rem; padding: 0 0.55rem; margin-left: 0.6rem; font-size: 0.95rem;
+  white-space: nowrap; display: inline-block; }
 .whygpu table { border-collapse: collapse; width: 100%; }
 .whygpu .wide { overflow-x: auto; }
 .whygpu .wide th[scope="row"] { min-width: 6.5rem; }

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MODELS = 6
 _MAX_TEXT = 20_000
+_OWNED = "owned"
 _KINDS_OWNED = (
     ("Which", "How many"),
     ("A second kind, if any", "How many of the second"),
@@ -113,10 +114,10 @@ def _take_model(tile: Tile, key: str) -> None:
     _usable({"phase": tile.phase, "task": tile.task, "model": model})
 
 
-def _usable(given: dict[str, Any]) -> None:
+def _usable(given: dict[str, Any], about: str = "") -> None:
     found = find(state().knowledge_base, given)
     if found.problems:
-        refuse(found.problems)
+        refuse(found.problems, about)
     else:
         replace_all(given)
 
@@ -126,7 +127,8 @@ def _usable(given: dict[str, Any]) -> None:
 
 def _box() -> None:
     st.header("Or paste what you have", anchor=False)
-    show_problems(state().problems)
+    if state().refused != _OWNED:
+        show_problems(state().problems)
     key = f"box-{state().visit}"
     with st.form("box", border=False):
         st.text_area(
@@ -196,7 +198,9 @@ def _answers_of(data: dict[str, Any], knowledge_base: KnowledgeBase) -> bool:
 
 def _owned(knowledge_base: KnowledgeBase) -> None:
     cards = knowledge_base.knowledge.catalogue.accelerators
-    with st.expander("I own accelerators already"):
+    with st.expander("I own accelerators already", expanded=state().refused == _OWNED):
+        if state().refused == _OWNED:
+            show_problems(state().problems)
         key = f"own-{state().visit}"
         with st.form("own", border=False):
             for number, (kind, count) in enumerate(_KINDS_OWNED):
@@ -223,7 +227,7 @@ def _take_owned(key: str) -> None:
     rows = [(now.get(f"{key}-card-{row}"), now.get(f"{key}-count-{row}")) for row in range(len(_KINDS_OWNED))]
     owned = [{"accelerator": card, "count": int(count or 1)} for card, count in rows if card is not None]
     if not owned:
-        refuse((Problem("empty", "No accelerator is chosen yet", Location("owned"), "choose one"),))
+        refuse((Problem("empty", "No accelerator is chosen yet", Location(_OWNED), "choose one"),), _OWNED)
         return
     tile = _tile(str(now.get(f"{key}-tile")))
-    _usable({"phase": tile.phase, "task": tile.task, "owned": owned})
+    _usable({"phase": tile.phase, "task": tile.task, _OWNED: owned}, _OWNED)
