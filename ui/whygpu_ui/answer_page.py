@@ -147,7 +147,10 @@ def _trouble(shown: View) -> None:
     if shown.trouble.repairs:
         show("<p><strong>Any of these brings a plan back</strong></p>")
         for number, item in enumerate(shown.trouble.repairs):
-            label = f"**{literal(item.change)}**  \n{literal(f'{item.plan}, {item.price}')}"
+            text = item.change
+            for key in item.answers:
+                text = text.replace(key, key.replace("_", " "))
+            label = f"**{literal(text)}**  \n{literal(f'{item.plan}, {item.price}')}"
             st.button(label, key=f"repair-{number}", on_click=change, args=(item.answers,))
     else:
         st.markdown("No single change of the answers brings a plan back: the work itself is too large.")

@@ -186,10 +186,16 @@ def _flips(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None: 
     if found is None or not found.flips:
         st.markdown("Nothing that was tried changes the recommendation.")
         return
-    show(table(("if", "then"), ((row.change, row.then) for row in found.flips)))
+    show(table(("if", "then"), ((_in_words(row.change, knowledge_base), row.then) for row in found.flips)))
     if found.idle:
         names = ", ".join(name.replace("_", " ") for name in found.idle)
         st.markdown(literal(f"As far as it was tried, nothing else changes it: {names}."))
+
+
+def _in_words(change: str, knowledge_base: KnowledgeBase) -> str:
+    """A change whose answer is named without underscores."""
+    key, space, rest = change.partition(" ")
+    return f"{key.replace('_', ' ')}{space}{rest}" if key in knowledge_base.knowledge.name_by_answer else change
 
 
 # figures

@@ -23,12 +23,15 @@ STYLE = """
 .stButtonGroup button, .stFileUploader button { min-height: 44px; }
 .stButtonGroup button[aria-checked="true"] { color: inherit !important; font-weight: 600; }
 .stButtonGroup button[aria-checked="true"] * { color: inherit !important; }
+.stSlider [data-testid="stSliderThumbValue"] * { color: inherit; }
+.stSlider [data-testid="stSliderThumbValue"] { color: inherit !important; }
 [class*="st-key-chip-assumed"] button { border-style: dashed; }
-[class*="st-key-chip-"] button { border-radius: 1.4rem; }
+.st-key-chips button { border-radius: 1.4rem; padding-inline: 0.6rem; }
 .st-key-chips { gap: 0.4rem; }
 .st-key-ways { row-gap: 0; }
 .whygpu { font-size: 1rem; line-height: 1.45; overflow-wrap: break-word; }
 .whygpu p { margin: 0 0 0.35rem; }
+.whygpu p:last-child { margin-bottom: 0; }
 .whygpu .price { font-size: 1.15rem; font-weight: 600; }
 .whygpu .sure { border: 1px solid; border-radius: 0.6rem; padding: 0 0.55rem; margin-left: 0.6rem; font-size: 0.95rem;
   white-space: nowrap; display: inline-block; }
