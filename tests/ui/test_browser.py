@@ -211,20 +211,42 @@ def _height(page: Page) -> int:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("query", PAGES)
 def test_axe_finds_nothing(scheme: Literal["light", "dark"], query: str, server: str, chromium: Browser) -> None:
-    spec = importlib.util.find_spec("axe_playwright_python")
-    if spec is None or spec.origin is None:
-        pytest.skip("axe-playwright-python is not installed")
-    script = Path(spec.origin).with_name("axe.min.js").read_text(encoding="utf-8")
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
     page = _open(context.new_page(), server, query)
     page.wait_for_timeout(1_500)
-    page.wait_for_function(SETTLED)
-    page.evaluate(script)
-    options = "{rules: {'presentation-role-conflict': {enabled: false}}}"  # Streamlit's own field for files has one
-    found = page.evaluate(f"axe.run('[data-testid=stMain]', {options}).then(result => result.violations)")
+    said = _axe(page)
     context.close()
-    said = [(item["id"], [node["html"][:200] for node in item["nodes"]][:3]) for item in found]
     assert not said
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_what_opens(scheme: Literal["light", "dark"], server: str, chromium: Browser) -> None:
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    said = {}
+    for name in ("What if", "Tipping points", "Price and speed", "Memory", "Board", "Assumed", "Ruled out", "Report"):
+        page.get_by_role("radio", name=name).click()
+        page.wait_for_timeout(500)
+        said[name] = _axe(page)
+    for name in ("production", "Say more"):
+        page.get_by_role("button", name=name).click()
+        page.wait_for_timeout(500)
+        said[name] = _axe(page, "body")
+        page.keyboard.press("Escape")
+    context.close()
+    assert not {name: found for name, found in said.items() if found}
+
+
+def _axe(page: Page, within: str = "[data-testid=stMain]") -> list[object]:
+    """What axe-core finds, once the page is still."""
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is None or spec.origin is None:
+        pytest.skip("axe-playwright-python is not installed")
+    page.wait_for_function(SETTLED)
+    page.evaluate(Path(spec.origin).with_name("axe.min.js").read_text(encoding="utf-8"))
+    options = "{rules: {'presentation-role-conflict': {enabled: false}}}"  # Streamlit's own field for files has one
+    found = page.evaluate(f"axe.run('{within}', {options}).then(result => result.violations)")
+    return [(item["id"], [node["html"][:200] for node in item["nodes"]][:3]) for item in found]
 
 
 def test_many_sessions_at_once_stay_their_own(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
