@@ -99,6 +99,7 @@ def _take_model(page: Page, model: str) -> None:
 
 
 def _say(page: Page, question: str, answer: str) -> None:
+    page.wait_for_function(SETTLED)
     page.get_by_role("button", name="Say more").click()
     picker = page.get_by_role("combobox")
     picker.click()
