@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
-from whygpu.quantity import parse_number, parse_pixels
+from whygpu.quantity import parse_number, parse_pixels, show
 from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence, parse, plain_data, plain_value
 from whygpu.yamldoc.fields import kind_of, problem
 
@@ -258,14 +258,9 @@ def read_number(key: str, node: Scalar, spec: NameSpec, problems: list[Problem])
         return None
     low, high = spec.minimum, spec.maximum
     if (low is not None and value < low) or (high is not None and value > high):
-        bounds = (
-            f"at least {low:g}"
-            if high is None
-            else f"at most {high:g}"
-            if low is None
-            else f"between {low:g} and {high:g}"
-        )
-        problem(problems, node, "out-of-range", f"'{key}' is {value:g}; it must be {bounds}")
+        word = "at least" if high is None else "at most" if low is None else "between"
+        bounds = " and ".join(show(end) for end in (low, high) if end is not None)
+        problem(problems, node, "out-of-range", f"'{key}' is {value:g}; it must be {word} {bounds}")
         return None
     if spec.integer and value != int(value):
         problem(problems, node, "wrong-type", f"'{key}' must be a whole number, not {value:g}")

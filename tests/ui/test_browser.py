@@ -129,6 +129,10 @@ def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) ->
     ):
         page.get_by_role("radio", name=name).or_(page.get_by_role("button", name=name, exact=True)).first.click()
         page.get_by_text(re.compile(text)).last.wait_for()
+    page.get_by_role("radio", name="Why").click()
+    page.get_by_text("The whole chain").click()
+    page.get_by_role("heading", name="Why: the rules behind").wait_for()
+    page.get_by_role("radio", name="Report").click()
     with page.expect_download() as report:
         page.get_by_role("button", name="Report as Markdown").click()
     assert report.value.path().read_text(encoding="utf-8").startswith("# TAKE ")
@@ -187,6 +191,7 @@ def test_a_phone_shows_it_all(query: str, server: str, context: BrowserContext) 
     page.set_viewport_size({"width": 390, "height": 844})
     _open(page, server, query)
     page.wait_for_timeout(1_500)
+    page.wait_for_function(SETTLED)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert _height(page) < 6 * 844
     levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(item => Number(item.tagName[1]))")
@@ -206,20 +211,42 @@ def _height(page: Page) -> int:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("query", PAGES)
 def test_axe_finds_nothing(scheme: Literal["light", "dark"], query: str, server: str, chromium: Browser) -> None:
-    spec = importlib.util.find_spec("axe_playwright_python")
-    if spec is None or spec.origin is None:
-        pytest.skip("axe-playwright-python is not installed")
-    script = Path(spec.origin).with_name("axe.min.js").read_text(encoding="utf-8")
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
     page = _open(context.new_page(), server, query)
     page.wait_for_timeout(1_500)
-    page.wait_for_function(SETTLED)
-    page.evaluate(script)
-    options = "{rules: {'presentation-role-conflict': {enabled: false}}}"  # Streamlit's own field for files has one
-    found = page.evaluate(f"axe.run('[data-testid=stMain]', {options}).then(result => result.violations)")
+    said = _axe(page)
     context.close()
-    said = [(item["id"], [node["html"][:200] for node in item["nodes"]][:3]) for item in found]
     assert not said
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_what_opens(scheme: Literal["light", "dark"], server: str, chromium: Browser) -> None:
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    said = {}
+    for name in ("What if", "Tipping points", "Price and speed", "Memory", "Board", "Assumed", "Ruled out", "Report"):
+        page.get_by_role("radio", name=name).click()
+        page.wait_for_timeout(500)
+        said[name] = _axe(page)
+    for name in ("production", "Say more"):
+        page.get_by_role("button", name=name).click()
+        page.wait_for_timeout(500)
+        said[name] = _axe(page, "body")
+        page.keyboard.press("Escape")
+    context.close()
+    assert not {name: found for name, found in said.items() if found}
+
+
+def _axe(page: Page, within: str = "[data-testid=stMain]") -> list[object]:
+    """What axe-core finds, once the page is still."""
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is None or spec.origin is None:
+        pytest.skip("axe-playwright-python is not installed")
+    page.wait_for_function(SETTLED)
+    page.evaluate(Path(spec.origin).with_name("axe.min.js").read_text(encoding="utf-8"))
+    options = "{rules: {'presentation-role-conflict': {enabled: false}}}"  # Streamlit's own field for files has one
+    found = page.evaluate(f"axe.run('{within}', {options}).then(result => result.violations)")
+    return [(item["id"], [node["html"][:200] for node in item["nodes"]][:3]) for item in found]
 
 
 def test_many_sessions_at_once_stay_their_own(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
@@ -245,3 +272,47 @@ def test_a_pages_headers_hold_it_to_this_server(server: str) -> None:
         policy = response.headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "https:" not in policy
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_is_refused_is_seen_and_what_is_taken_closes(
+    width: int, server: str, context: BrowserContext, kb: KnowledgeBase
+) -> None:
+    """The message stood on the page behind the field's own window, and that stayed open over the new verdict."""
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 844})
+    _open(page, server, f"{SERVING}&page=answer")
+    page.get_by_role("button", name="8 requests at once").click()
+    field = page.get_by_role("textbox").first
+    field.fill("1,5")
+    field.press("Enter")
+    said = page.get_by_text("must be a number")
+    said.wait_for()
+    assert said.evaluate(
+        "item => { const at = item.getBoundingClientRect();"
+        " return item.contains(document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2)) }"
+    )
+    page.get_by_role("textbox").first.fill("200")
+    page.get_by_role("textbox").first.press("Enter")
+    _verdict(page, _headline(kb, concurrency=200))
+    page.get_by_role("textbox").first.wait_for(state="detached")
+
+
+def test_a_limit_that_nothing_asked_for_is_said_in_place(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, "phase=fine-tuning&model=llama-3.1-8b&dataset_tokens=20e6&page=answer")
+    page.get_by_role("button", name="Say more").click()
+    page.get_by_role("combobox").fill("finished")
+    page.keyboard.press("Enter")
+    page.get_by_role("textbox").first.fill("10")
+    page.get_by_role("textbox").first.press("Enter")
+    page.get_by_role("button", name="within 10 hours").wait_for()
+
+
+def test_enter_takes_the_first_match(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, "page=start&item=chat")
+    page.get_by_role("combobox").focus()
+    page.keyboard.type("mistral")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Show the answer").press("Enter")
+    page.get_by_role("button", name="Mistral 7B").wait_for()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.ui.test_browser import SETTLED
+
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
 
@@ -16,11 +18,12 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """What one person presses (``button``) and types (``box``, submitted with the main button)."""
+    """What one person presses, types and says besides."""
 
     tile: str | None = None
     model: str | None = None
-    box: str | None = None
+    said: tuple[tuple[str, str], ...] = ()
+    """Words of a question, and the answer to it."""
     owned: tuple[str, int] | None = None
     headline: str = "^TAKE "
     says: str = ""
@@ -30,19 +33,15 @@ class Journey:
 JOURNEYS = {
     "a chatbot, knowing nothing else": Journey("Serve a chatbot", "Llama 3.1 8B", says="Llama 3.1 8B"),
     "an overnight fine-tune": Journey(
-        box="phase: fine-tuning\nmodel: llama-3.1-8b\nmethod: lora\ndataset_tokens: 20e6\ndeadline_hours: 10",
-        says="10 hours",
+        "Fine-tune a model", "Llama 3.1 8B", (("tokens has the data", "20M"), ("finished", "10")), says="10 hours"
     ),
     "cameras": Journey("Watch cameras", "YOLO11m", says="YOLO11m"),
     "pretraining": Journey(
-        box="phase: training\ntask: language\nmodel: {parameters: 7B}\ndataset_tokens: 140e9\ndeadline_hours: 720",
-        says="140B tokens",
+        "Train from scratch", "7B", (("tokens has the data", "140e9"), ("finished", "720")), says="140B tokens"
     ),
     "owning four RTX 3090": Journey(owned=("RTX 3090", 4), headline="^USE |^TAKE ", says="RTX 3090"),
     "an impossible request": Journey(
-        box="phase: inference\nmodel: llama-3.1-405b\nmax_count: 1\nbudget_per_hour: 1",
-        headline="^(No plan|Nothing)",
-        says="405B",
+        "Serve a chatbot", "Llama 3.1 405B", (("cost an hour", "1"),), headline="^(No plan|Nothing)", says="405B"
     ),
 }
 
@@ -57,8 +56,11 @@ def test_from_nothing_to_a_report(
     page.goto(server)
     page.get_by_role("heading", level=1, name="What is the hardware for?").wait_for()
     _begin(page, journey)
+    for question, answer in journey.said:
+        _say(page, question, answer)
     heading = page.get_by_role("heading", level=1, name=re.compile(journey.headline))
     heading.wait_for()
+    page.wait_for_function(SETTLED)
     said = heading.inner_text()
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     page.get_by_role("radio", name="Report").click()
@@ -70,9 +72,6 @@ def test_from_nothing_to_a_report(
 
 
 def _begin(page: Page, journey: Journey) -> None:
-    if journey.box is not None:
-        page.get_by_role("textbox").first.fill(journey.box)
-        page.get_by_role("button", name="Show the answer").first.click()
     if journey.tile is not None:
         page.get_by_role("button", name=journey.tile).click()
         _take_model(page, journey.model or "")
@@ -93,6 +92,20 @@ def _take_model(page: Page, model: str) -> None:
     if shown.count():
         shown.first.click()
         return
+    page.get_by_role("combobox").click()
     page.get_by_role("combobox").fill(model)
     page.get_by_role("option").first.click()
     page.get_by_role("button", name="Show the answer").click()
+
+
+def _say(page: Page, question: str, answer: str) -> None:
+    page.wait_for_function(SETTLED)
+    page.get_by_role("button", name="Say more").click()
+    picker = page.get_by_role("combobox")
+    picker.click()
+    picker.fill(question)
+    page.get_by_role("option").first.click()
+    field = page.get_by_role("textbox").first
+    field.fill(answer)
+    field.press("Enter")
+    field.wait_for(state="detached")

@@ -15,7 +15,7 @@ from whygpu_ui.markdown import literal, rendered
 from whygpu_ui.pieces import inline, meters, show, who
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import answer_form, question_of
-from whygpu_ui.session import BETTER, COMPARE, forget, go, state
+from whygpu_ui.session import BETTER, COMPARE, change, forget, go, state
 
 if TYPE_CHECKING:
     from whygpu import Advice, KnowledgeBase
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from whygpu.render.view.request import Chip
 
 _MOST_CHIPS = 14
-_CARDS = 3
-"""Cards in a row."""
+_CARDS = (4, 3)
+"""Cards in a row, where they are so many, and else."""
 
 
 def answer_page(knowledge_base: KnowledgeBase) -> None:
@@ -37,13 +37,14 @@ def answer_page(knowledge_base: KnowledgeBase) -> None:
         _repairs_of_answers()
         return
     _chips(knowledge_base, advice)
-    show_problems(state().problems)
+    if not state().refused:
+        show_problems(state().problems)
     _verdict(knowledge_base, advice, shown)
     if shown.trouble is not None:
         _trouble(shown)
     if shown.meters:
         show(meters(shown.meters))
-    with st.container(horizontal=True):
+    if shown.trouble is None:  # where nothing is left, a repair is what helps
         st.button("Make it better", type="primary", key="better", on_click=go, args=(BETTER,))
     _shortlist(shown)
     details(knowledge_base, advice, shown)
@@ -58,19 +59,40 @@ def _chips(knowledge_base: KnowledgeBase, advice: Advice) -> None:
     with st.container(horizontal=True, key="chips"):
         for item in found:
             _chip(knowledge_base, item)
+        _another(knowledge_base, advice, {item.answer for item in found})
 
 
 def _chip(knowledge_base: KnowledgeBase, item: Chip) -> None:
     kind = "assumed" if item.assumed else "given"
     questions = {question.id for question in knowledge_base.knowledge.questions}
     label = literal(item.text if len(item.text) <= 40 else f"{item.text[:39]}…")
-    with st.popover(f"{label} ?" if item.assumed else label, key=f"chip-{kind}-{item.answer}"):
+    with st.popover(f"{label} ?" if item.assumed else label, key=f"chip-{kind}-{item.answer}-{state().visit}"):
         if item.answer in questions:
             question = question_of(knowledge_base, item.answer)
             st.markdown(f"**{rendered(question.ask)}**")
+            _refused(item.answer)
             answer_form(knowledge_base, question, "chip")
         else:
             st.button(f"Remove: {label}", key=f"remove-{item.answer}", on_click=forget, args=(item.answer,))
+
+
+def _another(knowledge_base: KnowledgeBase, advice: Advice, said: set[str]) -> None:
+    """What no chip says yet can be said too, whether or not it would change anything by itself."""
+    rest = {item.id: item.ask for item in advice.consultation.applied.applicable if item.id not in said}
+    key = f"more-{state().visit}"
+    with st.popover(literal("+ Say more"), key=f"chip-{key}"):
+        chosen = st.selectbox(
+            "What else is known?", list(rest), None, lambda name: rest[name], key, placeholder="Choose, or type"
+        )
+        if chosen is not None:
+            _refused(chosen)
+            answer_form(knowledge_base, question_of(knowledge_base, chosen), "more")
+
+
+def _refused(question: str) -> None:
+    """What is wrong with the answer, beside its field: the rest of the page is behind it."""
+    if state().refused == question:
+        show_problems(state().problems)
 
 
 def _repairs_of_answers() -> None:
@@ -123,8 +145,13 @@ def _trouble(shown: View) -> None:
     lines = [f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in shown.trouble.conflict]
     show(f"<p><strong>What stands in the way</strong></p><ul>{''.join(lines)}</ul>" if lines else "")
     if shown.trouble.repairs:
-        lines = [f"<li>{inline(f'{item.change}: {item.plan}, {item.price}')}</li>" for item in shown.trouble.repairs]
-        show(f"<p><strong>Any one of these changes allows a plan</strong></p><ul>{''.join(lines)}</ul>")
+        show("<p><strong>Any one of these changes allows a plan</strong></p>")
+        for number, item in enumerate(shown.trouble.repairs):
+            text = item.change
+            for key in item.answers:
+                text = text.replace(key, key.replace("_", " "))
+            label = f"**{literal(text)}**  \n{literal(f'{item.plan}, {item.price}')}"
+            st.button(label, key=f"repair-{number}", on_click=change, args=(item.answers,))
     else:
         st.markdown("No single change of the answers allows a plan: the work itself is too large.")
 
@@ -136,9 +163,10 @@ def _shortlist(shown: View) -> None:
     if len(shown.shortlist) < 2:
         return
     st.header("Shortlist", anchor=False)
-    columns = [column for _ in range(0, len(shown.shortlist), _CARDS) for column in st.columns(_CARDS)]
+    wide = _CARDS[0] if len(shown.shortlist) == _CARDS[0] else _CARDS[1]
+    columns = [column for _ in range(0, len(shown.shortlist), wide) for column in st.columns(wide)]
     for number, row in enumerate(shown.shortlist):
-        with columns[number], st.container(border=True, key=f"card-{number}"):
+        with columns[number], st.container(border=True, height="stretch", key=f"card-{number}"):
             mark = "recommended" if row.recommended else row.role
             clause = f"<p>{inline(row.clause)}</p>" if row.clause else ""
             figures = ", ".join(filter(None, (row.price, row.speed, row.fit)))

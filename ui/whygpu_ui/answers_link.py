@@ -68,7 +68,8 @@ def read_link(parameters: Mapping[str, Sequence[str]], knowledge_base: Knowledge
             answers[key] = _read(key, settings, knowledge_base)
         except AnswerError as error:
             problems.extend(error.problems)
-    unusable = tuple(key for key in groups if key not in answers)
+    named = dict.fromkeys(key.partition(".")[0] for key in parameters)
+    unusable = tuple(key for key in named if key not in (*answers, PAGE, KNOWLEDGE, ITEM, WAS))
     return Link(answers, page, knowledge, tuple(problems), item or "", was, unusable)
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from whygpu.render.view.asking import ask_view, why_asked
+from whygpu.render.view.model import Evidence
 from whygpu.render.words import price_text, short_text
 from whygpu_ui.knowledge import find, next_question, view
 from whygpu_ui.markdown import literal, rendered
-from whygpu_ui.pieces import inline, show, table
+from whygpu_ui.pieces import inline, show, table, who
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import take
 from whygpu_ui.session import ANSWER_PAGE, BETTER, give, go, state
@@ -80,11 +81,12 @@ def _question(asked: AskView) -> None:
         st.markdown(f"**At stake.** {literal(asked.stake)}")
     show_problems(now.problems)
     key = f"better-{asked.id}-{now.visit}"
-    columns = st.columns(2 if len(asked.choices) <= 4 else 3) if asked.choices else []
+    wide = 2 if len(asked.choices) <= 4 else 3
+    columns = [column for _ in range(0, len(asked.choices), wide) for column in st.columns(wide)]
     for number, item in enumerate(asked.choices):
         held = " (assumed)" if item.assumed else ""
         meaning = f"  \n{rendered(item.meaning)}" if item.meaning else ""
-        with columns[number % len(columns)]:
+        with columns[number]:
             label = f"**{literal(item.label)}**{held}{meaning}"
             value = None if item.assumed else item.value
             st.button(label, key=f"{key}-{number}", width="stretch", on_click=give, args=(asked.id, value, BETTER))
@@ -121,7 +123,7 @@ def _why(knowledge_base: KnowledgeBase, asked: NextQuestion) -> None:
     interview = knowledge_base.interview(answers, consultation=advice.consultation)
     section = why_asked(knowledge_base.knowledge, asked, interview.effects(asked.question))
     lines = "".join(
-        f"<li>{inline(line.text)}{f' <span class=who>[{line.evidence.rule}]</span>' if line.evidence.rule else ''}</li>"
+        f"<li{' class=below' if line.level else ''}>{inline(line.text)}{who(Evidence(line.evidence.rule))}</li>"
         for line in section.lines
     )
     show(f"<ul>{lines}</ul>" + (table(section.grid.headings, section.grid.rows) if section.grid else ""))

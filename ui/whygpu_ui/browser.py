@@ -65,12 +65,13 @@ export default function (component) {
 _COPY_STYLE = """
 button {
   font: inherit;
+  font-size: 0.875rem;
   color: var(--st-text-color);
   background: var(--st-background-color);
   border: 1px solid var(--st-border-color);
   border-radius: var(--st-button-radius);
   padding: 0.45rem 0.9rem;
-  min-height: 2.5rem;
+  min-height: 44px;
   cursor: pointer;
 }
 button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }

@@ -104,6 +104,22 @@ def description(plans: Sequence[Plan]) -> str:
     return "Memory per accelerator: " + "; ".join(each) + "."
 
 
+def memory_rows(plans: Sequence[Plan]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The same as a table: its headings and its rows, GiB for each accelerator."""
+    found = [parts(plan.memory) for plan in plans]
+    shown = [name for name in PALETTE if any(name in item for item in found)]
+    rows = [
+        (
+            f"{plan.label} {plan.format.upper()}",
+            *(f"{item[name]:.2f}" if name in item else "" for name in shown),
+            f"{plan.memory.total_gib:.1f} ({plan.memory.low_gib:.1f} to {plan.memory.high_gib:.1f})",
+            "unknown" if plan.memory.usable_gib is None else f"{plan.memory.usable_gib:.1f}",
+        )
+        for plan, item in zip(plans, found, strict=True)
+    ]
+    return ("GiB each", *shown, "in all", "usable"), rows
+
+
 # price against speed
 
 _SPEEDS = (

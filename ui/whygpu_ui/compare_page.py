@@ -11,6 +11,7 @@ from whygpu.quantity import show as show_number
 from whygpu.render.view.questions import why_not_sections
 from whygpu.render.words import price_text, short_text
 from whygpu_ui.knowledge import find
+from whygpu_ui.markdown import literal
 from whygpu_ui.pieces import inline, show, table, who
 from whygpu_ui.problems import show_problems
 from whygpu_ui.session import ANSWER_PAGE, COMPARE, go, state
@@ -36,20 +37,29 @@ def compare_page(knowledge_base: KnowledgeBase) -> None:
     ids = [plan.id for plan in others]
     names = {plan.id: f"{short_text(plan)}, {price_text(plan)}" for plan in others}
     key = f"compare-{now.visit}"
+    strange = now.item not in ("", best.id, *ids)
+    if strange:
+        st.markdown(literal(f"No plan for these answers is called {now.item!r}."))
     st.selectbox(
         f"{short_text(best)} against",
         ids,
-        ids.index(now.item) if now.item in ids else 0,
+        ids.index(now.item) if now.item in ids else None if strange else 0,
         lambda name: names[name],
         key,
         on_change=lambda: go(COMPARE, str(st.session_state[key])),
+        placeholder="Choose a plan",
     )
-    other = next(plan for plan in others if plan.id == st.session_state.get(key, ids[0]))
+    other = next((plan for plan in others if plan.id == st.session_state.get(key, ids[0])), None)
+    if other is not None:
+        _side_by_side(advice, best, other)
+    st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
+
+
+def _side_by_side(advice: Advice, best: Plan, other: Plan) -> None:
     show(table(("", short_text(best), short_text(other)), _rows(best, other)))
     for section in why_not_sections(advice, other.id, advice.why_not(other.id)):
         lines = "".join(f"<li>{inline(line.text)}{who(line.evidence)}</li>" for line in section.lines)
         show(f"<p><strong>{inline(section.title)}</strong></p><ul>{lines}</ul>")
-    st.button("Back to the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
 
 
 def _known(advice: Advice) -> Iterator[Plan]:

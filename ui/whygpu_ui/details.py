@@ -19,8 +19,8 @@ from whygpu_ui.browser import copy_link
 from whygpu_ui.chain import chain
 from whygpu_ui.charts import (
     PICK,
-    description,
     memory_chart,
+    memory_rows,
     price_speed,
     price_speed_rows,
     price_speed_text,
@@ -99,8 +99,8 @@ def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
         lines = "".join(f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in advised)
         show(f"<p><strong>With it</strong></p><ul>{lines}</ul>")
     st.button("Have measurements? Size from them", key="to-size", on_click=go, args=(SIZE,))
-    with st.expander("The whole chain: every rule that fired, its conditions, its sources"):
-        chain(knowledge_base, advice)
+    if st.toggle("The whole chain: every rule that fired, its conditions, its sources", key=f"chain-{state().visit}"):
+        chain(knowledge_base, advice)  # some dozens of parts, which only who looks waits for
 
 
 # what if
@@ -186,7 +186,16 @@ def _flips(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None: 
     if found is None or not found.flips:
         st.markdown("Nothing that was tried changes the recommendation.")
         return
-    show(table(("if", "then"), ((row.change, row.then) for row in found.flips[:12])))
+    show(table(("if", "then"), ((_in_words(row.change, knowledge_base), row.then) for row in found.flips)))
+    if found.idle:
+        names = ", ".join(name.replace("_", " ") for name in found.idle)
+        st.markdown(literal(f"As far as it was tried, nothing else changes it: {names}."))
+
+
+def _in_words(change: str, knowledge_base: KnowledgeBase) -> str:
+    """A change whose answer is named without underscores."""
+    key, space, rest = change.partition(" ")
+    return f"{key.replace('_', ' ')}{space}{rest}" if key in knowledge_base.knowledge.name_by_answer else change
 
 
 # figures
@@ -220,7 +229,7 @@ def _memory(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
     st.altair_chart(memory_chart(plans, dark=st.context.theme.type == "dark"), width="stretch")
     st.markdown("The thick tick is the usable memory of one accelerator, the thin line the range of the estimate.")
     with st.expander("The same in numbers"):
-        st.markdown(literal(description(plans)))
+        show(table(*memory_rows(plans)))
 
 
 def _board(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
@@ -259,8 +268,9 @@ def _ruled_out(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> No
     if not shown.ruled_out:
         st.markdown("No accelerator is ruled out.")
     for item in shown.ruled_out:
-        with st.expander(literal(f"{item.count}: {item.text}")):
-            show(f"<p>{inline(', '.join(item.names))}{who(item.evidence)}</p>")
+        with st.expander(f"{rendered(item.title)} ({item.count})"):
+            names = inline(", ".join(item.names))
+            show(f"<p>{inline(item.text)}{who(item.evidence)}</p><p>{names}</p>")
 
 
 # the report

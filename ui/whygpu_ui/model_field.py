@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import check, node_of
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import consult
+from whygpu.errors import AnswerError
+from whygpu.intake.typed import typed_model
 from whygpu.quantity import show
 from whygpu_ui.markdown import literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whygpu import KnowledgeBase
     from whygpu.knowledge.base import Knowledge
 
@@ -36,6 +40,31 @@ def _popular(knowledge: Knowledge, phase: str, task: str) -> tuple[str, ...]:
         return other, name != assumed, entry.data.get("kind") != kind, not name.startswith(family), -len(entry.aliases)
 
     return tuple(sorted(models, key=order))
+
+
+def picked(text: str, options: Sequence[str], knowledge_base: KnowledgeBase) -> str | dict[str, Any]:
+    """The model that was chosen or typed: by its name, its size or its configuration, or else the first of the
+    ``options`` that the text begins, or whose words it is made of, as Enter takes it from a list. Raises AnswerError.
+    """
+    catalogue = knowledge_base.knowledge.catalogue
+    try:
+        found = typed_model(text, catalogue)
+    except AnswerError:
+        first = _first(text, options, knowledge_base)
+        if first is None:
+            raise
+        return first
+    if isinstance(found, dict) or found in catalogue.models:
+        return found
+    return _first(text, options, knowledge_base) or found  # one of several
+
+
+def _first(text: str, options: Sequence[str], knowledge_base: KnowledgeBase) -> str | None:
+    labels = {name: model_label(knowledge_base, name).lower() for name in options}
+    typed = " ".join(text.lower().split())
+    begun = (name for name, label in labels.items() if typed and label.startswith(typed))
+    within = (name for name, label in labels.items() if typed and all(word in label.split() for word in typed.split()))
+    return next(begun, None) or next(within, None)
 
 
 def model_label(knowledge_base: KnowledgeBase, name: str) -> str:

@@ -23,15 +23,21 @@ STYLE = """
 .stButtonGroup button, .stFileUploader button { min-height: 44px; }
 .stButtonGroup button[aria-checked="true"] { color: inherit !important; font-weight: 600; }
 .stButtonGroup button[aria-checked="true"] * { color: inherit !important; }
+.stSlider [data-testid="stSliderThumbValue"] * { color: inherit; }
+.stSlider [data-testid="stSliderThumbValue"] { color: inherit !important; }
 [class*="st-key-chip-assumed"] button { border-style: dashed; }
-[class*="st-key-chip-"] button { border-radius: 1.4rem; }
+.st-key-chips button { border-radius: 1.4rem; padding-inline: 0.6rem; }
 .st-key-chips { gap: 0.4rem; }
+.st-key-ways { row-gap: 0; }
 .whygpu { font-size: 1rem; line-height: 1.45; overflow-wrap: break-word; }
 .whygpu p { margin: 0 0 0.35rem; }
+.whygpu p:last-child { margin-bottom: 0; }
 .whygpu .price { font-size: 1.15rem; font-weight: 600; }
-.whygpu .sure { border: 1px solid; border-radius: 0.6rem; padding: 0 0.55rem; margin-left: 0.6rem; font-size: 0.95rem; }
+.whygpu .sure { border: 1px solid; border-radius: 0.6rem; padding: 0 0.55rem; margin-left: 0.6rem; font-size: 0.95rem;
+  white-space: nowrap; display: inline-block; }
 .whygpu table { border-collapse: collapse; width: 100%; }
 .whygpu .wide { overflow-x: auto; }
+.whygpu .wide th[scope="row"] { min-width: 6.5rem; }
 .whygpu th, .whygpu td { text-align: left; padding: 0.22rem 0.8rem 0.22rem 0; vertical-align: top;
   border: 0; border-bottom: 1px solid color-mix(in srgb, currentColor 22%, transparent); }
 .whygpu th { font-weight: 600; }
@@ -54,7 +60,12 @@ STYLE = """
 .whygpu .board details { font-size: 0.92rem; }
 .whygpu .board details[open] { min-width: 15rem; padding-bottom: 0.4rem; }
 @media (max-width: 640px) {
-  .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; }
+  .stMainBlockContainer { padding: 1rem 1rem 3rem; }
+  .stColumn:not(:has(.stElementContainer)) { display: none; }
+  .stButtonGroup [role="radiogroup"] { gap: 0.4rem; }
+  .stButtonGroup [role="radiogroup"] button { margin: 0; border-radius: 0.5rem;
+    border: 1px solid color-mix(in srgb, currentColor 30%, transparent) !important; }
+  .stButtonGroup [role="radiogroup"] button[aria-checked="true"] { border-color: currentColor !important; }
   .whygpu .range, .whygpu .bar { display: none; }
   .whygpu th, .whygpu td { padding-right: 0.5rem; }
 }
@@ -132,7 +143,7 @@ def meters(rows: Iterable[MeterRow]) -> str:
     marks = {"met": "met", "at risk": "AT RISK", "missed": "MISSED", "no limit": ""}
     lines = []
     for row in rows:
-        used = None if row.share is None else min(max(1 - row.share, 0.0), 1.0)
+        used = None if row.used is None else min(max(row.used, 0.0), 1.0)
         bad = row.status in ("at risk", "missed")
         bar = (
             ""
@@ -152,9 +163,9 @@ def meters(rows: Iterable[MeterRow]) -> str:
 def board_table(found: Board) -> str:
     """Plans side by side; a figure that rules stand behind opens them, with what their sources say."""
     head = "".join(map(_heading, ("criterion", *found.plans)))
-    lines = [_row("price", map(escape, found.prices))]
+    lines = [_row("price", (f'<span class="plain">{escape(text)}</span>' for text in found.prices))]
     lines += [_row(row.criterion, (_cell(cell, found.claims) for cell in row.cells)) for row in found.rows]
-    lines.append(_row("counts as", (f"<strong>{escape(text)}</strong>" for text in found.counts)))
+    lines.append(_row("counts as", (f'<strong class="plain">{escape(text)}</strong>' for text in found.counts)))
     body = "".join(lines)
     return f'{_WIDE}<table class="board"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, assert_never
 import streamlit as st
 
 from whygpu.errors import AnswerError, Location, Problem
-from whygpu.intake.typed import typed_model
 from whygpu.render.view.asking import ask_view
 from whygpu_ui.knowledge import find
 from whygpu_ui.markdown import literal, rendered
-from whygpu_ui.model_field import model_label, popular
+from whygpu_ui.model_field import model_label, picked, popular
 from whygpu_ui.problems import show_problems
 from whygpu_ui.session import ANSWER_PAGE, forget, give, go, refuse, state
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 8
 """Choices shown side by side; more than these go into a list that can be searched."""
 _MAX_TEXT = 200
+_FLAGS = {"true": "yes", "false": "no"}
 
 
 def question_page(knowledge_base: KnowledgeBase, key: str) -> None:
@@ -62,6 +62,8 @@ def answer_form(knowledge_base: KnowledgeBase, question: Question, where: str, p
     key = f"{where}-{question.id}-{now.visit}"
     with st.form(f"form-{key}", border=False):
         with st.container(key=f"fields-{key}"):
+            if view is not None and view.unit:
+                st.markdown(literal(f"{view.unit[0].upper()}{view.unit[1:]}."))
             _field(knowledge_base, question, view, key, given)
         if view is not None and view.assumed and now.stopped is None:
             st.markdown(f"Without an answer: {literal(view.assumed)}, because {rendered(view.because)}.")
@@ -73,34 +75,35 @@ def answer_form(knowledge_base: KnowledgeBase, question: Question, where: str, p
 
 
 def _field(knowledge_base: KnowledgeBase, question: Question, view: AskView | None, key: str, given: object) -> None:
+    """The question is the heading above: the field repeats it for screen readers alone. What is assumed is chosen."""
     spec = knowledge_base.knowledge.vocabulary[question.name]
+    if given is None and view is not None:
+        given = next((row.value for row in view.choices if row.assumed and spec.kind != "number"), None)
     if question.id == "model":
         _model(knowledge_base, key, given)
         return
     match spec.kind:
-        case "choice":
-            words = list(spec.values)
-            index = words.index(str(given)) if given in words else None
+        case "choice" | "flag":
+            says = _FLAGS if spec.kind == "flag" else {word: f"{word}: {said}" for word, said in spec.values.items()}
+            words = list(says)
+            now = str(given).lower() if spec.kind == "flag" else str(given)
+            index = words.index(now) if now in words else None
             if len(words) <= MOST_SHOWN:
-                st.radio(question.ask, words, index, lambda word: f"{word}: {spec.values[word]}", key)
+                st.radio(question.ask, words, index, lambda word: says[word], key, label_visibility="collapsed")
             else:
-                st.selectbox(question.ask, words, index, lambda word: f"{word}: {spec.values[word]}", key)
-        case "flag":
-            index = None if not isinstance(given, bool) else 0 if given else 1
-            st.radio(question.ask, ["true", "false"], index, lambda word: {"true": "yes", "false": "no"}[word], key)
+                st.selectbox(question.ask, words, index, lambda word: says[word], key, label_visibility="collapsed")
         case "number" | "text":
-            label = question.ask + (f" ({view.unit})" if view is not None and view.unit else "")
             text = "" if given is None else str(given)
-            st.text_input(label, text, _MAX_TEXT, key, autocomplete="off", placeholder=view.assumed if view else "")
+            hint = view.assumed if view else ""
+            st.text_input(
+                question.ask, text, _MAX_TEXT, key, autocomplete="off", placeholder=hint, label_visibility="collapsed"
+            )
         case _:
             assert_never(spec.kind)
 
 
 def _model(knowledge_base: KnowledgeBase, key: str, given: object) -> None:
-    now = state()
-    options = popular(
-        knowledge_base, str(now.answers.get("phase") or "inference"), str(now.answers.get("task") or "language")
-    )
+    options = _models(knowledge_base)
     shown = given if isinstance(given, str) else str(given.get("parameters", "")) if isinstance(given, dict) else ""
     if shown and shown not in options:
         options = [shown, *options]
@@ -115,6 +118,12 @@ def _model(knowledge_base: KnowledgeBase, key: str, given: object) -> None:
     )
 
 
+def _models(knowledge_base: KnowledgeBase) -> list[str]:
+    """Those of the work that was answered, the usual ones first."""
+    given = state().answers
+    return popular(knowledge_base, str(given.get("phase") or "inference"), str(given.get("task") or "language"))
+
+
 def _submit(question: str, key: str, page: str | None) -> None:
     entered = st.session_state.get(key)
     take(question, entered.strip() if isinstance(entered, str) else "", page)
@@ -124,14 +133,14 @@ def take(question: str, text: str, page: str | None) -> None:
     """Take what was typed or chosen as the answer to a question."""
     knowledge_base = state().knowledge_base
     if not text:
-        refuse((Problem("empty", "There is no answer yet", Location(question), "choose or enter one"),))
+        refuse((Problem("empty", "There is no answer yet", Location(question), "choose or enter one"),), question)
         return
     spec = knowledge_base.knowledge.name_by_answer[question]
     if question == "model":
         try:
-            give(question, typed_model(text, knowledge_base.knowledge.catalogue), page)
+            give(question, picked(text, _models(knowledge_base), knowledge_base), page)
         except AnswerError as error:
-            refuse(error.problems)
+            refuse(error.problems, question)
         return
     give(question, text == "true" if spec.kind == "flag" else text, page)
 

@@ -45,6 +45,8 @@ class State:
     """Grows with every step, so that each visit of a page has fresh widgets and the keyboard's focus."""
     problems: tuple[Problem, ...] = ()
     """What is wrong with what was just entered."""
+    refused: str = ""
+    """The question that it was entered for."""
     link_problems: tuple[Problem, ...] = ()
     """What could not be used of the address."""
     was: str | None = None
@@ -121,10 +123,10 @@ def part(draw: Callable[_P, None]) -> Callable[_P, None]:
     return cast("Callable[_P, None]", st.fragment(drawn))
 
 
-def refuse(problems: tuple[Problem, ...]) -> None:
+def refuse(problems: tuple[Problem, ...], question: str = "") -> None:
     """Stay, and say what is wrong with what was entered."""
     now = state()
-    now.acted, now.problems = True, problems
+    now.acted, now.problems, now.refused = True, problems, question
 
 
 def give(question: str, value: Given, page: str | None = None) -> None:
@@ -134,7 +136,7 @@ def give(question: str, value: Given, page: str | None = None) -> None:
         if value is not None:
             check_answer(question, value, now.knowledge_base)
     except AnswerError as error:
-        refuse(error.problems)
+        refuse(error.problems, question)
         return
     if question == "model":
         now.stopped = None
@@ -147,9 +149,15 @@ def give(question: str, value: Given, page: str | None = None) -> None:
 
 def forget(key: str) -> None:
     """Take an answer back, staying on the page."""
+    change({key: None})
+
+
+def change(answers: Mapping[str, Given]) -> None:
+    """Take these answers, and those of None back, staying on the page."""
     now = state()
     before = dict(now.answers)
-    now.answers.pop(key, None)
+    back = {key for key, value in answers.items() if value is None}
+    now.answers = {key: value for key, value in {**before, **answers}.items() if key not in back}
     go(now.page)
     now.before = before
 
@@ -159,7 +167,7 @@ def go(page: str, item: str = "") -> None:
     now = state()
     now.page, now.item = page, item
     now.visit += 1
-    now.problems, now.link_problems, now.was, now.before = (), (), None, None
+    now.problems, now.refused, now.link_problems, now.was, now.before = (), "", (), None, None
     now.acted = True
 
 

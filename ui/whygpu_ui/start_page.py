@@ -14,7 +14,7 @@ from whygpu.lifecycle.answers import KEY
 from whygpu.yamldoc.document import plain_data
 from whygpu_ui.answers_link import check_answer
 from whygpu_ui.knowledge import find
-from whygpu_ui.model_field import model_label, popular
+from whygpu_ui.model_field import model_label, picked, popular
 from whygpu_ui.problems import show_problems
 from whygpu_ui.session import DIAGNOSE, SIZE, START, go, refuse, replace_all, state
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MODELS = 6
 _MAX_TEXT = 20_000
+_OWNED = "owned"
 _KINDS_OWNED = (
     ("Which", "How many"),
     ("A second kind, if any", "How many of the second"),
@@ -103,24 +104,20 @@ def _take_model(tile: Tile, key: str) -> None:
     if not text:
         refuse((Problem("empty", "No model is chosen yet", Location("model"), "choose one, or type a size"),))
         return
-    _begin({"phase": tile.phase, "task": tile.task}, text)
-
-
-def _begin(answers: dict[str, Any], text: str) -> None:
     knowledge_base = state().knowledge_base
     try:
-        given = {**answers, "model": typed_model(text, knowledge_base.knowledge.catalogue)}
-        check_answer("model", given["model"], knowledge_base)
+        model = picked(text, popular(knowledge_base, tile.phase, tile.task), knowledge_base)
+        check_answer("model", model, knowledge_base)
     except AnswerError as error:
         refuse(error.problems)
         return
-    _usable(given)
+    _usable({"phase": tile.phase, "task": tile.task, "model": model})
 
 
-def _usable(given: dict[str, Any]) -> None:
+def _usable(given: dict[str, Any], about: str = "") -> None:
     found = find(state().knowledge_base, given)
     if found.problems:
-        refuse(found.problems)
+        refuse(found.problems, about)
     else:
         replace_all(given)
 
@@ -130,7 +127,8 @@ def _usable(given: dict[str, Any]) -> None:
 
 def _box() -> None:
     st.header("Or paste what you have", anchor=False)
-    show_problems(state().problems)
+    if state().refused != _OWNED:
+        show_problems(state().problems)
     key = f"box-{state().visit}"
     with st.form("box", border=False):
         st.text_area(
@@ -176,7 +174,7 @@ def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:
         config = read_config(data)
         if not _answers_of(config, knowledge_base):
             return {"model": {"config": config}}
-    elif "\n" not in text and ":" not in text:
+    elif "\n" not in text and (":" not in text or "://" in text):
         return {"model": typed_model(text, knowledge_base.knowledge.catalogue)}
     found = plain_data(read_text(text, "the pasted answers"))
     if not isinstance(found, dict):
@@ -200,7 +198,9 @@ def _answers_of(data: dict[str, Any], knowledge_base: KnowledgeBase) -> bool:
 
 def _owned(knowledge_base: KnowledgeBase) -> None:
     cards = knowledge_base.knowledge.catalogue.accelerators
-    with st.expander("I own accelerators already"):
+    with st.expander("I own accelerators already", expanded=state().refused == _OWNED):
+        if state().refused == _OWNED:
+            show_problems(state().problems)
         key = f"own-{state().visit}"
         with st.form("own", border=False):
             for number, (kind, count) in enumerate(_KINDS_OWNED):
@@ -215,7 +215,7 @@ def _owned(knowledge_base: KnowledgeBase) -> None:
                 )
                 many.number_input(count, 1, 1024, 1, key=f"{key}-count-{number}")
             st.selectbox("For what", [item.id for item in TILES], 0, lambda name: _tile(name).title, f"{key}-tile")
-            st.form_submit_button("Show the answer", key="own-next", on_click=_take_owned, args=(key,))
+            st.form_submit_button("Show the answer", type="primary", key="own-next", on_click=_take_owned, args=(key,))
 
 
 def _tile(name: str) -> Tile:
@@ -227,7 +227,7 @@ def _take_owned(key: str) -> None:
     rows = [(now.get(f"{key}-card-{row}"), now.get(f"{key}-count-{row}")) for row in range(len(_KINDS_OWNED))]
     owned = [{"accelerator": card, "count": int(count or 1)} for card, count in rows if card is not None]
     if not owned:
-        refuse((Problem("empty", "No accelerator is chosen yet", Location("owned"), "choose one"),))
+        refuse((Problem("empty", "No accelerator is chosen yet", Location(_OWNED), "choose one"),), _OWNED)
         return
     tile = _tile(str(now.get(f"{key}-tile")))
-    _usable({"phase": tile.phase, "task": tile.task, "owned": owned})
+    _usable({"phase": tile.phase, "task": tile.task, _OWNED: owned}, _OWNED)

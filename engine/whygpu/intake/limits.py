@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from whygpu.intake.problems import IntakeProblem
+from whygpu.quantity import show
 
 # Far beyond any model there is, near enough to refuse what cannot be meant. They bound the arithmetic that follows.
 LIMITS: Mapping[str, tuple[float, float]] = {
@@ -81,7 +82,7 @@ class Reader:
             self.complain(key, f"is {value}, not a number")
             return None
         if not low <= value <= high:
-            self.complain(key, f"is {shown(value)}, outside {low:g} to {high:g}", "check the unit")
+            self.complain(key, f"is {shown(value)}, outside {show(low)} to {show(high)}", "check the unit")
             return None
         return float(value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
@@ -16,11 +17,13 @@ MAX_ENTRY = 2000
 """Characters of one entry of a configuration; sizes are short, what is longer names labels."""
 _LEAST = 1e5
 """Fewer parameters are no model's size."""
+_HUB = re.compile(r"^https?://(?:huggingface\.co|hf\.co)/([^/\s]+/[^/\s?#]+)\S*$", re.IGNORECASE)
+"""The address of a model's page; what it is called there is between the slashes."""
 
 
 def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
     """What the answer ``model`` is where this was typed; no file is read. Raises AnswerError."""
-    text = text.strip()
+    text = _HUB.sub(r"\1", text.strip())
     known = catalogue.find_models(text)
     if known:
         return known[0] if len(known) == 1 else text

@@ -28,7 +28,10 @@ code { font-size: 0.85em; overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; }
 @media (prefers-color-scheme: dark) { body { color: #ececec; background: #16181c; }
   th, td { border-color: #4a4d55; } }
-@media print { body { max-width: none; padding: 0; font-size: 10pt; color: #000; background: #fff; }
+@media print { :root { font-size: 9pt; }
+  body { max-width: none; padding: 0; font-size: 1rem; line-height: 1.3; color: #000; background: #fff; }
+  h2 { margin: 0.8rem 0 0.2rem; } p, ul { margin: 0.3rem 0; } td, th { padding-block: 0.1rem; }
+  h2:last-of-type + ul { columns: 2; font-size: 0.8rem; }
   h2 { break-after: avoid; } tr, li { break-inside: avoid; } table { display: table; } }
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from whygpu.explain.deciding import Deciding
-from whygpu.explain.flips import doubled, limit_flips, price_flips, search
+from whygpu.explain.flips import Flips, doubled, limit_flips, price_flips, search
 from whygpu.explain.repairs import repairs
 from whygpu.render.view import lists
 from whygpu.render.view.meters import meter_rows
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice
-    from whygpu.explain.flips import Flip, PriceFlip
+    from whygpu.explain.flips import PriceFlip
     from whygpu.explain.parts import Infeasible
     from whygpu.knowledge.rules import Rule
 
@@ -51,7 +51,8 @@ def view_of(advice: Advice, *, flips: Search = "limits") -> View:
     next_best = deciding.of(heads[1]) if deciding is not None and len(heads) > 1 else ()
     words = Words(consultation, (*weights, *next_best))
     plan = advice.recommendation
-    answers = _answers(consultation, flips) if heads else ()
+    tried = _answers(consultation, flips) if heads else Flips((), ())
+    answers = tried.found
     found = View(
         Sentence(request(consultation)),
         headline(advice),
@@ -61,6 +62,7 @@ def view_of(advice: Advice, *, flips: Search = "limits") -> View:
         lists.shortlist(advice, deciding),
         lists.reasons(advice.maker, weights, words) if heads else (),
         lists.flips(_prices(consultation, _PRICES - min(len(answers), _PRICES // 2)), answers, words),
+        tried.idle,
         lists.assumed(advice, (item.rule for item in weights if item.decides)),
         lists.ruled_out(advice, words),
         None if heads else _trouble(advice, words),
@@ -80,15 +82,15 @@ def _prices(consultation: Consultation, most: int) -> list[PriceFlip]:
     return [item for item in price_flips(consultation)[:most] if item.near < _FAR]
 
 
-def _answers(consultation: Consultation, which: Search) -> tuple[Flip, ...]:
+def _answers(consultation: Consultation, which: Search) -> Flips:
     """The tipping points of answers."""
     match which:
         case "limits":
-            return limit_flips(consultation)
+            return Flips(limit_flips(consultation), ())
         case "loads":
-            return (*doubled(consultation), *limit_flips(consultation))
+            return Flips((*doubled(consultation), *limit_flips(consultation)), ())
         case "all":
-            return search(consultation).found
+            return search(consultation)
         case _:
             assert_never(which)
 
@@ -99,7 +101,7 @@ def _trouble(advice: Advice, words: Words) -> Trouble:
     rules = consultation.knowledge.rule_by_id
     infeasible = advice.infeasible
     fixed = tuple(
-        Repair(words.change(item.changes), short_text(item.plan), price_text(item.plan))
+        Repair(words.change(item.changes), short_text(item.plan), price_text(item.plan), item.changes)
         for item in repairs(consultation)
     )
     return Trouble(tuple(_conflict(infeasible, words, rules)), fixed)

@@ -38,6 +38,7 @@ _FREE = (
     ("train_hours", "time to finish", "hours"),
 )
 _MOST = 6
+_LEAST = 1e-3  # of what is asked for; less is as good as nothing
 
 
 def meter_rows(consultation: Consultation, plan: Plan) -> tuple[MeterRow, ...]:
@@ -64,6 +65,7 @@ def span(band: Range, unit: str | None = None) -> str:
 
 def _limited(need: Need, plan: Plan) -> MeterRow:
     share = need.margin
+    used = 1 - share if need.at_most else 1 / max(1 + share, _LEAST)
     beyond = "over" if need.at_most else "short"
     margin = f"{abs(share):.0%} {beyond if share < 0 else 'to spare'}"
     limit, got = show(need.limit, need.unit), show(need.got.likely, need.unit)
@@ -71,9 +73,9 @@ def _limited(need: Need, plan: Plan) -> MeterRow:
         each = " each" if plan.count > 1 else ""
         ends = span(need.got, need.unit)
         needed = f"{got} ({ends})" if ends else got
-        return MeterRow(label_of(need) + each, needed, f"{limit} usable", "", margin, share, need.status)
+        return MeterRow(label_of(need) + each, needed, f"{limit} usable", "", margin, used, need.status)
     word = "at most" if need.at_most else "at least"
-    return MeterRow(label_of(need), f"{word} {limit}", got, span(need.got, need.unit), margin, share, need.status)
+    return MeterRow(label_of(need), f"{word} {limit}", got, span(need.got, need.unit), margin, used, need.status)
 
 
 def _free(plan: Plan, limited: set[str]) -> Iterator[MeterRow]:

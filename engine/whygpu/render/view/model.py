@@ -6,7 +6,10 @@ Texts are plain Markdown as rules write them; a renderer takes the marks away or
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Confidence = Literal["sure", "close call", "rough estimate"]
 Status = Literal["met", "at risk", "missed", "no limit"]
@@ -52,8 +55,8 @@ class MeterRow:
     range: str
     """Of what it gets; what it needs of an accelerator has its range beside it."""
     margin: str
-    share: float | None
-    """How far from the limit, as a share of it; None where there is no limit."""
+    used: float | None
+    """How much of the limit is used: 1 is at it, more is beyond; None where there is no limit."""
     status: Status
 
 
@@ -130,6 +133,8 @@ class Repair:
     change: str
     plan: str
     price: str
+    answers: Mapping[str, Any]
+    """The change itself: answers to be given, or None for one to be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +235,8 @@ class View:
     shortlist: tuple[ShortRow, ...]
     reasons: tuple[ReasonRow, ...]
     flips: tuple[FlipRow, ...]
+    idle: tuple[str, ...]
+    """Answers that change nothing as far as they were tried; empty where only limits or loads were."""
     assumed: tuple[AssumedRow, ...]
     ruled_out: tuple[RuledOut, ...]
     trouble: Trouble | None

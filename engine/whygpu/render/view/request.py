@@ -9,7 +9,7 @@ from whygpu.answers import MEASURED
 from whygpu.explain.figures import show_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from whygpu.consult.consultation import Consultation
 
@@ -56,18 +56,18 @@ _PHRASES = {
 }
 """How an answer is said; what has no phrase is said by its key. In this order."""
 _METHODS = {"full": "all weights trained", "lora": "with LoRA", "qlora": "with QLoRA"}
-_MATTER = ("concurrency", "context_tokens", "criticality", "deployment")
+_MATTER = ("concurrency", "context_tokens", "streams", "frames_per_second", "criticality", "deployment")
 """What is said even where it was assumed."""
-_UNSAID = ("phase", "task", "model")
+_WORK = ("phase", "model")
+"""What a request begins with."""
 
 
 def request(consultation: Consultation) -> str:
     """The request in one sentence; what was assumed has a question mark."""
-    given: Mapping[str, Any] = consultation.answers.given
     shape = consultation.plans.work.shape
     phase = consultation.answers.values.get("phase") or _assumed(consultation).get("phase", "inference")
     name = shape.name or shape.id or "the model"
-    parts = list(_parts(consultation, given))
+    parts = [f"{item.text}?" if item.assumed else item.text for item in chips(consultation)[len(_WORK) :]]
     marked = " (? = assumed)" if any(part.endswith("?") for part in parts) else ""
     return f"{_VERBS.get(str(phase), 'Run')} {name}" + (f": {', '.join(parts)}" if parts else "") + f".{marked}"
 
@@ -87,29 +87,17 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
     phase = str(consultation.answers.values.get("phase") or assumed.get("phase", "inference"))
     name = work.shape.name or work.shape.id or "the model"
     given = consultation.answers.given
-    found = [Chip("phase", _VERBS.get(phase, "Run"), "phase" not in given), Chip("model", name, "model" not in given)]
+    texts = (_VERBS.get(phase, "Run"), name)
+    found = [Chip(key, text, key not in given) for key, text in zip(_WORK, texts, strict=True)]
     ignored = {item.id for item in consultation.applied.irrelevant}
     for key in dict.fromkeys((*_PHRASES, *given)):
-        if key in _UNSAID or key in ignored:
+        if key in ("task", *_WORK) or key in ignored:
             continue
         if key in given:
             found.append(Chip(key, _phrase(consultation, key, given[key]), assumed=False))
-        elif key in assumed and key in _MATTER and not (key == "concurrency" and "streams" in given):
+        elif key in assumed and key in _MATTER and not (key == "concurrency" and "streams" in {**assumed, **given}):
             found.append(Chip(key, _phrase(consultation, key, assumed[key]), assumed=True))
     return tuple(found)
-
-
-def _parts(consultation: Consultation, given: Mapping[str, Any]) -> Iterator[str]:
-    assumed = _assumed(consultation)
-    ignored = {item.id for item in consultation.applied.irrelevant}
-    keys = dict.fromkeys((*_PHRASES, *given))
-    for key in keys:
-        if key in _UNSAID or key in ignored:
-            continue
-        if key in given:
-            yield _phrase(consultation, key, given[key])
-        elif key in assumed and key in _MATTER and not (key == "concurrency" and "streams" in given):
-            yield _phrase(consultation, key, assumed[key]) + "?"
 
 
 def _card(text: object, consultation: Consultation) -> str:
