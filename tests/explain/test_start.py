@@ -40,7 +40,13 @@ WORK: dict[str, dict[str, Any]] = {
         "runtime": "llama.cpp",
         "deployment": "workstation",
     },
-    "gguf on two": {**CHAT, "accelerators": ["rtx-4090"], "format": "q4_k_m", "tensor_parallel": 2, "kv_format": "fp16"},
+    "gguf on two": {
+        **CHAT,
+        "accelerators": ["rtx-4090"],
+        "format": "q4_k_m",
+        "tensor_parallel": 2,
+        "kv_format": "fp16",
+    },
     "gguf on two, int8 cache": {
         **CHAT,
         "accelerators": ["rtx-4090"],
