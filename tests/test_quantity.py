@@ -25,6 +25,12 @@ from whygpu.quantity import parse_number, parse_pixels, show
         ("512 MiB", "bytes", 512 * 2**20),
         ("200 ms", "ms", 200),
         ("2s", "ms", 2000),
+        ("400 us", "ms", 0.4),
+        ("12 min", "s", 720),
+        ("3h", "s", 10_800),
+        ("90 min", "h", 1.5),
+        ("20 days", "hours", 480),
+        ("1.5e3", "s", 1500),
         ("1,000", None, 1000),
         ("$2.50", "USD/hour", 2.5),
         ("-3", None, -3),
@@ -39,6 +45,12 @@ def test_suffixes(text: str, unit: str | None, value: float) -> None:
 )
 def test_what_is_no_number(text: str) -> None:
     assert parse_number(text) is None
+
+
+@pytest.mark.parametrize("unit", ["ms", "s", "hours", "days"])
+@pytest.mark.parametrize("text", ["5m", "5M", "5k", "5B", "5GiB"])
+def test_a_time_has_a_unit_of_time(text: str, unit: str) -> None:
+    assert parse_number(text, unit) is None
 
 
 @pytest.mark.parametrize(("text", "pixels"), [("1920x1080", 2_073_600), ("640", 409_600), ("640X480", 307_200)])

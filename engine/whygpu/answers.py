@@ -32,6 +32,11 @@ _OWN_FIGURES = (
     "give its figures instead: model: {parameters: 8B}; docs/how-to/use-your-own-model.md says how, also of models "
     "that speak"
 )
+_EXAMPLES = {
+    "pixels": "1920x1080",
+    **dict.fromkeys(("ms", "s", "minutes", "h", "hours", "days"), "8, 400 ms, 90 s, 12 min, 3 h or 20 days"),
+}
+"""Of a number as people write it, by its unit."""
 _MOST_NAMED = 8
 """Models that an error names."""
 LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")
@@ -247,7 +252,7 @@ def read_number(key: str, node: Scalar, spec: NameSpec, problems: list[Problem])
     elif isinstance(node.value, str):
         value = parse_number(node.value, spec.unit)
     if value is None or not math.isfinite(value):
-        example = "1920x1080" if spec.unit == "pixels" else "8, 70e9, 32k, 8B or 16GiB"
+        example = _EXAMPLES.get(spec.unit or "", "8, 70e9, 32k, 8B or 16GiB")
         problem(
             problems,
             node,

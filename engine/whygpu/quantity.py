@@ -13,6 +13,11 @@ _NUMBER = re.compile(
 _DECIMAL = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _BINARY = {"ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _BYTE_UNITS = ("bytes", "GiB", "MiB")
+_SECONDS = {
+    **{"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0},
+    **{"h": 3600.0, "hours": 3600.0, "d": 86400.0, "days": 86400.0},
+}
+_TIME_UNITS = ("ms", "s", "minutes", "h", "hours", "days")
 GIB = 2.0**30
 MIB = 2.0**20
 MAX_TEXT = 60
@@ -22,7 +27,8 @@ def parse_number(text: str, unit: str | None = None) -> float | None:
     """Read a number with an optional suffix; None where it is not one.
 
     ``k``, ``M``, ``B`` (or ``G``) and ``T`` are powers of 1,000, ``Ki`` to ``Ti`` of 1,024. For a quantity in bytes,
-    ``GiB`` and ``GB`` are sizes; otherwise the suffix may repeat the quantity's own ``unit`` ("200 ms").
+    ``GiB`` and ``GB`` are sizes, and a time may be in any unit of time ("8s", "12 min", "3 h"), but not in "m", which
+    is minutes to some and millions to others; otherwise the suffix may repeat the quantity's own ``unit``.
     """
     match = _NUMBER.match(text.strip()) if len(text) <= MAX_TEXT else None
     if match is None:
@@ -48,8 +54,9 @@ def _scale(suffix: str, unit: str | None) -> float | None:
             size = _BINARY.get(suffix) or _DECIMAL.get(suffix)
             return None if size is None else size / own
         return 1.0 if not suffix else None
-    if unit == "ms" and suffix == "s":
-        return 1000.0
+    if unit in _TIME_UNITS and suffix:
+        seconds = _SECONDS.get(suffix)
+        return None if seconds is None else seconds / _SECONDS[unit]
     if unit == "share" and suffix == "%":
         return 0.01
     return _DECIMAL.get(suffix) or _BINARY.get(suffix)

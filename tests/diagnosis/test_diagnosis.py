@@ -99,6 +99,8 @@ FIGURES: dict[str, tuple[float, float]] = {
     "rank_spread": (1, 1.5),
     "latency_growth": (1, 20),
     "throughput_growth": (1, 20),
+    "last_latency_growth": (1, 20),
+    "last_throughput_growth": (1, 20),
     "cpu_utilisation": (0, 1),
     "preemption_share": (0, 0.05),
     "memory_swing": (0, 0.5),
@@ -185,6 +187,11 @@ def test_a_table_of_one_row_says_nothing_of_growth(kb: whygpu.KnowledgeBase) -> 
     assert values["measured.latency_growth"].value == pytest.approx(9)
     assert values["measured.throughput_growth"].value == pytest.approx(2)
     assert values["measured.latency_growth"].computed
+    more = [*both, {"concurrency": 32, "requests_per_s": 2.1, "latency_p50_ms": 1500, "latency_p95_ms": 1800}]
+    values = {item.figure: item for item in kb.diagnose({"measurement": 1, "points": more}, ask=False).measured}
+    assert values["measured.throughput_growth"].value == pytest.approx(2.1)
+    assert values["measured.last_throughput_growth"].value == pytest.approx(1.05), "from 16 to 32"
+    assert values["measured.last_latency_growth"].value == pytest.approx(2)
 
 
 def test_signs_are_silent_in_a_consultation(kb: whygpu.KnowledgeBase) -> None:

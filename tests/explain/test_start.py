@@ -40,6 +40,20 @@ WORK: dict[str, dict[str, Any]] = {
         "runtime": "llama.cpp",
         "deployment": "workstation",
     },
+    "gguf on two": {
+        **CHAT,
+        "accelerators": ["rtx-4090"],
+        "format": "q4_k_m",
+        "tensor_parallel": 2,
+        "kv_format": "fp16",
+    },
+    "gguf on two, int8 cache": {
+        **CHAT,
+        "accelerators": ["rtx-4090"],
+        "format": "q4_k_m",
+        "tensor_parallel": 2,
+        "kv_format": "int8",
+    },
     "passages": {"phase": "inference", "model": "bge-m3", "accelerators": ["l4"]},
     "train": {**TUNE, "accelerators": ["h100-sxm"], "count": 8, "sharding": "fsdp"},
     "train fsdp1": {
@@ -105,6 +119,16 @@ def test_what_other_hardware_asks_for_is_written(starts: dict[str, dict[str, Sta
     assert any("QUANT_CONFIG" in note for note in gaudi.notes)
 
 
+def test_what_newer_releases_changed_is_said(starts: dict[str, dict[str, Start]]) -> None:
+    """llama-cpp-split-mode, sglang-serve, vllm-bnb-plugin."""
+    two = words(starts["gguf on two"]["llama.cpp"])
+    assert two[two.index("--split-mode") + 1] == "tensor"
+    assert any("experiment" in note for note in starts["gguf on two"]["llama.cpp"].notes)
+    assert words(starts["one card"]["sglang"])[:2] == ["sglang", "serve"]
+    assert any("vllm-bnb-plugin" in note for note in starts["nf4"]["vllm"].notes)
+    assert not any("vllm-bnb-plugin" in note for note in starts["one card"]["vllm"].notes)
+
+
 def test_the_stack_that_was_sized_for_comes_first(starts: dict[str, dict[str, Start]]) -> None:
     assert next(iter(starts["one card"])) == "vllm"
     assert next(iter(starts["gguf"])) == "llama.cpp"
@@ -116,6 +140,7 @@ def test_what_a_tool_cannot_run_is_said_and_not_written(starts: dict[str, dict[s
         ("gguf", "vllm", "q4_k_m"),
         ("nf4", "llama.cpp", "nf4"),
         ("fp8 cache", "llama.cpp", "FP8 cache"),
+        ("gguf on two, int8 cache", "llama.cpp", "16 bits only"),
         ("int8 cache", "sglang", "INT8 cache"),
         ("two machines", "kubernetes", "one machine"),
         ("two machines", "llama.cpp", "2 machines"),

@@ -123,6 +123,95 @@ def test_a_csv_names_every_wrong_column_and_cell() -> None:
     assert "mine.csv:2" in messages[1]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "latency_p50_ms,Concurrency, requests_per_s ,duration_s\n1500,8,2.5,60\n",
+        '"concurrency";"requests_per_s";"latency_p50_ms";"duration_s"\n8;2.5;1.5 s;1 min\n',
+        "concurrency\trequests_per_s\tlatency_p50_ms\tduration_s\n8\t2.5\t1500 ms\t60 s\n",
+        'concurrency,requests_per_s,latency_p50_ms,duration_s\n8,2.5,"1,500",60\n',
+    ],
+)
+def test_a_csv_of_other_order_dividers_quotes_and_units(text: str) -> None:
+    (point,) = points_csv.read(text, "mine.csv").points
+    assert point == {"concurrency": 8, "requests_per_s": 2.5, "latency_p50_ms": 1500, "duration_s": 60}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("concurrency,requests_per_s\n1,2,3\n", "3 values in a row, and 2 columns"),
+        ("concurrency,requests_per_s,latency_p50_ms\n1,2\n", "2 values in a row, and 3 columns"),
+        ("concurrency,requests_per_s,requests_per_s\n1,2,3\n", "two columns are called 'requests_per_s'"),
+        ("concurrency;requests_per_s\n1;1,6\n", "'requests_per_s' is '1,6'"),
+        ("concurrency,requests_per_s,latency_p50_ms\n1,2,5m\n", "'latency_p50_ms' is '5m'"),
+    ],
+)
+def test_a_csv_that_does_not_fit_is_refused_by_its_place(text: str, what: str) -> None:
+    with pytest.raises(AnswerError) as caught:
+        points_csv.read(text, "mine.csv")
+    (problem,) = caught.value.problems
+    assert what in problem.message
+    assert problem.location.line
+
+
+def _changed(name: str, **changes: object) -> str:
+    """The one result of a file with some of its keys changed; None takes a key out."""
+    data = json.loads(_text(name)) | changes
+    return json.dumps({key: value for key, value in data.items() if value is not None})
+
+
+def test_vllm_may_have_the_end_of_answers_alone_and_several_results() -> None:
+    """``--percentile-metrics e2el``, pooling models, and the list that ``vllm bench sweep`` writes."""
+    times = {f"{word}_{what}_ms": None for word in ("mean", "median", "std", "p99") for what in ("ttft", "tpot", "itl")}
+    one = _changed("vllm-0.25.1.json", **times, mean_e2el_ms=900.0, p95_e2el_ms=1200.0)
+    assert vllm_bench.READER.recognises(one)
+    both = vllm_bench.read(f"[{one}, {one}]", "summary.json").points
+    assert [point["latency_mean_ms"] for point in both] == [900.0, 900.0]
+    assert "ttft_mean_ms" not in both[0]
+
+
+def test_a_load_that_rises_is_questioned() -> None:
+    text = _changed("vllm-0.25.1.json", ramp_up_strategy="linear", ramp_up_start_rps=1, ramp_up_end_rps=30)
+    assert any("ramp-up" in doubt for doubt in vllm_bench.read(text, "f").doubts)
+
+
+def test_times_of_answers_that_were_not_streamed_are_not_measured() -> None:
+    """Tools write 0 for the first token of an answer that came as a whole."""
+    line = json.loads(_text("sglang-sharegpt.jsonl").splitlines()[0])
+    line |= {key: 0.0 for key in line if "_ttft_" in key or "_itl_" in key or "_tpot_" in key}
+    (point,) = sglang_bench.read(json.dumps(line), "f").points
+    assert "latency_p99_ms" in point
+    assert [key for key in point if key.startswith(("ttft", "tpot"))] == []
+
+
+def test_aiperf_phases_that_warm_up_are_not_what_was_measured() -> None:
+    data = json.loads(_text("aiperf-0.11-c128.json"))
+    (measured,) = data["input_config"]["phases"]
+    warm = measured | {"name": "warmup", "concurrency": 2, "exclude_from_results": True}
+    data["input_config"]["phases"] = [warm, measured]
+    assert aiperf.read(json.dumps(data), "f").points[0]["concurrency"] == 128
+    data["input_config"]["phases"] = [warm, {"name": "profiling", "type": "poisson", "rate": 12.5}]
+    point = aiperf.read(json.dumps(data), "f").points[0]
+    assert point["request_rate"] == 12.5
+    assert "concurrency" not in point
+    data["input_config"]["phases"] = [measured, measured | {"concurrency": 256}]
+    found = aiperf.read(json.dumps(data), "f")
+    assert "concurrency" not in found.points[0]
+    assert any("several phases" in doubt for doubt in found.doubts)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"args": {"backend_kwargs": {"model": "org/name"}}},
+        {"args": None, "config": {"spec": {"backend": {"model": "org/name"}}}},
+    ],
+)
+def test_guidellm_keeps_the_model_in_several_places(place: dict[str, object]) -> None:
+    assert guidellm.read(_changed("guidellm-0.5-c4.json", **place), "f").setup == {"model": "org/name"}
+
+
 @pytest.mark.parametrize("reader", READERS[:-1], ids=lambda reader: reader.tool)
 def test_what_another_tool_wrote_is_refused_by_name(reader: Reader) -> None:
     with pytest.raises(AnswerError) as caught:

@@ -121,3 +121,29 @@ def test_what_is_odd_is_questioned_and_kept(kb: whygpu.KnowledgeBase) -> None:
     assert found.setup.model_name == "our-own-8b"
     assert "Little" in str(found.questions[2].help)
     assert found.points[1].requests_per_s == 30
+
+
+@pytest.mark.parametrize(
+    ("figures", "row", "questioned"),
+    [
+        ("step_ms: 640", "samples_per_s: 25", []),
+        ("step_ms: 320", "samples_per_s: 25", ["'samples_per_s' is 50 by 'step_ms' and 'batch_size', and 25"]),
+        ("step_ms: 320", "step_ms: 640", ["'step_ms' is 320, and 640 in the row of 8 accelerators"]),
+        (
+            "step_ms: 320",
+            "tokens_per_s: 51200",
+            ["'tokens_per_s' is 102,400 by 'step_ms' and 'batch_size', and 51,200"],
+        ),
+        ("tokens_per_s: 51000", "tokens_per_s: 51200", []),
+    ],
+)
+def test_a_step_that_its_own_row_contradicts_is_questioned(
+    figures: str, row: str, questioned: list[str], kb: whygpu.KnowledgeBase
+) -> None:
+    text = (
+        "measurement: 1\nsetup: {phase: training, count: 8, batch_size: 2, sequence_tokens: 2048}\n"
+        f"figures: {{{figures}}}\nscaling: [{{accelerators: 8, nodes: 1, {row}}}]\n"
+    )
+    found = [item.message for item in read(text, kb).questions]
+    assert len(found) == len(questioned)
+    assert all(message.startswith(start) for message, start in zip(found, questioned, strict=True))

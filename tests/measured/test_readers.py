@@ -31,6 +31,7 @@ READ: dict[str, tuple[str, dict[str, Any]]] = {
     "vllm-v1-0.10.2.log": ("vllm-log", {}),
     "vllm-v1-0.10.log": ("vllm-log", {"kv_cache_gib": 112.61, "kv_cache_tokens": 922496.0, "kv_cache_requests": 23.06}),
     "vllm-v1-0.20.log": ("vllm-log", {"kv_cache_tokens": 396928.0, "kv_cache_requests": 3.03, "graphs_gib": 0.11}),
+    "vllm-v1-0.24.log": ("vllm-log", {"kv_cache_gib": 5.98, "kv_cache_tokens": 567978.0, "kv_cache_requests": 4.33}),
     "vllm-v1-0.7.log": ("vllm-log", {"weights_gib": 67.7229, "kv_cache_requests": 10.79}),
     "vllm-v1-load.log": ("vllm-log", {"weights_gib": 2.2845, "load_s": 74.2702}),
     "vllm-v1.prom": ("prometheus", {"kv_cache_usage": 0.0}),
@@ -88,14 +89,21 @@ def test_another_tool_is_named(name: str, kb: whygpu.KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "what"),
     [
-        ("", "unreadable", "no tool that is known"),
+        ("", "empty", "is empty"),
+        (" \n\n", "empty", "is empty"),
         ("hello there\nfriend", "unreadable", "no tool that is known"),
         ("0, 50 %, 1000 MiB\n0, 51 %, 1000 MiB\n", "other-tool", "without a header"),
         ("device,GPU use (%)\ncard0,1,2\n", "unreadable", "3 values in a row, and 2 columns"),
         ("device,GPU use (%)\n", "unreadable", "says nothing of any card"),
         ('{"card0": {"Fan Speed (%)": "45"}}', "unreadable", "says nothing of any card"),
         ('{"card0": {"GPU use (%)": "45"', "unreadable", "is not JSON"),
+        ("0, NVIDIA L4, 50 %, 900 MiB\n", "other-tool", "without a header"),
         ('{"traceEvents": []}', "other-tool", "a Chrome trace"),
+        ("Run Info,Run Info\nRun ID,Profile\n", "other-tool", "a report of GuideLLM"),
+        ("benchmarks: []\nmetadata:\n  guidellm_version: 0.7.3\n", "other-tool", "a report of GuideLLM"),
+        ('{"per_combination_metrics": []}', "other-tool", "the summary of a sweep by AIPerf"),
+        ('{"avg_latency": 2, "latencies": [2]}', "other-tool", "'vllm bench latency'"),
+        ("Users,Throughput (req/s)\n1,1.6\n", "other-tool", "a table without the columns"),
         ("index, utilization.gpu [%], memory.used [MiB]\n", "unreadable", "no samples"),
         ("index, utilization.gpu [%], memory.used [MiB]\n0, 5 %\n", "unreadable", "2 values in a row, and 3 columns"),
     ],
@@ -117,6 +125,47 @@ def test_units_may_be_left_out(kb: whygpu.KnowledgeBase) -> None:
     for unit in (" %", " MiB", " MHz", " W"):
         rows = rows.replace(unit, "")
     assert read(f"{head}\n{rows}", kb).figures == read(text, kb).figures
+
+
+def test_power_goes_by_several_names(kb: whygpu.KnowledgeBase) -> None:
+    head = "gpu_bus_id, power.draw.instant [W], enforced.power.limit [W]"
+    assert read(f"{head}\n1A, 350.5 W, 700.0 W\n1A, 349.5 W, 700.0 W\n", kb).number("power_share") == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("before", ["vllm-1  | ", "2026-07-06T22:50:34.123456789Z ", "\x1b[0;36m", ""])
+def test_a_log_of_a_container_or_with_colours(before: str, kb: whygpu.KnowledgeBase) -> None:
+    lines = given("vllm-v1-0.24.log").splitlines()
+    coloured = (line.replace(") INFO", ")\x1b[0;0m INFO") for line in lines)
+    found = read("".join(f"{before}{line}\n" for line in coloured), kb)
+    assert found.figures == read(given("vllm-v1-0.24.log"), kb).figures
+
+
+def test_of_several_starts_the_last_counts_and_of_ranks_the_least_cache(kb: whygpu.KnowledgeBase) -> None:
+    start = "INFO 09-03 16:28:10 [api_server.py:1882] vLLM API server version 0.24.0\n"
+    one, less = given("vllm-v1-0.24.log"), given("vllm-v1-0.24.log").replace("567,978", "560,000")
+    ranks = read(one + less, kb)
+    assert ranks.number("kv_cache_tokens") == 560_000
+    assert read(start + less + start + one, kb).number("kv_cache_tokens") == 567_978
+
+
+@pytest.mark.parametrize(
+    ("text", "whose"),
+    [
+        ("# TYPE sglang:num_running_reqs gauge\nsglang:num_running_reqs 4\n", "sglang"),
+        ("# TYPE tgi_queue_size gauge\ntgi_queue_size 4\n", "tgi"),
+        ("# TYPE python_gc_objects counter\n# TYPE nv_inference_count counter\nnv_inference_count 4\n", "nv_inference"),
+        ("# TYPE ray_vllm_num_requests_running gauge\nray_vllm_num_requests_running 4\n", "ray_vllm"),
+    ],
+)
+def test_metrics_of_another_exporter_are_named(text: str, whose: str, kb: whygpu.KnowledgeBase) -> None:
+    code, message, _ = refused(text, kb)
+    assert (code, message) == ("other-tool", f"holds the metrics of {whose}, which are not read")
+
+
+@pytest.mark.parametrize("unit", ["\n", "a", "a,", " ", "Name  ", "# gpu ", "1, ", "[", '{"a":', "a\n", "vllm:a{"])
+def test_a_hostile_file_takes_no_longer_than_its_length(unit: str, kb: whygpu.KnowledgeBase) -> None:
+    """A pattern that looks at every place from every place would not come back from these."""
+    refused(unit * (1_000_000 // len(unit)), kb)
 
 
 def test_samples_of_rocm_smi_in_one_file(kb: whygpu.KnowledgeBase) -> None:

@@ -201,7 +201,7 @@ def test_no_file_of_the_server_is_read_for_a_measurement(setup: str, said: str, 
 
 
 @pytest.mark.parametrize(
-    ("data", "code"), [(b"\xff\xfe\x00", "unreadable"), (b"1" * (MOST_BYTES + 1), "too-large"), (b"", "unreadable")]
+    ("data", "code"), [(b"\xff\xfe\x00", "unreadable"), (b"1" * (MOST_BYTES + 1), "too-large"), (b"", "empty")]
 )
 def test_a_file_is_bounded_and_text(data: bytes, code: str, kb: KnowledgeBase) -> None:
     found, problems = read_all([("load\n.json", data), ("points.csv", LOADS.encode())], kb)

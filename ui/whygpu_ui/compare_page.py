@@ -31,7 +31,7 @@ def compare_page(knowledge_base: KnowledgeBase) -> None:
     if advice is None or advice.recommendation is None or not advice.alternatives:
         show_problems(finding.problems)
         st.markdown("There are not two plans to compare.")
-        st.button("Back to the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
+        st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
         return
     best, others = advice.recommendation, [plan for plan in _known(advice) if plan.id != advice.recommendation.id]
     ids = [plan.id for plan in others]

@@ -95,24 +95,28 @@ def _tail(point: Point) -> float | None:
     return next((value for value in (point.latency_p95_ms, point.ttft_p95_ms, point.tpot_p95_ms) if value), None)
 
 
-def _times(name: str, after: float, before: float, unit: str, note: str) -> Calculation:
-    terms = (Term("highest_load", after, unit), Term("lowest_load", before, unit))
-    return Calculation(name, "highest_load / lowest_load", terms, after / before, "times", note=note)
-
-
-def _of_points(points: Sequence[Point]) -> Iterator[Calculation]:
-    """How latency, throughput and memory grew from the lowest load to the highest."""
-    loads = sorted((point for point in points if _load(point)), key=_load)
-    if len(loads) < 2 or _load(loads[0]) == _load(loads[-1]):
-        return
-    low, high = loads[0], loads[-1]
+def _grown(low: Point, high: Point, base: str) -> Iterator[Calculation]:
+    """How latency and throughput grew from one load, called ``base``, to the highest."""
+    start = "last_" if base == "half_the_load" else ""
     pairs = (
         ("latency_growth", _tail(low), _tail(high), "ms", "95th percentile"),
         ("throughput_growth", _throughput(low), _throughput(high), "a second", "throughput"),
     )
     for name, before, after, unit, note in pairs:
         if before and after:
-            yield _times(name, after, before, unit, note)
+            terms = (Term("highest_load", after, unit), Term(base, before, unit))
+            yield Calculation(f"{start}{name}", f"highest_load / {base}", terms, after / before, "times", note=note)
+
+
+def _of_points(points: Sequence[Point]) -> Iterator[Calculation]:
+    """How latency and throughput grew from the lowest load to the highest, and to it from half of it or less."""
+    loads = sorted((point for point in points if _load(point)), key=_load)
+    if len(loads) < 2 or _load(loads[0]) == _load(loads[-1]):
+        return
+    low, high = loads[0], loads[-1]
+    half = [point for point in loads if _load(point) <= _load(high) / 2]
+    yield from _grown(low, high, "lowest_load")
+    yield from _grown(half[-1] if half else low, high, "half_the_load")
     sent = sum((point.completed or 0.0) + (point.failed or 0.0) for point in points)
     failed = sum(point.failed or 0.0 for point in points)
     if sent:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from whygpu.errors import Problem
-from whygpu.measured.measurement import PERCENTILES, STEP_SHARES, TIMES, Measurement, Point, Scaling
+from whygpu.measured.measurement import PERCENTILES, SCALING, STEP_SHARES, TIMES, Measurement, Point, Scaling
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def contradictions(found: Measurement, places: FigureNodes, knowledge: Knowledge
         yield from _load(point, node.items, slack)
     yield from _memory(found, places, knowledge)
     yield from _scaling(found.scaling, places, _slack(knowledge, "measured-scaling-slack"), slack)
+    yield from _pace(found, places, _slack(knowledge, "measured-scaling-slack"))
 
 
 def _slack(knowledge: Knowledge, name: str) -> float:
@@ -139,6 +140,36 @@ def _scaling(rows: tuple[Scaling, ...], places: FigureNodes, slack: float, round
             yield _at(node, message, hint)
         if first is None and rate_of(row) is not None:
             first = row
+
+
+def _pace(found: Measurement, places: Places, slack: float) -> Iterator[Problem]:
+    """A single figure is what the row of as many accelerators says; a step is as long as its batch takes."""
+    count, nodes = found.setup.count, found.setup.nodes
+    rows = [
+        (row, node)
+        for row, node in zip(found.scaling, places.scaling, strict=True)
+        if row.accelerators == count and (nodes is None or row.nodes in (None, nodes))
+    ]
+    told = {key: value for key in SCALING if (value := found.number(key)) is not None}
+    batch, sequence = (found.setup.answers.values.get(key) for key in ("batch_size", "sequence_tokens"))
+    if count is not None and told.get("step_ms") and isinstance(batch, float):
+        told.setdefault("samples_per_s", batch * count / told["step_ms"] * 1000)
+        if isinstance(sequence, float):
+            told.setdefault("tokens_per_s", told["samples_per_s"] * sequence)
+    for row, node in rows:
+        for key in ("step_ms", "samples_per_s", "tokens_per_s"):
+            here, there = getattr(row, key), told.get(key)
+            if here and there and abs(here / there - 1) > slack:
+                place = places.figures.get(key) or places.figures["step_ms"]
+                how = "" if key in places.figures else " by 'step_ms' and 'batch_size'"
+                message = (
+                    f"'{key}' is {show(there)}{how}, and {show(here)} in the row of {show(row.accelerators)} "
+                    f"accelerators ({node.location})"
+                )
+                hint = (
+                    "are both of the same run? 'step_ms' is what the whole step takes, 'batch_size' of one accelerator"
+                )
+                yield _at(place, message, hint, "warning")
 
 
 def rate_of(row: Scaling) -> float | None:

@@ -1,6 +1,7 @@
 """Reads what AIPerf and its forerunner GenAI-Perf export: ``profile_export_*.json`` and ``.csv``, one load in each.
 
-Metrics have a unit, which is read: early releases of GenAI-Perf wrote nanoseconds, and numbers as texts.
+Metrics have a unit, which is read: early releases of GenAI-Perf wrote nanoseconds, and numbers as texts. Phases of
+AIPerf that warm up are in its configuration and not in its results.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import io
 import re
 from typing import TYPE_CHECKING, Any
 
-from whygpu.measured.readers.load_json import inside, json_objects, number
+from whygpu.measured.readers.load_json import inside, json_objects, number, time
 from whygpu.measured.readers.reading import Reader, Reading, known, refused
 
 if TYPE_CHECKING:
@@ -55,8 +56,11 @@ def read(text: str, name: str) -> Reading:
     word = inside(first, "name") if isinstance(first, dict) else first
     version = data.get("aiperf_version")
     started = data.get("start_time")
-    concurrency, rate = _load(data)
+    loads = _loads(data)
+    concurrency, rate = loads[0] if len(loads) == 1 else (None, None)
     doubts = [] if concurrency or rate else ["it does not say at which concurrency it was measured"]
+    if len(loads) > 1:
+        doubts = ["its results are of several phases with loads of their own: measure each load by itself"]
     if data.get("was_cancelled") is True:
         doubts.append("the run was cancelled")
     return Reading(
@@ -68,15 +72,22 @@ def read(text: str, name: str) -> Reading:
     )
 
 
-def _load(data: Data) -> tuple[float | None, float | None]:
-    """Concurrency and request rate, where each release keeps them."""
+def _loads(data: Data) -> list[tuple[float | None, float | None]]:
+    """Concurrency and request rate, where each release keeps them: one for each phase that was measured."""
     config = data.get("input_config")
     phases = inside(config, "phases")
+    if isinstance(phases, list):
+        kept = [item for item in phases if isinstance(item, dict) and not _warms_up(item)]
+        found = [(number(item.get("concurrency")), number(item.get("rate"))) for item in kept]
+        return list(dict.fromkeys(item for item in found if any(item)))
     places: list[Any] = [config, inside(config, "loadgen"), inside(config, "perf_analyzer", "stimulus")]
-    places += [item for item in phases if isinstance(item, dict)] if isinstance(phases, list) else []
     concurrency = next((value for place in places if (value := number(inside(place, "concurrency")))), None)
     rate = next((value for place in places if (value := number(inside(place, "request_rate")))), None)
-    return concurrency, rate
+    return [(concurrency, rate)] if concurrency or rate else []
+
+
+def _warms_up(phase: Data) -> bool:
+    return phase.get("exclude_from_results") is True or phase.get("kind", phase.get("name")) == "warmup"
 
 
 def _point(data: Data, concurrency: float | None, rate: float | None) -> dict[str, float]:
@@ -98,8 +109,7 @@ def _point(data: Data, concurrency: float | None, rate: float | None) -> dict[st
         for metric in metrics:
             scale = _MS.get(str(inside(data, metric, "unit")), 1.0)
             for part, word in _PARTS.items():
-                value = number(inside(data, metric, word))
-                found[f"{what}_{part}_ms"] = None if value is None else value * scale
+                found[f"{what}_{part}_ms"] = time(inside(data, metric, word), scale)
     return known(found)
 
 

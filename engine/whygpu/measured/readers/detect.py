@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from whygpu.answers import node_of
 from whygpu.errors import Location, Problem
 from whygpu.measured.read import is_measurement, measurement_of
-from whygpu.measured.readers import load_tests, metrics, nvidia_smi, profiler_table, rocm_smi, vllm_log
+from whygpu.measured.readers import load_tests, metrics, nvidia_smi, points_csv, profiler_table, rocm_smi, vllm_log
 from whygpu.measured.readers.cards import by_driver
 from whygpu.measured.readers.reading import refused
 from whygpu.yamldoc.document import parse
@@ -30,9 +30,22 @@ _OTHERS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"^\| NVIDIA-SMI ", re.MULTILINE), "the table of plain nvidia-smi", nvidia_smi.QUERY),
     (re.compile(r"^# gpu +(?:pwr|sm)\b", re.MULTILINE), "the table of 'nvidia-smi dmon'", nvidia_smi.QUERY),
     (
-        re.compile(r"^[0-9, .%MiBW/:]+$(?:\n|\Z)", re.MULTILINE),
+        re.compile(
+            r"\A\s*(?:[ .,]{0,9}[0-9][0-9, .%MiBW/:]{0,500}(?:\n|\Z)|[^\n{]{0,500}[0-9] (?:%|MiB|W|MHz)(?:,|\n|\Z))"
+        ),
         "a table without a header",
-        "leave 'noheader' out of --format",
+        "the output of nvidia-smi without 'noheader' in --format",
+    ),
+    (re.compile(r"\ARun Info,|^ *\"?guidellm_version\"?:", re.MULTILINE), "a report of GuideLLM", "benchmarks.json"),
+    (
+        re.compile(r'"per_combination_metrics"'),
+        "the summary of a sweep by AIPerf",
+        "profile_export_aiperf.json of each of its runs",
+    ),
+    (
+        re.compile(r'"(?:avg_latency|elapsed_time)"'),
+        "a result of 'vllm bench latency' or 'throughput'",
+        "that of 'vllm bench serve'",
     ),
     (re.compile(r"server_args=ServerArgs|KV Cache is allocated\. #tokens"), "a log of SGLang", ""),
     (re.compile(r"text_generation_(?:router|launcher)"), "a log of Text Generation Inference", ""),
@@ -44,9 +57,17 @@ _OTHERS: tuple[tuple[re.Pattern[str], str, str], ...] = (
         rocm_smi.QUERY,
     ),
     (re.compile("gfx_activity", re.IGNORECASE), "the output of amd-smi", rocm_smi.QUERY),
-    (re.compile(r'"traceEvents"'), "a Chrome trace", "print(prof.key_averages().table()) and give that"),
+    (re.compile(r'"traceEvents"'), "a Chrome trace", "what print(prof.key_averages().table()) prints"),
 )
 """What is known and not read: how it is recognised, what it is, and what to give instead."""
+_COLUMNS = (
+    "concurrency",
+    "requests_per_s",
+    "latency_p50_ms",
+    "latency_p95_ms",
+    "utilization.gpu [%]",
+    "power.draw [W]",
+)
 
 
 def read_any(text: str, name: str, knowledge: Knowledge) -> Measurement:
@@ -58,6 +79,11 @@ def read_any(text: str, name: str, knowledge: Knowledge) -> Measurement:
         if pattern.search(text[:200_000]):
             hint = f"give instead: {instead}" if instead else f"what is read: {_known()}"
             raise refused(name, f"is {what}, which is not read", hint, code="other-tool")
+    if points_csv.is_table(text):
+        message = f"is a table without the columns of one, such as {', '.join(_COLUMNS)}"
+        raise refused(name, message, "'whygpu schema measurement' has all names under 'points'", code="other-tool")
+    if not text.strip():
+        raise refused(name, "is empty", f"what is read: {_known()}", code="empty")
     problems: list[Problem] = []
     node = parse(text, name, problems)
     if node is None or problems or not is_measurement(node):

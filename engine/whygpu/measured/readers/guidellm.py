@@ -1,14 +1,15 @@
 """Reads the report of GuideLLM (``benchmarks.json``): one load for each benchmark in it.
 
-Latency is in seconds there, all else in milliseconds. Its ``time_per_output_token_ms`` shares the time to the first
-token among all tokens; what others call so is its ``inter_token_latency_ms``.
+Releases keep the model in different places. Latency is in seconds there, all else in milliseconds. Its
+``time_per_output_token_ms`` shares the time to the first token among all tokens; what others call so is its
+``inter_token_latency_ms``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whygpu.measured.readers.load_json import inside, json_objects, number
+from whygpu.measured.readers.load_json import inside, json_objects, number, time
 from whygpu.measured.readers.reading import Reader, Reading, known, refused
 
 if TYPE_CHECKING:
@@ -42,7 +43,13 @@ def read(text: str, name: str) -> Reading:
     items = _benchmarks(data)
     if not items:
         raise refused(name, "has no benchmark with 'requests_per_second'", "give the report as GuideLLM wrote it")
-    model = inside(data, "args", "model") or inside(items[0], "config", "backend", "model")
+    places = (
+        (data, "args", "model"),
+        (data, "args", "backend_kwargs", "model"),
+        (data, "config", "spec", "backend", "model"),
+        (items[0], "config", "backend", "model"),
+    )
+    model = next((found for top, *path in places if (found := inside(top, *path))), None)
     version = inside(data, "metadata", "guidellm_version")
     return Reading(
         version=version if isinstance(version, str) else None,
@@ -75,8 +82,7 @@ def _point(item: Data) -> dict[str, float]:
             values = {"mean": inside(place, "mean"), **{part: inside(place, "percentiles", part) for part in _PARTS}}
             values["p50"] = values["p50"] if values["p50"] is not None else inside(place, "median")
             for part, value in values.items():
-                read = number(value)
-                found[f"{what}_{part}_ms"] = None if read is None else read * scale
+                found[f"{what}_{part}_ms"] = time(value, scale)
     return known(found)
 
 

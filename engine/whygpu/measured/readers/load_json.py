@@ -1,37 +1,26 @@
-"""What the readers of load tests share: JSON and JSON lines as plain data, numbers out of it."""
+"""What the readers of load tests share: JSON, a list of objects and JSON lines as plain data, numbers out of it."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from whygpu.measured.readers.reading import refused
-
 MOST_LINES = 2_000
 Data = Mapping[str, Any]
-
-
-def json_data(text: str, name: str) -> Data:
-    """One JSON object; raises AnswerError."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise refused(name, f"is not JSON: {error}"[:200], "give the file as the tool wrote it") from error
-    if not isinstance(found, dict):
-        raise refused(name, "is JSON, but no object", "give the file as the tool wrote it")
-    return found
+_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?\Z")
 
 
 def json_objects(text: str) -> list[Data] | None:
-    """The objects of a JSON file or of JSON lines; None where it is neither."""
-    start = text.lstrip()[:1]
-    if start != "{":
+    """The objects of a JSON file, of a list in one, or of JSON lines; None where it is none of them."""
+    if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
         found = json.loads(text)
-        return [found] if isinstance(found, dict) else None
+        items = found if isinstance(found, list) else [found]
+        return items[:MOST_LINES] if items and all(isinstance(item, dict) for item in items) else None
     except (ValueError, RecursionError):
         pass
     found = []
@@ -58,14 +47,27 @@ def inside(data: object, *path: str) -> Any:
 
 
 def number(value: object) -> float | None:
-    """A finite number that is not negative, written as one or as its text; None where it is something else."""
+    """A finite number that is not negative, written as one or as its text; None where it is something else.
+
+    Commas set off thousands and nothing else, for "1,5" may be one and a half.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
+    if isinstance(value, str):
+        value = value.replace(",", "") if _THOUSANDS.match(value.strip()) else value
     try:
-        found = float(value.replace(",", "") if isinstance(value, str) else value)
+        found = float(value)
     except (ValueError, OverflowError):
         return None
     return found if math.isfinite(found) and found >= 0 else None
+
+
+def time(value: object, scale: float = 1.0) -> float | None:
+    """A time in ms, ``scale`` of them in its unit; None where it is none, or 0, which tools write of answers that were
+    not streamed.
+    """
+    found = number(value)
+    return found * scale if found else None
 
 
 def share_of(total: object, count: object) -> float | None:

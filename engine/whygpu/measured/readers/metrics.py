@@ -6,6 +6,7 @@ https://docs.vllm.ai/en/stable/usage/metrics/, with those of its earlier release
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from whygpu.measured.readers.exposition import Snapshot
@@ -16,8 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TOOL = "prometheus"
-_SERVERS = ("sglang", "tgi", "nv_inference", "triton", "tensorrt_llm", "trtllm", "llamacpp")
-"""What the metrics of other servers begin with."""
+_OURS = re.compile(r"^(?:DCGM_FI_|vllm:)", re.MULTILINE)
+_ANY = re.compile(
+    r"^# TYPE ([A-Za-z_][A-Za-z0-9_:]{0,200}) (?:counter|gauge|histogram|summary|untyped)\b", re.MULTILINE
+)
+"""A line of Prometheus' text format that says which kind of metric follows."""
+_BEGINNING = re.compile(r"[A-Za-z0-9]+(?:_vllm|_inference|_llm)?")
+_COMMON = ("python", "process", "go", "promhttp", "http")
+"""What metrics begin with that every server has."""
 _SHARES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99))
 _HISTOGRAMS = {
     "latency": ("vllm:e2e_request_latency_seconds",),
@@ -32,17 +39,16 @@ _HISTOGRAMS = {
 
 
 def recognises(text: str) -> bool:
-    """Whether it is a scrape of one of both, or of another server."""
-    return any(f"\n{start}" in f"\n{text}" for start in ("DCGM_FI_", "vllm:", *(f"{name}:" for name in _SERVERS)))
+    """Whether it is a scrape of one of both, or of another exporter."""
+    return _OURS.search(text) is not None or _ANY.search(text) is not None
 
 
 def read(text: str, name: str) -> Reading:
     """Read the metrics; raises AnswerError where they are another server's."""
-    snapshot = Snapshot(text)
-    if "DCGM_FI_" not in text and "vllm:" not in text:
-        server = next((server for server in _SERVERS if f"\n{server}:" in f"\n{text}"), "another server")
+    if _OURS.search(text) is None:
         hint = "metrics of the DCGM exporter and of vLLM are read; of others, write a measurement file"
-        raise refused(name, f"holds the metrics of {server}, which are not read", hint, code="other-tool")
+        raise refused(name, f"holds the metrics of {_exporter(text)}, which are not read", hint, code="other-tool")
+    snapshot = Snapshot(text)
     cards, doubts = _cards(snapshot)
     served = dict(_served(snapshot))
     doubts += tuple(
@@ -64,6 +70,12 @@ def read(text: str, name: str) -> Reading:
         card_mib=peak(totals),
         doubts=doubts,
     )
+
+
+def _exporter(text: str) -> str:
+    """What the names of its metrics begin with, those left out that every server has."""
+    found = [match[0] for name in _ANY.findall(text) if (match := _BEGINNING.match(name)) is not None]
+    return next((item for item in found if item not in _COMMON), "another server")
 
 
 def _memory(snapshot: Snapshot) -> list[float]:

@@ -20,7 +20,9 @@ QUERY = (
     "nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,utilization.memory,memory.used,memory.total,"
     "power.draw,power.limit,temperature.gpu,clocks.sm,clocks.max.sm,clocks_throttle_reasons.active --format=csv -l 1"
 )
-_HEADER = re.compile(r"(?:^|,)\s*(?:utilization\.gpu|memory\.used|power\.draw|clocks(?:\.current)?\.sm)\s*(?:\[|,|$)")
+_HEADER = re.compile(
+    r"(?:^|,)\s*(?:utilization\.gpu|memory\.used|power\.draw(?:\.average|\.instant)?|clocks(?:\.current)?\.sm)\s*(?:\[|,|$)"
+)
 _NUMBER = re.compile(r"\s*(0x[0-9a-fA-F]+|-?[0-9]+(?:\.[0-9]+)?)\s*(?:%|MiB|W|MHz|C)?\s*\Z")
 _SAME = {
     "clocks.current.sm": "clocks.sm",
@@ -28,6 +30,10 @@ _SAME = {
     "clocks_throttle_reasons.active": "reasons",
     "gpu_name": "name",
     "gpu_uuid": "uuid",
+    "gpu_bus_id": "pci.bus_id",
+    "power.draw.average": "power.draw",
+    "power.draw.instant": "power.draw",
+    "enforced.power.limit": "power.limit",
 }
 MOST_ROWS = 200_000
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 TOOL = "pytorch-profiler"
-_HEADER = re.compile(r"^\s*Name\s{2,}.*Self CPU", re.MULTILINE)
-_OLD = re.compile(r"Self CPU total %\s{2,}Self CPU total")
+_HEADER = re.compile(r"^[ \t]*Name[ \t]{2,}[^\n]*Self CPU", re.MULTILINE)
+_OLD = re.compile(r"Self CPU total %[ \t]{2,}Self CPU total")
 _CELLS = re.compile(r"\s{2,}")
 _TIME = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(us|ms|s)\Z")
 _TOTAL = re.compile(r"Self (CPU|CUDA|XPU|HPU|MTIA|PrivateUse1) time total: ([0-9.]+(?:us|ms|s))")

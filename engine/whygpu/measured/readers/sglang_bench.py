@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.measured.readers.load_json import json_objects, number, share_of
+from whygpu.measured.readers.load_json import json_objects, number, share_of, time
 from whygpu.measured.readers.reading import Reader, Reading, known, refused
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _point(data: Data) -> dict[str, float]:
     for what, theirs in _TIMES.items():
         key = next((key for key in theirs if f"median_{key}_ms" in data), theirs[0])
         for part, word in _PARTS.items():
-            found[f"{what}_{part}_ms"] = number(data.get(f"{word}_{key}_ms"))
+            found[f"{what}_{part}_ms"] = time(data.get(f"{word}_{key}_ms"))
     return known(found)
 
 

@@ -1,14 +1,15 @@
 """Reads what ``vllm bench serve --save-result`` writes, and the client that speaks for several turns.
 
 Which percentiles there are is the user's choice (``--metric-percentiles``, 99 alone by default), and which times
-(``--percentile-metrics``, without the end of the answer by default). One file has one load.
+(``--percentile-metrics``, without the end of the answer by default, and nothing but it for pooling models). One file
+has one load, or with ``--append-result`` several; the summary of ``vllm bench sweep`` is a list of them.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.measured.readers.load_json import inside, json_objects, number, share_of
+from whygpu.measured.readers.load_json import inside, json_objects, number, share_of, time
 from whygpu.measured.readers.reading import Reader, Reading, known, refused
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ def recognises(text: str) -> bool:
 
 
 def _is_result(data: Data) -> bool:
-    if not {"completed", "duration", "mean_ttft_ms"} <= data.keys() or "mean_e2e_latency_ms" in data:
+    if not {"completed", "duration", "request_throughput"} <= data.keys() or "mean_e2e_latency_ms" in data:
         return False
-    return "request_throughput" in data and bool({"model_id", "tokenizer_id", "endpoint_type"} & data.keys())
+    return bool({"model_id", "tokenizer_id", "endpoint_type"} & data.keys())
 
 
 def read(text: str, name: str) -> Reading:
@@ -39,6 +40,8 @@ def read(text: str, name: str) -> Reading:
     doubts = []
     if not any(f"{part}_e2el_ms" in item for item in results for part in ("mean", "median", "p50", "p95")):
         doubts.append("the time to the end of an answer is not in it: run with --percentile-metrics ttft,tpot,itl,e2el")
+    if any(item.get("ramp_up_strategy") for item in results):
+        doubts.append("its load rose while it was measured (--ramp-up-strategy): measure each load by itself")
     if not any(f"p95_{what}_ms" in item for item in results for what in _TIMES.values()):
         doubts.append("p95 is not in it and is computed from p99: run with --metric-percentiles 50,95,99")
     return Reading(
@@ -64,7 +67,7 @@ def _point(data: Data) -> dict[str, float]:
     }
     for what, theirs in _TIMES.items():
         for part, words in _PARTS.items():
-            values = (number(inside(data, f"{word}_{theirs}_ms")) for word in words)
+            values = (time(inside(data, f"{word}_{theirs}_ms")) for word in words)
             found[f"{what}_{part}_ms"] = next((value for value in values if value is not None), None)
     return known(found)
 

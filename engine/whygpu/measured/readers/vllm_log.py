@@ -1,7 +1,7 @@
 """Reads vLLM's log of its start-up: weights, activation peak, KV cache, most requests at once, and how long it took.
 
 Releases word it differently: V0 up to 0.6.4, from 0.6.5 (pull 10511) and from 0.7 (pull 12126); V1 (pull 12569 and
-later). Its GB are GiB (2^30 bytes).
+later). Its GB are GiB (2^30 bytes). Lines may be coloured, and a container's log puts its name or a time before them.
 """
 
 from __future__ import annotations
@@ -52,20 +52,27 @@ _OURS = re.compile(
     r"vllm|LLM engine|GPU KV cache size: |Available KV cache memory: |Maximum concurrency for "
     r"|Loading model weights took |Model loading took |PyTorch activation peak memory|# (?:GPU|cuda) blocks: "
 )
-_LOG = re.compile(r"^(?:\(.{1,40}\) )?(?:INFO|WARNING|DEBUG|ERROR) [0-9]{2}-[0-9]{2} ", re.MULTILINE)
+_LOG = re.compile(r"^(?:[^\n]{0,80}[ )|])?(?:INFO|WARNING|DEBUG|ERROR) [0-9]{2}-[0-9]{2} ", re.MULTILINE)
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,12}m")
+_START = "vLLM API server version "
+_LEAST = ("kv_cache_gib", "kv_cache_tokens", "kv_cache_requests")
+"""Of several ranks the least counts, for it is what all of them get."""
 _BLOCK = re.compile(r"block_size=([0-9]+)")
 _BLOCKS = re.compile(r"# (?:GPU|cuda) blocks: ([0-9]+)")
 
 
 def recognises(text: str) -> bool:
     """Whether its lines are of vLLM's form and some of them are vLLM's."""
+    text = _COLOUR.sub("", text)
     return _LOG.search(text) is not None and _OURS.search(text) is not None
 
 
 def read(text: str, name: str) -> Reading:
     """Read the log; of several starts in it, the last. Raises AnswerError where it says none of what is looked for."""
+    text = _COLOUR.sub("", text)
+    text = text[max(text.rfind(_START), 0) :]
     version = _last(_VERSION, text)
-    figures = known({figure: _figure(patterns, text) for figure, patterns in _FIGURES.items()})
+    figures = known({figure: _figure(figure, text) for figure in _FIGURES})
     setup: dict[str, Any] = {key: found for key, pattern in _CONFIG.items() if (found := _last((pattern,), text))}
     setup = {key: value if key == "model" else int(value) for key, value in setup.items()}
     doubts: tuple[str, ...] = ()
@@ -100,12 +107,13 @@ def _last(patterns: Iterable[str], text: str) -> str | None:
     return None
 
 
-def _figure(patterns: Iterable[str], text: str) -> float | None:
+def _figure(figure: str, text: str) -> float | None:
     """The figure by the first pattern that matches: of several ranks the largest, for each says what it has."""
-    for pattern in patterns:
+    choose = min if figure in _LEAST else max
+    for pattern in _FIGURES[figure]:
         found = [match.groups()[-1] for match in re.finditer(pattern, text)]
         if found:
-            return max(float(item.replace(",", "")) for item in found)
+            return choose(float(item.replace(",", "")) for item in found)
     return None
 
 
