@@ -90,7 +90,7 @@ HOSTILE: dict[Callable[[Path], Path], tuple[str, str]] = {
     overlapping: ("safetensors", "overlap"),
     huge_strings: ("config", "not a short text"),
     ten_megabytes_of_configuration: ("config", "is larger than 4194304 bytes"),
-    nonsense_sizes: ("config", "outside 1 to 4096"),
+    nonsense_sizes: ("config", "outside 1 to 4,096"),
     an_index_to_elsewhere: ("safetensors", "which is not a file beside it"),
     a_pipeline_to_elsewhere: ("diffusers", "which is not a folder beside it"),
 }

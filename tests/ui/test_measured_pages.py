@@ -142,7 +142,7 @@ def test_measurements_go_from_page_to_page_and_can_be_removed(opened: Opened) ->
     app = opened()
     app = app.button(key="to-size").click().run()
     app = _fill(app, LOADS)
-    assert "at the peak is not said" in app.error[0].value
+    assert "at the peak are not given" in app.error[0].value
     app = app.button(key="to-diagnose").click().run()
     assert app.query_params["page"] == "diagnose"
     assert "likely" in app.title[0].value or "No measurement" in app.title[0].value or "Possibly" in app.title[0].value

@@ -31,7 +31,7 @@ def compare_page(knowledge_base: KnowledgeBase) -> None:
     if advice is None or advice.recommendation is None or not advice.alternatives:
         show_problems(finding.problems)
         st.markdown("There are not two plans to compare.")
-        st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
+        st.button("Back to the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
         return
     best, others = advice.recommendation, [plan for plan in _known(advice) if plan.id != advice.recommendation.id]
     ids = [plan.id for plan in others]
@@ -52,7 +52,7 @@ def compare_page(knowledge_base: KnowledgeBase) -> None:
     other = next((plan for plan in others if plan.id == st.session_state.get(key, ids[0])), None)
     if other is not None:
         _side_by_side(advice, best, other)
-    st.button("To the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
+    st.button("Back to the answer", key="back", on_click=go, args=(ANSWER_PAGE,))
 
 
 def _side_by_side(advice: Advice, best: Plan, other: Plan) -> None:

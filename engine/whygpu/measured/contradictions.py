@@ -142,7 +142,7 @@ def _scaling(rows: tuple[Scaling, ...], places: FigureNodes, slack: float, round
             first = row
 
 
-def _pace(found: Measurement, places: Places, slack: float) -> Iterator[Problem]:
+def _pace(found: Measurement, places: FigureNodes, slack: float) -> Iterator[Problem]:
     """A single figure is what the row of as many accelerators says; a step is as long as its batch takes."""
     count, nodes = found.setup.count, found.setup.nodes
     rows = [
