@@ -190,6 +190,18 @@ def test_what_must_not_fail_has_a_replica_to_spare(kb: whygpu.KnowledgeBase, con
     assert [verdict.rules for verdict in alone.verdicts if "no-single-point-of-failure" in verdict.rules]
 
 
+@pytest.mark.parametrize("rate", [30, 100])
+def test_the_other_replicas_answer_all_that_comes_when_one_fails(kb: whygpu.KnowledgeBase, rate: int) -> None:
+    """N+1 for what must not fail (ai-rng-24)."""
+    asked = {"model": "llama-3.1-8b", "criticality": "mission-critical", "context_tokens": 1500, "output_tokens": 150}
+    best = kb.advise({**asked, "requests_per_second": rate}, engine="evaluator", today=TODAY).recommendation
+    assert best is not None
+    answered, replicas = best.speed["requests_per_s"], best.parallelism.data
+    assert answered is not None
+    assert replicas > 1
+    assert answered.likely * (replicas - 1) / replicas >= rate
+
+
 @pytest.mark.parametrize(("method", "least", "most"), [("full", 17.9, 18.1), ("lora", 2.0, 2.2), ("qlora", 0.5, 1.1)])
 def test_states_of_training_by_method(kb: whygpu.KnowledgeBase, method: str, least: float, most: float) -> None:
     """primer-04, primer-05: 18 bytes a parameter in mixed precision (2 + 4 + 4 + 8, arXiv:1910.02054); beside adapters

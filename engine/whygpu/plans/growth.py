@@ -61,7 +61,7 @@ class Growth:
         """The same plans on more accelerators."""
         doubled, grown = np.zeros(len(plan_set), dtype=np.bool_), plan_set
         for _ in range(_ROUNDS):
-            late, short = self._lateness(grown), shortfall(grown, targets)
+            late, short = self._lateness(grown), self._short(grown, targets)
             sooner = self._sooner(grown, late)
             doubled |= sooner.configuration != grown.configuration
             changed = np.array(sooner.configuration)
@@ -129,7 +129,15 @@ class Growth:
 
     def _in_time(self, plan_set: PlanSet, targets: Targets) -> NDArray[np.bool_]:
         """Which plans meet the latency and the load that they are grown for."""
-        return (self._lateness(plan_set) <= 1) & (shortfall(plan_set, targets) <= 1)
+        return (self._lateness(plan_set) <= 1) & (self._short(plan_set, targets) <= 1)
+
+    def _short(self, plan_set: PlanSet, targets: Targets) -> NDArray[np.float64]:
+        """How many times too slow each plan is without the replicas that it has to spare."""
+        short, spare = shortfall(plan_set, targets), self._options.replicas - 1
+        if self._work.setup.trains or spare < 1:
+            return short
+        replicas = plan_set.replicas
+        return short * replicas / np.maximum(replicas - spare, 1)
 
     def _refilled(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The filled plans on as many accelerators as it takes: of the spreads tried the smallest in time, or else the
