@@ -33,15 +33,15 @@ class Journey:
 JOURNEYS = {
     "a chatbot, knowing nothing else": Journey("Serve a chatbot", "Llama 3.1 8B", says="Llama 3.1 8B"),
     "an overnight fine-tune": Journey(
-        "Fine-tune a model", "Llama 3.1 8B", (("tokens has the data", "20M"), ("finished", "10")), says="10 hours"
+        "Fine-tune a model", "Llama 3.1 8B", (("tokens does the data", "20M"), ("finished", "10")), says="10 hours"
     ),
     "cameras": Journey("Watch cameras", "YOLO11m", says="YOLO11m"),
     "pretraining": Journey(
-        "Train from scratch", "7B", (("tokens has the data", "140e9"), ("finished", "720")), says="140B tokens"
+        "Train from scratch", "7B", (("tokens does the data", "140e9"), ("finished", "720")), says="140B tokens"
     ),
     "owning four RTX 3090": Journey(owned=("RTX 3090", 4), headline="^USE |^TAKE ", says="RTX 3090"),
     "an impossible request": Journey(
-        "Serve a chatbot", "Llama 3.1 405B", (("cost an hour", "1"),), headline="^(No plan|Nothing)", says="405B"
+        "Serve a chatbot", "Llama 3.1 405B", (("cost per hour", "1"),), headline="^(No plan|Nothing)", says="405B"
     ),
 }
 
