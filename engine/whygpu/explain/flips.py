@@ -126,7 +126,9 @@ def _price_flip(maker: PlanMaker, rows: list[int], value: float, winner: int) ->
 
 
 def limit_flips(consultation: Consultation) -> tuple[Flip, ...]:
-    """For each limit that was answered: the recommendation just misses it where it is as tight as this."""
+    """For each limit that was answered: the recommendation just misses it where it is as tight as this. Left out where
+    it changes before that, as with a deadline that leaves too little room.
+    """
     maker = PlanMaker(consultation)
     if not maker.rows.heads:
         return ()
@@ -145,16 +147,11 @@ def _limit_flip(consultation: Consultation, need: Need, before: Identity | None)
     other = float(f"{tighter:.4g}")
     if spec.integer:
         other = float(round(other))
+    met = float(f"{need.got.likely * (1 + _HAIR if need.at_most else 1 - _HAIR):.4g}")
     after = changed(consultation, {key: other}, before)
-    if after is None:
+    if after is None or changed(consultation, {key: met}, before) is not None:  # it changes before it is missed
         return None
-    return Flip(
-        key,
-        value,
-        other,
-        PlanMaker(after).best(),
-        float(f"{need.got.likely * (1 + _HAIR if need.at_most else 1 - _HAIR):.4g}"),
-    )
+    return Flip(key, value, other, PlanMaker(after).best(), met)
 
 
 def doubled(consultation: Consultation) -> tuple[Flip, ...]:
