@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 OF_STAGES = ("none", "zero1")
 """Shardings beside stages: gradients and weights that are spread would cross the network at every micro-batch."""
-_ROUNDS_OF_STAGES = (2, 4, 8)
-"""Micro-batches for each stage that are tried beside one: of eight, stages wait for an eighth of the time at most."""
 _EQUAL = 0.95
 """A batch is large enough where none that its cards hold makes the plan faster by more than a twentieth."""
 
@@ -83,19 +81,9 @@ def _ways(
         shardings = OF_STAGES
     for kind in options.checkpointing:
         for sharding in shardings if layout.data > 1 and shardings else (layout.sharding,):
-            for number in _micro_batches(search, layout, options):
+            for number in search.micro_batches(layout):
                 setup = search.changed(configuration.setup, gradient_checkpointing=kind, gradient_accumulation=number)
                 yield setup, replace(layout, sharding=sharding)
-
-
-def _micro_batches(search: Search, layout: ParallelLayout, options: Options) -> Iterator[int]:
-    """How many micro-batches of a training step are tried: the fewest, and where nobody gave more, several a stage."""
-    fewest = search.micro_batches(layout)
-    yield fewest
-    if fewest == layout.pipeline > 1:
-        for number in _ROUNDS_OF_STAGES:
-            if number * fewest * layout.data <= (options.samples or 1):
-                yield number * fewest
 
 
 def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:

@@ -152,9 +152,10 @@ class Growth:
                 configuration = plan_set.configurations[int(plan_set.configuration[index])]
                 replicas = self._replicas(plan_set, int(index), float(short[index]), int(fewest[index]))
                 if replicas != configuration.layout.data:
-                    fewest_each = self._search.micro_batches(configuration.layout)
-                    one = self._search.changed(configuration.setup, batch_size=1, gradient_accumulation=fewest_each)
-                    changed[index] = self._search.configure(one, configuration.layout.over(replicas))
+                    layout = configuration.layout.over(replicas)
+                    number = self._search.micro_batches(layout)[-1]
+                    one = self._search.changed(configuration.setup, batch_size=1, gradient_accumulation=number)
+                    changed[index] = self._search.configure(one, layout)
             moved = changed != plan_set.configuration
             if not moved.any():
                 break
@@ -179,7 +180,7 @@ class Growth:
         wanted = max(math.ceil(configuration.layout.data * short - 1e-9), fewest)
         most = self._most(per_node) // each
         if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
-            most = min(most, self._options.samples // self._search.micro_batches(configuration.layout))
+            most = min(most, self._options.samples // self._search.micro_batches(configuration.layout)[0])
         return max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
 
     def _lateness(self, plan_set: PlanSet) -> NDArray[np.float64]:

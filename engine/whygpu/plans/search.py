@@ -41,11 +41,8 @@ _MOST_KEPT = 8192
 """Sizes that are kept of one work."""
 
 
-def accumulating(setup: Setup, layout: ParallelLayout) -> Setup:
-    """The setup with a micro-batch for every stage at least, where nobody gave more: fewer leave stages idle."""
-    if not setup.trains or setup.gradient_accumulation >= layout.pipeline:
-        return setup
-    return replace(setup, gradient_accumulation=layout.pipeline)
+_ROUNDS_OF_STAGES = (2, 4, 8)
+"""Micro-batches for each stage that are tried beside one: of eight, stages wait for an eighth of the time at most."""
 
 
 def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[tuple[Setup, Mask]]:
@@ -189,9 +186,21 @@ class Search:
             setup = self._setups.changed(setup, "gradient_checkpointing", gradient_checkpointing)
         return setup
 
-    def micro_batches(self, layout: ParallelLayout) -> int:
-        """Fewest micro-batches of a training step: as many as were asked for, and one for each stage."""
-        return max(self._work.setup.gradient_accumulation, layout.pipeline)
+    def micro_batches(self, layout: ParallelLayout) -> tuple[int, ...]:
+        """Micro-batches of a training step that are tried: one for each stage, or as many as were asked for; and where
+        nobody gave more, several for each stage, as far as the step has samples.
+        """
+        fewest = max(self._work.setup.gradient_accumulation, layout.pipeline)
+        if not fewest == layout.pipeline > 1:
+            return (fewest,)
+        most = (self._options.samples or 1) / layout.data
+        return (fewest, *(rounds * fewest for rounds in _ROUNDS_OF_STAGES if rounds * fewest <= most))
+
+    def _accumulating(self, setup: Setup, layout: ParallelLayout) -> Setup:
+        """The setup with as many micro-batches as are tried: they take no memory, and fewer leave stages idle."""
+        if not setup.trains:
+            return setup
+        return self.changed(setup, gradient_accumulation=self.micro_batches(layout)[-1])
 
     def with_replicas(self, number: int, replicas: int) -> int:
         """The number of the same way with so many replicas."""
@@ -295,7 +304,7 @@ class Search:
         for sharding in self._shardings(configurations[0], layout):
             sharded = layout if sharding == "none" else replace(layout, sharding=sharding)
             for configuration in configurations:
-                yield self.configure(accumulating(configuration, sharded), sharded)
+                yield self.configure(self._accumulating(configuration, sharded), sharded)
 
     def _note(self, members: Mask, found: NDArray[np.int64], held: Mask) -> None:
         rows = np.flatnonzero(members & (found >= 0))
