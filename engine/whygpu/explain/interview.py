@@ -146,8 +146,8 @@ class Interview:
         for question in self.candidates:
             if question.id in _THE_WORK:
                 return self._asked(question, None)
-        asked = [item for item in self.candidates if not left_to_rules(self.consultation, item)]
         rest = [item for item in self.candidates if left_to_rules(self.consultation, item)]
+        asked = [item for item in self.candidates if item not in rest]
         for questions, begin, end in (*((asked, *bounds) for bounds in _PASSES), (rest, 0, None)):
             for question in questions:
                 effects = self._effects(question, begin, end)
