@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from whygpu.plans.work import Work
 
 _ROUNDS = 4
+_AT_ONCE = 7
+"""Numbers of replicas or requests that are tried at once."""
 
 
 class Growth:
@@ -33,8 +35,8 @@ class Growth:
 
     def __init__(self, work: Work, search: Search, options: Options, targets: Targets) -> None:
         self._work, self._search, self._options, self._targets = work, search, options, targets
-        self._steps: dict[tuple[str, int, int], int] = {}
-        """By what is done, the number of a way and the size of machines: the way it leads to, -1 where to none."""
+        self._replicated: dict[tuple[int, int, int], int | None] = {}
+        """By replicas, the number of a way and the size of machines: the way with so many, None where there is none."""
 
     def run(self, plan_set: PlanSet) -> PlanSet:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
@@ -59,48 +61,35 @@ class Growth:
 
     def _grown(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The same plans on more accelerators."""
-        doubled, grown = np.zeros(len(plan_set), dtype=np.bool_), plan_set
+        grown = self._sooner(plan_set)
+        spread = grown.configuration != plan_set.configuration
         for _ in range(_ROUNDS):
-            late, short = self._lateness(grown), self._short(grown, targets)
-            sooner = self._sooner(grown, late)
-            doubled |= sooner.configuration != grown.configuration
-            changed = np.array(sooner.configuration)
-            for index in np.flatnonzero(grown.fits & (late <= 1) & (short > 1)).tolist():
+            short = self._short(grown, targets)
+            changed = np.array(grown.configuration)
+            for index in np.flatnonzero(grown.fits & (self._lateness(grown) <= 1) & (short > 1)).tolist():
                 more = self._more(grown, index, float(short[index]))
                 if more is not None:
                     changed[index] = more
-            rows = np.flatnonzero(changed != sooner.configuration)
-            if not rows.size and sooner is grown:
+            rows = np.flatnonzero(changed != grown.configuration)
+            if not rows.size:
                 break
-            timed = self._search.timed(grown.card[rows], changed[rows], grown.fits[rows]) if rows.size else sooner
+            timed = self._search.timed(grown.card[rows], changed[rows], grown.fits[rows])
             if self._options.shared:
                 timed = self._shared(grown, rows, timed, targets)
-            grown = self._search.taken(sooner, rows, timed, np.arange(rows.size))
-        return self._trimmed(grown, targets, doubled)
+            grown = self._search.taken(grown, rows, timed, np.arange(rows.size))
+        return self._trimmed(grown, targets, spread)
 
     def _shared(self, plan_set: PlanSet, rows: NDArray[np.int64], timed: PlanSet, targets: Targets) -> PlanSet:
         """The plans with more replicas for load, with as few requests in flight beyond those before as reach it: where
         each replica has fewer, its steps are shorter.
         """
-        if not rows.size or self._work.setup.trains:
+        if self._work.setup.trains:
             return timed
         before, most = (
             np.array([each.configurations[number].setup.concurrency for number in each.configuration[places].tolist()])
             for each, places in ((plan_set, rows), (timed, np.arange(rows.size)))
         )
-        least, middle, best = before - 1, before, timed
-        for _ in range(_ROUNDS + 1):
-            places = np.flatnonzero((middle > least) & (middle < most))
-            if not places.size:
-                break
-            tried = zip(timed.configuration[places].tolist(), middle[places].tolist(), strict=True)
-            configurations = np.array([self._with_requests(*way) for way in tried])
-            fewer = self._search.timed(plan_set.card[rows[places]], configurations, plan_set.fits[rows[places]])
-            done = self._in_time(fewer, targets)
-            most[places[done]], least[places[~done]] = middle[places][done], middle[places][~done]
-            best = self._search.taken(best, places[done], fewer, np.flatnonzero(done))
-            middle = (least + most) // 2
-        return best
+        return self._fewest(timed, before - 1, most, self._with_requests, targets)
 
     def _with_requests(self, number: int, concurrency: int) -> int:
         """The number of the same way with so many requests in flight."""
@@ -108,23 +97,45 @@ class Growth:
         setup = self._search.changed(configuration.setup, concurrency=concurrency)
         return self._search.configure(setup, configuration.layout)
 
-    def _trimmed(self, plan_set: PlanSet, targets: Targets, doubled: NDArray[np.bool_]) -> PlanSet:
+    def _trimmed(self, plan_set: PlanSet, targets: Targets, spread: NDArray[np.bool_]) -> PlanSet:
         """The plans with as few of the replicas that doubling added as come in time: a little more load takes a little
         more hardware.
         """
-        most, in_time = plan_set.replicas, self._in_time(plan_set, targets)
-        least, best = most // 2, plan_set  # half was too late
-        for _ in range(_ROUNDS + 1):
-            rows = np.flatnonzero(doubled & plan_set.fits & in_time & (most - least > 1))
-            if not len(rows):
+        most = plan_set.replicas
+        trims = spread & plan_set.fits & self._in_time(plan_set, targets)
+        least = np.where(trims, most // 2, most)  # half was too late
+        return self._fewest(plan_set, least, most, self._search.with_replicas, targets)
+
+    def _fewest(
+        self,
+        plan_set: PlanSet,
+        least: NDArray[np.int64],
+        most: NDArray[np.int64],
+        way: Callable[[int, int], int],
+        targets: Targets,
+    ) -> PlanSet:
+        """The plans with as few of something as come in time, of which they have ``most`` and ``least`` is too few;
+        ``way``: the number of a way with another number of it. Several are timed at once, which takes as long as one.
+        """
+        best = plan_set
+        for _ in range(_ROUNDS):
+            numbers = least + (most - least) * np.arange(1, _AT_ONCE + 1)[:, np.newaxis] // (_AT_ONCE + 1)
+            tries = np.diff(numbers, axis=0, prepend=least[np.newaxis]) > 0
+            if not tries.any():
                 break
-            middle = (least + most)[rows] // 2
-            tried = zip(plan_set.configuration[rows].tolist(), middle.tolist(), strict=True)
-            configurations = np.array([self._search.with_replicas(*way) for way in tried])
+            place, rows = np.nonzero(tries)
+            tried = zip(plan_set.configuration[rows].tolist(), numbers[tries].tolist(), strict=True)
+            configurations = np.array([way(*each) for each in tried])
             timed = self._search.timed(plan_set.card[rows], configurations, plan_set.fits[rows])
-            done = self._in_time(timed, targets)
-            most[rows[done]], least[rows[~done]] = middle[done], middle[~done]
-            best = self._search.taken(best, rows[done], timed, np.flatnonzero(done))
+            done = np.zeros_like(tries)
+            done[place, rows] = self._in_time(timed, targets)
+            at = np.full(tries.shape, -1)
+            at[place, rows] = np.arange(rows.size)
+            found, first = np.flatnonzero(done.any(axis=0)), done.argmax(axis=0)
+            best = self._search.taken(best, found, timed, at[first[found], found])
+            enough = np.where(done.any(axis=0), numbers[first, np.arange(most.size)], most)
+            least = np.where(numbers < enough, numbers, least).max(axis=0)
+            most = enough
         return best
 
     def _in_time(self, plan_set: PlanSet, targets: Targets) -> NDArray[np.bool_]:
@@ -191,65 +202,66 @@ class Growth:
                 late = np.fmax(late, plan_set.speeds.figures[name] / limit)
         return late
 
-    def _sooner(self, plan_set: PlanSet, late: NDArray[np.float64]) -> PlanSet:
-        """The plans with late answers on twice the cards, in the way that brings these soonest: more replicas with
-        fewer requests each, or more shards. Where both are in time, replicas, which exchange nothing.
+    def _sooner(self, plan_set: PlanSet) -> PlanSet:
+        """The plans with late answers on the fewest cards that bring them in time, doubled up to four times: more
+        replicas with fewer requests each, or more shards. Of ways on as many cards, that with more replicas, which
+        exchange nothing; where none is in time, the soonest.
         """
+        late = self._lateness(plan_set)
         rows = np.flatnonzero(plan_set.fits & (late > 1))
-        ways = [self._stepped(step, plan_set, rows) for step in (self._spread, self._sharded)]
-        leads = np.concatenate(ways) >= 0  # both are timed at once, which takes half as long
-        tried, configurations = np.concatenate([rows, rows])[leads], np.concatenate(ways)[leads]
+        per_node = plan_set.cards.per_node[plan_set.card[rows]]
+        ways = {(0, 0): plan_set.configuration[rows]}
+        for doublings in range(1, _ROUNDS + 1):
+            for shards in range(doublings + 1):
+                replicas = doublings - shards
+                step, before = (
+                    (self._sharded, ways[replicas, shards - 1]) if shards else (self._spread, ways[replicas - 1, 0])
+                )
+                ways[replicas, shards] = self._stepped(step, before, per_node)
+        numbers = np.stack(list(ways.values())[1:])
+        leads = numbers >= 0
+        tried, configurations = np.nonzero(leads)[1], numbers[leads]
         if not len(tried):
             return plan_set
-        timed = self._search.timed(plan_set.card[tried], configurations, plan_set.fits[tried])
+        timed = self._search.timed(plan_set.card[rows[tried]], configurations, plan_set.fits[rows[tried]])
         times = np.maximum(self._lateness(timed), 1)  # in time is soon enough
         first = np.lexsort((np.arange(len(tried)), times, tried))
-        best = first[np.flatnonzero(np.diff(tried[first], prepend=-1))]  # of each plan the soonest, replicas first
-        best = best[times[best] < late[tried[best]]]
-        return self._search.taken(plan_set, tried[best], timed, best)
+        best = first[np.flatnonzero(np.diff(tried[first], prepend=-1))]
+        best = best[times[best] < late[rows[tried[best]]]]
+        return self._search.taken(plan_set, rows[tried[best]], timed, best)
 
     def _stepped(
         self,
-        step: Callable[[PlanSet, int], tuple[Setup, ParallelLayout] | None],
-        plan_set: PlanSet,
-        rows: NDArray[np.int64],
+        step: Callable[[int, int], tuple[Setup, ParallelLayout] | None],
+        numbers: NDArray[np.int64],
+        per_node: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """The numbers of the ways that a step leads these plans to, -1 where to none; one for all that run alike on
-        machines as large.
-        """
-        numbers, per_node = plan_set.configuration[rows], plan_set.cards.per_node[plan_set.card[rows]]
+        """The numbers of the ways that a step leads these ways to on machines of so many cards, -1 where to none."""
         alike = numbers * (per_node.max(initial=0) + 1) + per_node
         _, first, place = np.unique(alike, return_index=True, return_inverse=True)
-        led = np.empty(len(first), dtype=np.int64)
-        for at, row in enumerate(first.tolist()):
-            key = (step.__name__, int(numbers[row]), int(per_node[row]))
-            if key not in self._steps:
-                grown = step(plan_set, int(rows[row]))
-                self._steps[key] = -1 if grown is None else self._search.configure(*grown)
-            led[at] = self._steps[key]
+        led = np.full(len(first), -1, dtype=np.int64)
+        for at, (number, cards) in enumerate(zip(numbers[first].tolist(), per_node[first].tolist(), strict=True)):
+            grown = step(number, cards) if number >= 0 else None
+            if grown is not None:
+                led[at] = self._search.configure(*grown)
         return led[place]
 
-    def _spread(self, plan_set: PlanSet, index: int) -> tuple[Setup, ParallelLayout] | None:
+    def _spread(self, number: int, per_node: int) -> tuple[Setup, ParallelLayout] | None:
         """The same requests over twice the replicas."""
-        setup, layout = (
-            (configuration := plan_set.configurations[int(plan_set.configuration[index])]).setup,
-            configuration.layout,
-        )
+        configuration = self._search.configurations[number]
+        setup, layout = configuration.setup, configuration.layout
         if setup.trains or setup.requests_per_replica(layout.data) <= 1:
             return None
-        return self._within(plan_set, index, setup, layout.over(layout.data * 2))
+        return self._within(setup, layout.over(layout.data * 2), per_node)
 
-    def _sharded(self, plan_set: PlanSet, index: int) -> tuple[Setup, ParallelLayout] | None:
+    def _sharded(self, number: int, per_node: int) -> tuple[Setup, ParallelLayout] | None:
         """The same replicas, each over twice the cards."""
-        setup, layout = (
-            (configuration := plan_set.configurations[int(plan_set.configuration[index])]).setup,
-            configuration.layout,
-        )
+        configuration = self._search.configurations[number]
+        setup, layout = configuration.setup, configuration.layout
         shape, tensor = self._work.shape, layout.tensor * 2
-        per_node = int(plan_set.cards.per_node[plan_set.card[index]])
         if setup.trains or shape.kind not in TOKEN_KINDS or tensor > min(SHARDS[-1], per_node) or shape.heads % tensor:
             return None
-        return self._within(plan_set, index, setup, replace(layout, tensor=tensor))
+        return self._within(setup, replace(layout, tensor=tensor), per_node)
 
     def _more(self, plan_set: PlanSet, index: int, short: float) -> int | None:
         """The number of the way with more replicas for load; None where the limits leave no room."""
@@ -261,27 +273,19 @@ class Growth:
             data = math.ceil(layout.data * short - 1e-9)
         if data == layout.data:
             return None
-        key = (str(data), number, int(plan_set.cards.per_node[plan_set.card[index]]))
-        if key not in self._steps:
-            more = self._replicated(plan_set, index, data)
-            self._steps[key] = -1 if more is None else self._search.configure(*more)
-        return None if self._steps[key] < 0 else self._steps[key]
-
-    def _replicated(self, plan_set: PlanSet, index: int, data: int) -> tuple[Setup, ParallelLayout] | None:
-        """So many replicas, where the limits leave room: one added for load serves as many requests at once as the
-        others, for spread over more replicas the same requests would come no faster.
-        """
-        configuration = plan_set.configurations[int(plan_set.configuration[index])]
-        setup, layout = configuration.setup, configuration.layout
-        if not setup.trains:
-            setup = self._search.changed(setup, concurrency=setup.requests_per_replica(layout.data) * data)
-        return self._within(plan_set, index, setup, layout.over(data))
-
-    def _within(
-        self, plan_set: PlanSet, index: int, setup: Setup, layout: ParallelLayout
-    ) -> tuple[Setup, ParallelLayout] | None:
-        """The way, where the limits leave room for it."""
         per_node = int(plan_set.cards.per_node[plan_set.card[index]])
+        key = (data, number, per_node)
+        if key not in self._replicated:
+            # A replica added for load serves as many requests at once as the others, for spread over more replicas the
+            # same requests would come no faster.
+            if not setup.trains:
+                setup = self._search.changed(setup, concurrency=setup.requests_per_replica(layout.data) * data)
+            more = self._within(setup, layout.over(data), per_node)
+            self._replicated[key] = None if more is None else self._search.configure(*more)
+        return self._replicated[key]
+
+    def _within(self, setup: Setup, layout: ParallelLayout, per_node: int) -> tuple[Setup, ParallelLayout] | None:
+        """The way, where the limits leave room for it on machines of so many cards."""
         beyond = layout.cards > self._most(per_node) or not self._options.fixed.allows(layout)
         return None if beyond else (setup, layout)
 
