@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from whygpu.intake.mapping import from_mapping
 from whygpu.intake.problems import IntakeResult
 from whygpu.intake.sizes import SizeTable
+from whygpu.yamldoc.forms import ANYTHING, CALENDAR_DAY, FLAG, Form, between
 
-# Fields of an entry that say something of the model but nothing of its shape.
-DESCRIPTIVE = frozenset({"modality", "context_tokens", "licence", "released", "family", "config"})
+DESCRIPTIVE: Form = MappingProxyType(
+    {
+        **dict.fromkeys(("modality", "context_tokens", "licence", "family", "config"), ANYTHING),
+        "released": CALENDAR_DAY,
+        "conversational": FLAG,
+        "downloads": between(0, 10**10, whole=True),
+    }
+)
+"""Fields of an entry that say something of the model but nothing of its shape. ``downloads``: from the Hugging Face
+Hub in the last 30 days."""
 
 
 def from_preset(entry: Mapping[str, Any], sizes: SizeTable) -> IntakeResult:

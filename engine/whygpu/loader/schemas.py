@@ -98,7 +98,7 @@ def _is_free(kind: Kind) -> bool:
     return kind.form is not None or not kind.schema
 
 
-MODEL: Form = figured({**mapping.MODEL, **dict.fromkeys(sorted(DESCRIPTIVE), ANYTHING)})
+MODEL: Form = figured({**mapping.MODEL, **DESCRIPTIVE})
 ROW: Form = MappingProxyType(
     {
         **MODEL,

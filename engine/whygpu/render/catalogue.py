@@ -34,7 +34,7 @@ USUAL = {
         "usd_per_hour",
     ),
     "offerings": ("id", "accelerator", "count", "usd_per_hour", "price_kind", "provider", "region", "as_of"),
-    "models": ("id", "task", "kind", "parameters", "active_parameters", "layers", "hidden_size", "image_size"),
+    "models": ("id", "task", "kind", "parameters", "active_parameters", "layers", "hidden_size", "downloads"),
 }
 """The columns that a table shows unless told otherwise."""
 _MOST_PRICES = 12

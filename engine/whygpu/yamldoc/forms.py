@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date
 from types import MappingProxyType
 from typing import Any
 
@@ -59,6 +61,14 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
+def _is_day(value: object) -> bool:
+    if not isinstance(value, str) or not DATE.match(value):
+        return False
+    with suppress(ValueError):  # 30 February
+        return bool(date.fromisoformat(value))
+    return False
+
+
 _TEXT: Schema = {"type": "string", "pattern": r"\S"}
 TEXT = Kind("a text", _is_text, schema=_TEXT)
 TEXTS = Kind("a text or a list of texts", _is_text, many=True, schema=_TEXT)
@@ -69,6 +79,8 @@ WORD = Kind("a word", schema={"type": _SCALARS})
 """One of the words that only the knowledge base knows."""
 IDENTIFIER = Kind("an id", schema={"type": _SCALARS, "pattern": f"^{_ID}$"})
 DAY = Kind("a date", schema={"type": "string", "pattern": f"^{_DATE}$"})
+CALENDAR_DAY = replace(DAY, noun="a date such as 2026-11-21", accepts=_is_day)
+"""The same where no reader looks at it."""
 CONDITIONS = Kind("conditions", schema={"$ref": "#/$defs/conditions"})
 EXPRESSION = Kind("an expression", schema={"type": _SCALARS})
 ANYTHING = Kind("anything")

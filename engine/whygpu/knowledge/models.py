@@ -1,0 +1,50 @@
+"""Models as people are offered them: what they are called, how often they are downloaded, and in which order."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from whygpu.quantity import show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whygpu.knowledge.catalogue import Entry
+
+
+def offered(models: Mapping[str, Entry], task: str, assumed: str) -> tuple[str, ...]:
+    """Every model, by id: those for the task before the others, the one that is assumed at their head.
+
+    Then come the kind of the one assumed (decoders before encoders, detectors before backbones), what is made for
+    conversation before what only continues a text, and the most downloaded; of those whose downloads are not known
+    the newest, where that is known. What is equal by all of this stays in the order of the files.
+    """
+    kind = models[assumed].data.get("kind") if assumed in models else None
+
+    def order(name: str) -> tuple[bool, bool, bool, bool, bool, float, int]:
+        data = models[name].data
+        downloads, released = data.get("downloads"), data.get("released")
+        return (
+            data.get("task") != task,
+            name != assumed,
+            data.get("kind") != kind,
+            data.get("conversational") is False,
+            downloads is None,
+            -(downloads or 0),
+            -date.fromisoformat(released).toordinal() if released else 0,
+        )
+
+    return tuple(sorted(models, key=order))
+
+
+def sized_name(entry: Entry) -> str:
+    """A model's name and size."""
+    size = entry.data.get("parameters")
+    return f"{entry.name} ({show(float(size), 'parameters')})" if isinstance(size, int | float) else entry.name
+
+
+def downloads_text(entry: Entry) -> str:
+    """How often it is downloaded, as far as the Hub's figure is known; else empty."""
+    downloads = entry.data.get("downloads")
+    return "" if downloads is None else f"{show(float(downloads))} downloads a month"
