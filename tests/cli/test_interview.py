@@ -48,6 +48,24 @@ def test_a_choice_has_a_number_and_enter_takes_the_default(kb: KnowledgeBase) ->
     assert ask(kb, {}, None, _typed("2", "", "done"), lambda _: None) == {"phase": "fine-tuning"}
 
 
+@pytest.mark.parametrize(("typed", "model"), [("", None), ("1", "llama-3.1-8b"), ("2", "qwen3-0.6b"), ("7B", 7e9)])
+def test_the_most_downloaded_models_are_choices(typed: str, model: object, kb: KnowledgeBase) -> None:
+    said: list[str] = []
+    found = ask(kb, {"phase": "inference", "task": "language"}, None, _typed(typed, "done"), said.append)
+    assert found.get("model") == ({"parameters": model} if isinstance(model, float) else model)
+    text = "".join(said)
+    assert "1. Llama 3.1 8B: 7.3M downloads a month" in text
+    assert "2. Qwen3 0.6B: 18.6M downloads a month" in text
+    assert "[llama-3.1-8b]" in text
+    assert "gpt2" not in text.lower()
+
+
+def test_a_number_that_no_choice_has_is_no_model(kb: KnowledgeBase) -> None:
+    said: list[str] = []
+    assert ask(kb, {"phase": "inference"}, None, _typed("7", "done"), said.append) == {"phase": "inference"}
+    assert "no model here is called '7'" in "".join(said)
+
+
 def test_a_question_mark_says_why(kb: KnowledgeBase) -> None:
     said: list[str] = []
     ask(kb, {"phase": "inference", "model": "llama-3.1-8b"}, None, _typed("?", "done"), said.append)

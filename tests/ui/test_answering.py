@@ -51,6 +51,25 @@ def test_enter_takes_the_first_match(text: str, model: object, kb: KnowledgeBase
     assert picked(text, popular(kb, "inference", "language"), kb) == model
 
 
+def test_a_tile_offers_what_is_downloaded_most(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:
+    app = _press(opened(), "tile-chat")
+    offered = [str(item.key).removeprefix("model-") for item in app.button if str(item.key).startswith("model-")]
+    assert offered == popular(kb, "inference", "language")[: len(offered)]
+    assert plain(app.button(key="model-qwen3-0.6b").label) == "**Qwen3 0.6B**  \n18.6M downloads a month"
+    app = _press(_press(opened(), "tile-cameras"), "model-yolo11m")
+    assert app.session_state["whygpu"].answers["model"] == "yolo11m"
+
+
+def test_the_question_for_a_model_offers_the_same_and_takes_another(opened: Opened, plain: Plain) -> None:
+    app = opened(phase="inference", task="embedding", page="better")
+    labels = [plain(item.label) for item in app.button if str(item.key).startswith("better-model-")]
+    assert labels[0] == "**BGE-M3 (568M)** (assumed)  \n32.4M downloads a month"
+    assert labels[1] == "**all-MiniLM-L6-v2 (22.7M)**  \n207M downloads a month"
+    next(item for item in app.text_input if str(item.key).startswith("better-model-")).set_value("qwen3 embedding 8b")
+    app = _press(app, "next")
+    assert app.session_state["whygpu"].answers["model"] == "qwen3-embedding-8b"
+
+
 @pytest.mark.parametrize("text", ["nobody/none-7b", "/etc/passwd", "1,5", ""])
 def test_what_matches_nothing_is_no_model(text: str, kb: KnowledgeBase) -> None:
     with pytest.raises(AnswerError, match="no model here is called"):

@@ -11,6 +11,7 @@ from whygpu.render.view.model import Evidence
 from whygpu.render.words import price_text, short_text
 from whygpu_ui.knowledge import find, next_question, view
 from whygpu_ui.markdown import literal, rendered
+from whygpu_ui.model_field import ANOTHER_MODEL
 from whygpu_ui.pieces import inline, show, table, who
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import take
@@ -90,10 +91,10 @@ def _question(asked: AskView) -> None:
             label = f"**{literal(item.label)}**{held}{meaning}"
             value = None if item.assumed else item.value
             st.button(label, key=f"{key}-{number}", width="stretch", on_click=give, args=(asked.id, value, BETTER))
-    if asked.unit or not asked.choices:
+    if asked.free:
         with st.form(f"form-{key}", border=False):
             st.text_input(
-                f"Another value, {asked.unit}" if asked.unit else "Your answer",
+                _another(asked),
                 "",
                 200,
                 key,
@@ -105,6 +106,12 @@ def _question(asked: AskView) -> None:
     st.button(literal(keep), key="keep", on_click=give, args=(asked.id, None, BETTER))
     if asked.because:
         st.markdown(f"{literal(asked.assumed)} is assumed, because {rendered(asked.because)}.")
+
+
+def _another(asked: AskView) -> str:
+    if asked.unit:
+        return f"Another value, {asked.unit}"
+    return ANOTHER_MODEL if asked.id == "model" else "Your answer"
 
 
 def _submit(question: str, key: str) -> None:

@@ -1,4 +1,4 @@
-"""Models as a visitor picks them: those of the task first, and the usual ones before the others."""
+"""Models as a visitor picks them: those of the task first, and what is downloaded most before the others."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError
 from whygpu.intake.typed import typed_model
-from whygpu.quantity import show
+from whygpu.knowledge.models import downloads_text, offered, sized_name
 from whygpu_ui.markdown import literal
+
+ANOTHER_MODEL = "Another model: its name, the Hub's org/name, or a size such as 7B"
+"""What a field for a model is called beside the most downloaded ones."""
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,25 +24,16 @@ if TYPE_CHECKING:
 
 
 def popular(knowledge_base: KnowledgeBase, phase: str, task: str) -> list[str]:
-    """Every model: those for the task first, the one that is assumed for it and its family at the head."""
+    """Every model: those for the task first, the one that is assumed for it at the head, then the most downloaded."""
     return list(_popular(knowledge_base.knowledge, phase, task))
 
 
 @lru_cache(maxsize=64)
 def _popular(knowledge: Knowledge, phase: str, task: str) -> tuple[str, ...]:
-    models = knowledge.catalogue.models
     answers = check(node_of({"phase": phase, "task": task}), knowledge)
     consultation = consult(knowledge, answers, EvaluatorChain())
     assumed = next((str(item.value) for item in consultation.applied.assumed if item.question.id == "model"), "")
-    family = assumed.partition("-")[0]
-    kind = models[assumed].data.get("kind") if assumed in models else None
-
-    def order(name: str) -> tuple[bool, bool, bool, bool, int]:
-        entry = models[name]
-        other = entry.data.get("task") != task
-        return other, name != assumed, entry.data.get("kind") != kind, not name.startswith(family), -len(entry.aliases)
-
-    return tuple(sorted(models, key=order))
+    return offered(knowledge.catalogue.models, task, assumed)
 
 
 def picked(text: str, options: Sequence[str], knowledge_base: KnowledgeBase) -> str | dict[str, Any]:
@@ -70,7 +64,10 @@ def _first(text: str, options: Sequence[str], knowledge_base: KnowledgeBase) -> 
 def model_label(knowledge_base: KnowledgeBase, name: str) -> str:
     """A model's name and size."""
     entry = knowledge_base.knowledge.catalogue.models.get(name)
-    if entry is None:
-        return literal(name)
-    size = entry.data.get("parameters")
-    return f"{entry.name} ({show(float(size), 'parameters')})" if isinstance(size, int | float) else entry.name
+    return literal(name) if entry is None else sized_name(entry)
+
+
+def model_tile(knowledge_base: KnowledgeBase, name: str) -> str:
+    """The same, and how often it is downloaded, in Markdown."""
+    entry = knowledge_base.knowledge.catalogue.models[name]
+    return f"**{literal(sized_name(entry))}**  \n{downloads_text(entry) or 'downloads not known'}"

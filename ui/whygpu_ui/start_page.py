@@ -11,17 +11,17 @@ from whygpu.answers import read_text
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
 from whygpu.lifecycle.answers import KEY
+from whygpu.render.view.asking import MODELS_SHOWN
 from whygpu.yamldoc.document import plain_data
 from whygpu_ui.answers_link import check_answer
 from whygpu_ui.knowledge import find
-from whygpu_ui.model_field import model_label, picked, popular
+from whygpu_ui.model_field import ANOTHER_MODEL, model_label, model_tile, picked, popular
 from whygpu_ui.problems import show_problems
 from whygpu_ui.session import DIAGNOSE, SIZE, START, go, refuse, replace_all, state
 
 if TYPE_CHECKING:
     from whygpu import KnowledgeBase
 
-_MODELS = 6
 _MAX_TEXT = 20_000
 _OWNED = "owned"
 _KINDS_OWNED = (
@@ -77,17 +77,18 @@ def start_page(knowledge_base: KnowledgeBase) -> None:
 def _models(knowledge_base: KnowledgeBase, tile: Tile) -> None:
     st.title(f"{tile.title}: which model?", anchor=False)
     show_problems(state().problems)
+    st.markdown("The usual model first, then the most downloaded from the Hugging Face Hub.")
     best = popular(knowledge_base, tile.phase, tile.task)
-    columns = [column for _ in range(0, _MODELS, 3) for column in st.columns(3)]
-    for number, name in enumerate(best[:_MODELS]):
-        label = model_label(knowledge_base, name)
+    columns = [column for _ in range(0, MODELS_SHOWN, 3) for column in st.columns(3)]
+    for number, name in enumerate(best[:MODELS_SHOWN]):
+        label = model_tile(knowledge_base, name)
         given = {"phase": tile.phase, "task": tile.task, "model": name}
         with columns[number]:
             st.button(label, key=f"model-{name}", width="stretch", on_click=replace_all, args=(given,))
     key = f"tile-model-{state().visit}"
     with st.form("tile-model", border=False):
         st.selectbox(
-            "Another model: its name, the Hub's org/name, or a size such as 7B",
+            ANOTHER_MODEL,
             best,
             None,
             lambda name: model_label(knowledge_base, name),

@@ -127,7 +127,8 @@ class _Session:
         if view.stake:
             self._say(self._style.faint(f"  {view.stake}"))
         held = f"[{view.assumed}] {view.because}" if view.assumed else "[nothing is assumed]"
-        self._say("  " + ", ".join(filter(None, (held, view.unit))))
+        typed = "or a name, the Hub's org/name, a size such as 7B" if view.id == "model" else view.unit
+        self._say("  " + ", ".join(filter(None, (held, typed))))
 
     def _explain(self, view: AskView, interview: Interview, asked: NextQuestion) -> None:
         if view.help:
@@ -156,11 +157,11 @@ class _Session:
         return True
 
     def _value(self, view: AskView, asked: NextQuestion, text: str) -> Any:
+        if view.choices and not view.unit and text.isdigit() and 1 <= int(text) <= len(view.choices):
+            return view.choices[int(text) - 1].value
         if asked.id == "model":
             return typed_model(text, self._kb.knowledge.catalogue)
         if view.choices and not view.unit:
-            if text.isdigit() and 1 <= int(text) <= len(view.choices):
-                return view.choices[int(text) - 1].value
             return next((item.value for item in view.choices if text.lower() == item.label.lower()), text)
         return text
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import TYPE_CHECKING
 
-from whygpu.quantity import show
+from whygpu.quantity import parse_number, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu.knowledge.catalogue import Entry
+
+_ROUNDED = 0.15
+"""How far the size in a name may be from the size."""
 
 
 def offered(models: Mapping[str, Entry], task: str, assumed: str) -> tuple[str, ...]:
@@ -39,12 +43,20 @@ def offered(models: Mapping[str, Entry], task: str, assumed: str) -> tuple[str, 
 
 
 def sized_name(entry: Entry) -> str:
-    """A model's name and size."""
+    """A model's name, and its size where the name does not say it."""
     size = entry.data.get("parameters")
-    return f"{entry.name} ({show(float(size), 'parameters')})" if isinstance(size, int | float) else entry.name
+    if not isinstance(size, int | float) or _says_size(entry.name, size):
+        return entry.name
+    return f"{entry.name} ({show(float(size), 'parameters')})"
+
+
+def _says_size(name: str, size: float) -> bool:
+    """Whether a word of the name is the size, as rounded as names have it: 8B of 8,030,261,248, 7B of 7,615,616,512."""
+    said = (parse_number(word) for word in re.split(r"[ -]", name) if word[-1:] in "BMT")
+    return any(number is not None and abs(number - size) < _ROUNDED * size for number in said)
 
 
 def downloads_text(entry: Entry) -> str:
-    """How often it is downloaded, as far as the Hub's figure is known; else empty."""
+    """How often it is downloaded, in three digits; empty where that is not known."""
     downloads = entry.data.get("downloads")
-    return "" if downloads is None else f"{show(float(downloads))} downloads a month"
+    return "" if downloads is None else f"{show(float(f'{downloads:.3g}'))} downloads a month"

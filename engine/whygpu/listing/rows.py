@@ -24,6 +24,8 @@ Section = Literal["accelerators", "offerings", "models"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 ENTITY: Mapping[Section, str] = MappingProxyType({"accelerators": "gpu", "offerings": "offering", "models": "model"})
 """What a name begins with in a condition; columns leave it out."""
+A_MONTH = "a month"
+"""The unit of a model's downloads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,8 @@ def _models(knowledge: Knowledge) -> Listing:
         )
         for entry in entries
     ]
-    return Listing("models", columns, tuple(rows), {"parameters": "parameters", "active_parameters": "parameters"})
+    units = dict.fromkeys(("parameters", "active_parameters"), "parameters") | {"downloads": A_MONTH}
+    return Listing("models", columns, tuple(rows), units)
 
 
 def _is_plain(value: object) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.knowledge.catalogue import Accelerator, Entry, Figure, Offering
 from whygpu.listing.documents import listed_beside
+from whygpu.listing.rows import A_MONTH
 from whygpu.plans.price import usual_prices
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _accelerator(knowledge: Knowledge, card: Accelerator, today: date) -> Whole:
 def _model(knowledge: Knowledge, entry: Entry) -> Whole:
     hidden = ("id", "name", "aliases", "source")
     facts = tuple(
-        Fact(name, None, entry.figures[name])
+        Fact(name, A_MONTH if name == "downloads" else None, entry.figures[name])
         if name in entry.figures
         else _plain_fact(name, _shown(value), entry.own_sources, entry.location)
         for name, value in entry.data.items()

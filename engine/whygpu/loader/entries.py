@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 def read_models(reader: FactReader) -> dict[str, Entry]:
     """The model presets; intake makes a shape of one when it is asked for."""
-    return _read(reader, "models", "model", MODEL)
+    return _read(reader, "models", "model", MODEL, _check_downloads)
+
+
+def _check_downloads(fields: Fields) -> None:
+    """Downloads are of a day, and the sizes' source has none for them."""
+    node = fields.node.items.get("downloads")
+    if isinstance(node, Scalar) and node.value is not None:
+        message = f"'downloads' of {fields.what} has no source of its own"
+        problem(fields.problems, node, "no-source", message, f"write {{is: {node.text}, source: ...}}")
 
 
 def read_formats(reader: FactReader, rates: Iterable[str], runtimes: Iterable[str]) -> dict[str, Format]:

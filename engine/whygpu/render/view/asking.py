@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from whygpu.explain.figures import show_plain
+from whygpu.knowledge.models import downloads_text, offered, sized_name
 from whygpu.render.view.model import Evidence, Grid, Line, Section
 from whygpu.render.words import price_text, short_text
 
@@ -22,6 +23,8 @@ _RULES = 4
 _FLAGS = {True: "yes", False: "no"}
 _MOST_PRESETS = 5
 _MOST_CHOICES = 12
+MODELS_SHOWN = 6
+"""Models offered side by side, before the list of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,9 @@ class AskView:
     unit: str
     """How a number may be written; empty for a choice."""
     choices: tuple[ChoiceRow, ...]
-    """Of a number: usual ones, in order."""
+    """Of a number or a model: usual ones, in order."""
+    free: bool
+    """Whether what is not among the choices may be an answer, too."""
     assumed: str
     """The value that holds without an answer; empty where nothing is assumed."""
     because: str
@@ -65,6 +70,7 @@ def ask_view(knowledge: Knowledge, question: Question, asked: NextQuestion | Non
         question.help or "",
         _unit(spec.kind, spec.unit),
         tuple(_choices(knowledge, question, now, interview)),
+        spec.kind in ("number", "text"),
         "" if now is None else show_plain(now, spec.unit, spec.name),
         "" if item is None else interview.because(item.because),
         "" if asked is None or asked.witness is None else stake(knowledge, question, asked.witness),
@@ -97,10 +103,19 @@ def _choices(knowledge: Knowledge, question: Question, now: Value | None, interv
             few = {*tried[: _MOST_PRESETS - 1], *([now] if isinstance(now, float) else [])}
             for number in sorted(few):
                 yield ChoiceRow(number, show_plain(number, spec.unit, spec.name), "", number == now)
+        case "text" if question.id == "model":
+            yield from model_rows(knowledge, str(interview.consultation.session.answered("task")), now)
         case "number" | "text":
             return
         case _:
             assert_never(spec.kind)
+
+
+def model_rows(knowledge: Knowledge, task: str, assumed: Value | None) -> Iterator[ChoiceRow]:
+    """The first models to choose from for a task."""
+    models = knowledge.catalogue.models
+    for name in offered(models, task, str(assumed))[:MODELS_SHOWN]:
+        yield ChoiceRow(name, sized_name(models[name]), downloads_text(models[name]), name == assumed)
 
 
 def stake(knowledge: Knowledge, question: Question, effect: AnswerEffect) -> str:
