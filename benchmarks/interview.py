@@ -4,6 +4,9 @@ A user has an answer to about half of the questions that apply, and leaves the o
 ``--leaves-to-rules`` all leave those that usually are left to the rules, as the number format. Counted are the
 questions until the recommendation is the one that all answers give, and stays it: in the knowledge base's order, and in
 that of the interview. Times are those of the processor.
+
+``--decides`` prints what kb/questions.yaml has as ``decides``: of the users with an answer, the share whose
+recommendation it changes, where all are asked in the knowledge base's order.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import argparse
 import random
 import statistics
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import whygpu
@@ -83,19 +87,18 @@ class User:
         return USUAL.get(key)
 
 
-def in_file_order(kb: KnowledgeBase, user: User) -> tuple[dict[str, Any], list[object]]:
-    """All answers, and what is recommended after each question."""
+def in_file_order(kb: KnowledgeBase, user: User) -> tuple[dict[str, Any], dict[str, object]]:
+    """All answers, and by question what is recommended after it."""
     answers: dict[str, Any] = {}
-    asked: set[str] = set()
-    found: list[object] = []
+    found: dict[str, object] = {}
+    key: str | None = None
     while True:
         consultation = kb.consult(answers, engine="evaluator")
-        if asked:
-            found.append(choice(consultation))
-        key = next((item.id for item in consultation.applied.applicable if item.id not in asked), None)
+        if key is not None:
+            found[key] = choice(consultation)
+        key = next((item.id for item in consultation.applied.applicable if item.id not in found), None)
         if key is None:
             return answers, found
-        asked.add(key)
         _take(kb, answers, key, user.answer(key, consultation))
 
 
@@ -142,7 +145,7 @@ def measure(kb: KnowledgeBase, users: int, seed: int, *, leaves: bool) -> Mappin
     memory, file, ours, ends, taken, same = Memory(), [], [], [], [], 0
     for number in range(users):
         user = User(kb, seed + number, leaves=leaves)
-        _, before = in_file_order(kb, user)
+        before = list(in_file_order(kb, user)[1].values())
         after, times = in_interview(kb, user, memory)
         taken += times
         file.append(until_settled(before, before[-1]))
@@ -162,14 +165,29 @@ def measure(kb: KnowledgeBase, users: int, seed: int, *, leaves: bool) -> Mappin
     }
 
 
+def decides(kb: KnowledgeBase, users: int, seed: int, *, leaves: bool) -> Mapping[str, Any]:
+    """By question, the share of users with an answer whose recommendation it changed, and how many these were."""
+    answered: Counter[str] = Counter()
+    changed: Counter[str] = Counter()
+    nothing = choice(kb.consult({}, engine="evaluator"))
+    for number in range(users):
+        answers, found = in_file_order(kb, User(kb, seed + number, leaves=leaves))
+        before = (nothing, *found.values())
+        answered.update(answers)
+        changed.update(key for key, old in zip(found, before, strict=False) if key in answers and found[key] != old)
+    return {key: f"{changed[key] / count:.2f} of {count}" for key, count in answered.items()}
+
+
 def main() -> None:
     """Print one row for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--users", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--leaves-to-rules", action="store_true")
+    parser.add_argument("--decides", action="store_true")
     options = parser.parse_args()
-    found = measure(whygpu.load(), options.users, options.seed, leaves=options.leaves_to_rules)
+    work = decides if options.decides else measure
+    found = work(whygpu.load(), options.users, options.seed, leaves=options.leaves_to_rules)
     for name, value in found.items():
         print(f"| {name} | {value if isinstance(value, str) else f'{value:.1f}'} |")
 

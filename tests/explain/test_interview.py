@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import whygpu
 from whygpu.errors import AnswerError
 from whygpu.explain.rerun import choice, rerun
 from whygpu.explain.trials import REACH, trials
@@ -38,6 +40,18 @@ def test_a_question_says_why_it_is_asked(kb: KnowledgeBase) -> None:
     assert asked.contenders
     if asked.assumed is not None:
         assert asked.because
+
+
+def test_what_decides_most_often_is_tried_first(kb: KnowledgeBase) -> None:
+    first, last = "requests_per_second", "hours_per_day"
+    shares = {first: 0.9, last: 0.1}
+    for swapped in (False, True):
+        found = dict(zip(shares, reversed(shares.values()), strict=True)) if swapped else shares
+        questions = [replace(item, decides=found.get(item.id, 0.0)) for item in kb.knowledge.questions]
+        other = whygpu.KnowledgeBase(replace(kb.knowledge, questions=tuple(questions)))
+        order = [item.id for item in other.interview(SERVING).candidates]
+        assert sorted(order[:2]) == sorted(shares)
+        assert order[0] == (last if swapped else first)
 
 
 def test_what_is_left_to_the_assumption_is_not_asked_again(kb: KnowledgeBase) -> None:
@@ -100,3 +114,15 @@ def test_what_is_reported_irrelevant_never_changes_the_recommendation(
             except AnswerError:
                 continue
             assert after == before, (question.id, value)
+
+
+@pytest.mark.parametrize("model", ["yolo11m", "stable-diffusion-xl"])
+def test_images_are_asked_for_as_they_are_answered(model: str, kb: KnowledgeBase) -> None:
+    interview = kb.interview({"phase": "inference", "model": model})
+    question = next(item for item in interview.candidates if item.id == "resolution")
+    tried = interview.worth_trying(question)
+    effects = interview.effects(question)
+    assert [item.value for item in effects] == list(tried)
+    assert any(item.changes for item in effects)
+    side = kb.knowledge.catalogue.models[model].data["image_size"]
+    assert tried[0] == f"{2 * side}x{2 * side}"

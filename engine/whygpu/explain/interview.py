@@ -1,20 +1,19 @@
 """Which question matters now: only one whose answer can still change the recommendation, the most decisive first.
 
-What can wait for a question is read off the knowledge: the rules that read its name, directly or through derived values
-and conclusions. In that order each question is tried: the same consultation with another answer. The first that changes
-the recommendation is asked; where none does, the interview is over. One topic is finished before the next begins.
+The knowledge says how often each question decides, as measured over random users (``decides`` in kb/questions.yaml). In
+that order each is tried: the same consultation with another answer. The first that changes the recommendation is asked;
+where none does, the interview is over. One topic is finished before the next begins.
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.strata import used_names
-from whygpu.checks.setup import Setup
 from whygpu.consult.driver import consult
 from whygpu.explain.open_questions import settled
 from whygpu.explain.plan_maker import PlanMaker
@@ -22,7 +21,6 @@ from whygpu.explain.rerun import choice, rerun, rerun_or_none
 from whygpu.explain.templates import fill_template
 from whygpu.explain.trials import Value, graded, trials
 from whygpu.kept import kept
-from whygpu.knowledge.rules import Conclude, Consider, Exclude, Require
 from whygpu.language.tree import All, names
 
 if TYPE_CHECKING:
@@ -43,8 +41,8 @@ _THE_WORK = ("phase", "model")
 _MOST_KEPT = 20_000
 _PASSES = ((0, 1), (1, 3), (3, None))
 """Every question's most telling answer is tried before anyone's second: what is found early needs few consultations."""
-_SIZES = 30.0
-"""How much hangs on an answer that every plan is sized by, beside one that a rule reads."""
+_UNMEASURED = 0.25
+"""How often a question is taken to decide where nobody measured it: as the usual one."""
 _AUTO = "auto"
 """The choice that leaves it to the rules."""
 _IN_TOPIC = 0.25
@@ -168,7 +166,7 @@ class Interview:
         topics = {item.id: item.topic for item in self._knowledge.questions}
         said = [*given, *self._passed]
         current = next((topics[key] for key in reversed(said) if key in topics), None)
-        weight = {item.id: self._weight(item) for item in open_}
+        weight = {item.id: _UNMEASURED if item.decides is None else item.decides for item in open_}
         enough = _IN_TOPIC * max(weight.values(), default=0.0)
 
         def order(item: Question) -> tuple[int, bool, float]:
@@ -191,9 +189,6 @@ class Interview:
         """What is recommended with each answer worth trying; those that cannot be used are left out."""
         return tuple(self._effects(question))
 
-    def _weight(self, question: Question) -> float:
-        return waiting(self._knowledge, question.name)[0]
-
     def _asked(self, question: Question, witness: AnswerEffect | None) -> NextQuestion:
         item = self._assumed.get(question.id)
         maker = PlanMaker(self.consultation)
@@ -202,7 +197,7 @@ class Interview:
             question,
             None if item is None else item.value,
             "" if item is None else self.because(item.because),
-            self._live(question.name, waiting(self._knowledge, question.name)[1]),
+            self._live(question.name, waiting(self._knowledge, question.name)),
             tuple(cards),
             witness,
         )
@@ -263,28 +258,9 @@ def left_to_rules(consultation: Consultation, question: Question) -> bool:
     return assumed is not None and assumed.value in (spec.unanswered, _AUTO)
 
 
-@kept(512)
-def waiting(knowledge: Knowledge, name: str) -> tuple[float, tuple[Rule, ...]]:
-    """The rules that read a name, directly or through derived values and conclusions, and how much hangs on them."""
-    reads = _reads(knowledge)
-    seen, todo, found = {name}, [name], {}
-    while todo:
-        current = todo.pop()
-        for rule in reads.get(current, ()):
-            if rule.id in found:
-                continue
-            found[rule.id] = rule
-            for effect in rule.effects:
-                if isinstance(effect, Conclude) and effect.name not in seen:
-                    seen.add(effect.name)
-                    todo.append(effect.name)
-    direct = {rule.id for rule in reads.get(name, ())}
-    ordered = sorted(found.values(), key=lambda rule: (not rule.rejects, rule.id not in direct, rule.id))
-    each = {rule.id.partition("/")[0]: rule for rule in reversed(ordered)}  # the rows of a table count once
-    weight = sum(_weight(rule) * (1.0 if rule.id in direct else 0.25) for rule in each.values())
-    if knowledge.vocabulary[name].answer in {item.name for item in fields(Setup)}:
-        weight += _SIZES
-    return weight, tuple(rule for rule in ordered if rule.id in direct)
+def waiting(knowledge: Knowledge, name: str) -> tuple[Rule, ...]:
+    """The rules that read a name, directly or through derived values; those that reject plans first."""
+    return tuple(sorted(_reads(knowledge).get(name, ()), key=lambda rule: (not rule.rejects, rule.id)))
 
 
 def _parts(rule: Rule, name: str) -> tuple[Expression, ...]:
@@ -295,11 +271,6 @@ def _parts(rule: Rule, name: str) -> tuple[Expression, ...]:
 
 def _names(part: Expression) -> set[str]:
     return {item.name for item in names(part)}
-
-
-def _weight(rule: Rule) -> float:
-    """Rejecting a plan and choosing what is considered count for more than a verdict."""
-    return 3.0 if any(isinstance(item, Exclude | Require | Consider) for item in rule.effects) else 1.0
 
 
 @kept(4)

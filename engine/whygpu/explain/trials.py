@@ -25,6 +25,8 @@ REACH = 8.0
 """An answer is thought of as within this many times of what is assumed, either way."""
 _FACTORS = (REACH, 1 / REACH, 2.0, 1 / 2)
 """How many times the value that holds now; the most telling first."""
+_SIDES = (2.0, 1 / 2, 4.0)
+"""The same of an image's sides."""
 _BESIDE = 0.05
 """A number just beside another is this share away from it."""
 _USUAL = (1.0, 100.0)
@@ -38,6 +40,8 @@ def trials(consultation: Consultation, spec: NameSpec, now: Value | None) -> tup
             return tuple(value for value in (True, False) if value != now)
         case "choice":
             return tuple(word for word in spec.words if word != now)
+        case "number" if spec.unit == "pixels":
+            return tuple(dict.fromkeys(f"{side}x{side}" for side in _sides(consultation, spec, now)))
         case "number":
             bounded = (_within(value, spec) for value in _numbers(consultation, spec, now))
             return tuple(dict.fromkeys(value for value in bounded if value != now and math.isfinite(value)))
@@ -56,6 +60,14 @@ def _numbers(consultation: Consultation, spec: NameSpec, now: Value | None) -> I
         yield from (cut / 2 for cut in cuts)
         yield from (cut * (1 + _BESIDE) for cut in cuts)
         yield from _USUAL if not cuts else ()
+
+
+def _sides(consultation: Consultation, spec: NameSpec, now: Value | None) -> Iterator[int]:
+    """Sides of square images, as they are answered: beside those that hold now, or that the model is made for."""
+    side = math.sqrt(now) if isinstance(now, float) else consultation.plans.work.shape.image_size
+    yield from (round(side * factor) for factor in _SIDES if side)
+    for area in cut_points(consultation, spec.name):
+        yield from (round(math.sqrt(area * share)) for share in (1 - _BESIDE, 1 + _BESIDE))
 
 
 def cut_points(consultation: Consultation, name: str) -> set[float]:

@@ -34,6 +34,8 @@ class Question:
     assumptions: tuple[Assumption, ...]
     sources: tuple[str, ...]
     location: Location
+    decides: float | None = None
+    """Of users with an answer, the share whose recommendation it changes; None where nobody measured it."""
 
     @property
     def expressions(self) -> tuple[Expression, ...]:

@@ -25,6 +25,7 @@ from whygpu.yamldoc.forms import (
     TEXT,
     TEXTS,
     WORD,
+    between,
     list_of,
     names_to,
     needed,
@@ -70,6 +71,7 @@ QUESTION: Form = MappingProxyType(
         "help": TEXT,
         "when": CONDITIONS,
         "unknown": list_of(ASSUMPTION),
+        "decides": between(0, 1, whole=False),
         "source": TEXTS,
     }
 )
@@ -192,9 +194,20 @@ def read_questions(nodes: list[Node], reading: Reading) -> list[Question]:
             assumptions=tuple(_assumptions(fields, spec, reading)),
             sources=reading.cited(fields),
             location=node.location,
+            decides=_share(fields, "decides"),
         )
         fields.done()
     return list(found.values())
+
+
+def _share(fields: Fields, key: str) -> float | None:
+    """A number between 0 and 1."""
+    found = fields.number(key)
+    if found is not None and not 0 <= found <= 1:
+        message = f"'{key}' of {fields.what} is {found:g}, which is no share of users"
+        problem(fields.problems, fields.node.items[key], "out-of-range", message, "write a number from 0 to 1")
+        return None
+    return found
 
 
 def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[Unasked]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _RULES = 4
 _FLAGS = {True: "yes", False: "no"}
 _MOST_PRESETS = 5
+_MOST_SIDES = 3
 _MOST_CHOICES = 12
 MODELS_SHOWN = 6
 """Models offered side by side, before the list of all."""
@@ -103,9 +104,12 @@ def _choices(knowledge: Knowledge, question: Question, now: Value | None, interv
             few = {*tried[: _MOST_PRESETS - 1], *([now] if isinstance(now, float) else [])}
             for number in sorted(few):
                 yield ChoiceRow(number, show_plain(number, spec.unit, spec.name), "", number == now)
+        case "number":
+            sides = interview.worth_trying(question)[:_MOST_SIDES]
+            yield from (ChoiceRow(value, str(value), "", False) for value in sides)
         case "text" if question.id == "model":
             yield from model_rows(knowledge, str(interview.consultation.session.answered("task")), now)
-        case "number" | "text":
+        case "text":
             return
         case _:
             assert_never(spec.kind)
