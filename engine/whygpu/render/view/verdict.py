@@ -130,6 +130,8 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
     criterion, share = found[0] if found else ("money", 0.0)
     mine, theirs = (show(one.value, one.unit) for one in (plan.counted, other.counted))
     counts = f"with all reasons weighed, it counts as {mine} and the other as {theirs}"
+    if (criterion == "money" or share <= 0) and plan.cost is None:
+        return (Sentence(f"No price is known for it or for {short_text(other)}, the next best; {counts}."),)
     if criterion == "money" or share <= 0:
         one, two, with_handling = _moneys(plan, other)
         it = "Including the handling of each machine, it costs" if with_handling else "It costs"
