@@ -112,7 +112,8 @@ class ModelShape:
     which has `encoder_parameters` and reads `source_tokens` (0: the prompt).
     `parameters` counts everything held in memory, `active_parameters` what one token passes through.
     `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step
-    for diffusion). `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
+    for diffusion); `square_flops_per_sample` are those of them that grow with the square of the image's area: of
+    attention to itself. `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
     `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
     most (the largest neighbouring tensors, FP32). `sample_seconds` is the sound that a sample is, of models that hear
     it. `trained_parameters` are those a full fine-tuning trains, where
@@ -157,6 +158,7 @@ class ModelShape:
     positions: int = 0
     image_size: int = 0
     flops_per_sample: float = 0.0
+    square_flops_per_sample: float = 0.0
     activation_bytes_per_sample: float = 0.0
     activation_16bit_share: float = 0.0
     peak_bytes_per_sample: float = 0.0

@@ -152,6 +152,7 @@ def pipeline_shape(
         image_size=side,
         steps=steps,
         flops_per_sample=passes * network.flops + decoding / steps,
+        square_flops_per_sample=passes * network.square_flops,
         peak_bytes_per_sample=max(network.peak_bytes, peak),
         trained_parameters=trained,
         components=tuple(Component(part, count) for part, count in parts.items()) if len(parts) > 1 else (),

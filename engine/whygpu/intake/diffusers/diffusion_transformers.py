@@ -45,7 +45,9 @@ class _Body:
     def network(self, total: Cost, side: int, tokens: float, inner: int, layers: int = 0) -> Network:
         """At its peak it holds what goes into a feed-forward and what comes out between its layers."""
         peak = 4.0 * tokens * (inner + self.width)
-        return Network(total.parameters, total.flops, layers or self.layers, latent_side=side, peak_bytes=peak)
+        return Network(
+            total.parameters, total.flops, total.square, layers or self.layers, latent_side=side, peak_bytes=peak
+        )
 
 
 def _joint_attention(body: _Body, image: float, text: float) -> Cost:
