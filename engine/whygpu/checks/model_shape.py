@@ -103,6 +103,10 @@ class Component:
     parameters: int
 
 
+DENOISERS = ("transformer", "unet")
+"""How the names of a pipeline's denoisers begin."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelShape:
     """What the checks need to know of a model. Counts of parameters, layers, elements; 0 where it has none or it is
