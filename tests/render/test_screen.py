@@ -106,3 +106,14 @@ def test_what_was_never_measured_is_a_rough_estimate(kb: whygpu.KnowledgeBase, c
     headline = view_of(advice).headline
     assert ("no measurement covers" in headline.why) != seen
     assert seen or headline.confidence == "rough estimate"
+
+
+def test_a_request_says_how_long_a_clip_is_and_how_large(kb: whygpu.KnowledgeBase) -> None:
+    """Without an answer it is the model's own size, with a question mark: the time goes with it."""
+    clip = {"phase": "inference", "task": "image-generation", "model": "wan2.2-t2v-a14b", "deployment": "cloud"}
+    asked = view_of(kb.advise({**clip, "resolution": "1280x720"}, engine="evaluator", today=TODAY)).request.text
+    assert "81 frames of 1280x720," in asked
+    assert "81 frames of 632 pixels a side?" in view_of(kb.advise(clip, engine="evaluator", today=TODAY)).request.text
+    picture = view_of(kb.advise({**clip, "model": "flux.1-dev"}, engine="evaluator", today=TODAY)).request.text
+    assert "1024 pixels a side?" in picture
+    assert "frames" not in picture

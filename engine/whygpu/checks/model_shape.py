@@ -119,8 +119,8 @@ class ModelShape:
     for diffusion); `square_flops_per_sample` are those of them that grow with the square of the image's area: of
     attention to itself. `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
     `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
-    most (the largest neighbouring tensors, FP32). `sample_seconds` is the sound that a sample is, of models that hear
-    it. `trained_parameters` are those a full fine-tuning trains, where
+    most (the largest neighbouring tensors, FP32). `frames` are those of a sample that is a clip. `sample_seconds` is
+    the sound that a sample is, of models that hear it. `trained_parameters` are those a full fine-tuning trains, where
     that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks
     up in tables, other rows for each sample (recommenders). `positions` are the most tokens that
     the model is made for at once. `assumed` names the fields that were derived or assumed,
@@ -161,6 +161,7 @@ class ModelShape:
     source_tokens: int = 0
     positions: int = 0
     image_size: int = 0
+    frames: int = 0
     flops_per_sample: float = 0.0
     square_flops_per_sample: float = 0.0
     activation_bytes_per_sample: float = 0.0

@@ -45,6 +45,7 @@ WHOLE_NUMBERS: Mapping[str, str] = {
     "source_tokens": "tokens",
     "positions": "tokens",
     "image_size": "pixels",
+    "frames": "frames",
     "steps": "steps",
     "trained_parameters": "parameters",
     "lookup_parameters": "parameters",

@@ -150,6 +150,7 @@ def pipeline_shape(
         layers=network.layers,
         gated_ffn=False,
         image_size=side,
+        frames=network.frames,
         steps=steps,
         flops_per_sample=passes * network.flops + decoding / steps,
         square_flops_per_sample=passes * network.square_flops,

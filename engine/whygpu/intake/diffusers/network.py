@@ -11,7 +11,8 @@ class Network:
 
     `square_flops` are those of the operations that grow with the square of the sample's area (attention to itself).
     `latent_side` is the side of the square of latents that a denoiser of images works on, `image_side` that of an
-    autoencoder's images, `stages` how often it halves them. 0 where it has none or it is not known.
+    autoencoder's images, `stages` how often it halves them, `frames` are those of a clip. 0 where it has none or it
+    is not known.
     """
 
     parameters: int
@@ -22,3 +23,4 @@ class Network:
     image_side: int = 0
     stages: int = 0
     peak_bytes: float = 0.0
+    frames: int = 0

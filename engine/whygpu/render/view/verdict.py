@@ -194,10 +194,14 @@ def _contributions(plan: Plan, other: Plan) -> Iterator[tuple[str, float]]:
 
 
 def _speed(plan: Plan, other: Plan) -> str:
-    for name, unit in (("token_ms", "ms a token"), ("ttft_ms", "ms to the first answer"), ("train_hours", "hours")):
+    for name, unit, what in (
+        ("token_ms", "ms", " a token"),
+        ("ttft_ms", "ms", " to the first answer"),
+        ("train_hours", "hours", ""),
+    ):
         one, two = plan.speed.get(name), other.speed.get(name)
         if one is not None and two is not None:
-            return f"{show(one.likely)} against {show(two.likely)} {unit}"
+            return f"{show(one.likely, unit)} against {show(two.likely, unit)}{what}"
     return "by its figures"
 
 
