@@ -165,11 +165,15 @@ def _moneys(plan: Plan, other: Plan) -> tuple[str, str, bool]:
 
 
 def _handled(plan: Plan) -> str:
-    """What a plan costs with its handling: what it counts as without what rules are worth."""
+    """What a plan costs with its handling, in words."""
+    return money_text(plan) if plan.counted is None else show(_money(plan), plan.counted.unit)
+
+
+def _money(plan: Plan) -> float:
+    """What a plan costs with its handling: what it counts as without what rules are worth; not a number without it."""
     if plan.counted is None:
-        return money_text(plan)
-    factors = math.prod(item.worth for item in plan.counted.factors)
-    return show(plan.counted.value / factors, plan.counted.unit)
+        return math.nan
+    return plan.counted.value / math.prod(item.worth for item in plan.counted.factors)
 
 
 def _alike(found: Sequence[tuple[str, float]]) -> str:
@@ -228,7 +232,9 @@ def _given_up(advice: Advice, plan: Plan) -> Iterator[Sentence]:
     """What another plan of the shortlist has more of, where no rule speaks against the recommendation."""
     for pick in advice.shortlist:
         if pick.role in ("fastest", "room-to-grow", "easiest-to-get") and pick.gains:
-            gain = pick.gains.partition(";")[0]
-            what = "cost less" if costs_less(pick.plan, plan) else "give more"
+            gain, cheaper = pick.gains.partition(";")[0], costs_less(pick.plan, plan)
+            if cheaper and _money(pick.plan) >= _money(plan):
+                continue  # its hours cost less, the hour before and after them does not
+            what = "cost less" if cheaper else "give more"
             yield Sentence(f"{short_text(pick.plan)} would {what}: {gain}.")
             return
