@@ -106,3 +106,32 @@ def test_what_was_never_measured_is_a_rough_estimate(kb: whygpu.KnowledgeBase, c
     headline = view_of(advice).headline
     assert ("no measurement covers" in headline.why) != seen
     assert seen or headline.confidence == "rough estimate"
+
+
+def test_a_request_says_how_long_a_clip_is_and_how_large(kb: whygpu.KnowledgeBase) -> None:
+    """Without an answer it is the model's own size, with a question mark: the time goes with it."""
+    clip = {"phase": "inference", "task": "image-generation", "model": "wan2.2-t2v-a14b", "deployment": "cloud"}
+    asked = view_of(kb.advise({**clip, "resolution": "1280x720"}, engine="evaluator", today=TODAY)).request.text
+    assert "81 frames of 1280x720," in asked
+    assert "81 frames of 632 pixels a side?" in view_of(kb.advise(clip, engine="evaluator", today=TODAY)).request.text
+    picture = view_of(kb.advise({**clip, "model": "flux.1-dev"}, engine="evaluator", today=TODAY)).request.text
+    assert "1024 pixels a side?" in picture
+    assert "frames" not in picture
+
+
+def test_no_plan_is_said_to_cost_less_whose_handling_makes_it_cost_more(kb: whygpu.KnowledgeBase) -> None:
+    """A job of minutes: on the dearer card its hours cost less, with the hour before and after it they do not."""
+    asked = {"phase": "fine-tuning", "method": "lora", "task": "image-generation", "model": "flux.1-dev"}
+    advice = kb.advise({**asked, "dataset_samples": 3000, "ecosystem": "cuda"}, engine="evaluator", today=TODAY)
+    assert advice.recommendation is not None
+    best = advice.recommendation
+    dearer = [
+        pick.plan
+        for pick in advice.shortlist
+        if pick.plan.cost
+        and best.cost
+        and (pick.plan.cost.compared.usd_total or 0) < (best.cost.compared.usd_total or 0)
+    ]
+    assert dearer, "nothing on the shortlist costs less an hour: ask for a smaller job"
+    said = " ".join(sentence.text for sentence in view_of(advice).but)
+    assert not any(f"{plan.accelerator.name} BF16 with LoRA would cost less" in said for plan in dearer)

@@ -103,6 +103,10 @@ class Component:
     parameters: int
 
 
+DENOISERS = ("transformer", "unet")
+"""How the names of a pipeline's denoisers begin."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelShape:
     """What the checks need to know of a model. Counts of parameters, layers, elements; 0 where it has none or it is
@@ -112,10 +116,11 @@ class ModelShape:
     which has `encoder_parameters` and reads `source_tokens` (0: the prompt).
     `parameters` counts everything held in memory, `active_parameters` what one token passes through.
     `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step
-    for diffusion). `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
+    for diffusion); `square_flops_per_sample` are those of them that grow with the square of the image's area: of
+    attention to itself. `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
     `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
-    most (the largest neighbouring tensors, FP32). `sample_seconds` is the sound that a sample is, of models that hear
-    it. `trained_parameters` are those a full fine-tuning trains, where
+    most (the largest neighbouring tensors, FP32). `frames` are those of a sample that is a clip. `sample_seconds` is
+    the sound that a sample is, of models that hear it. `trained_parameters` are those a full fine-tuning trains, where
     that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks
     up in tables, other rows for each sample (recommenders). `positions` are the most tokens that
     the model is made for at once. `assumed` names the fields that were derived or assumed,
@@ -156,7 +161,9 @@ class ModelShape:
     source_tokens: int = 0
     positions: int = 0
     image_size: int = 0
+    frames: int = 0
     flops_per_sample: float = 0.0
+    square_flops_per_sample: float = 0.0
     activation_bytes_per_sample: float = 0.0
     activation_16bit_share: float = 0.0
     peak_bytes_per_sample: float = 0.0

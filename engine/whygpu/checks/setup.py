@@ -203,6 +203,15 @@ class Setup:
         """Area of an image against the one the model's figures are for."""
         return float((self.pixels / shape.image_size) ** 2) if self.pixels and shape.image_size else 1.0
 
+    def operations_scale(self, shape: ModelShape) -> float:
+        """Operations of a sample against those of the model's own area: attention to itself grows with the square.
+
+        Source: Delavande et al. 2025, Video Killed the Energy Budget (arXiv:2509.19222), 1.
+        """
+        area = self.pixel_scale(shape)
+        square = shape.square_flops_per_sample / shape.flops_per_sample if shape.flops_per_sample else 0.0
+        return area * (1 - square + square * area)
+
     def requests_per_replica(self, replicas: int) -> int:
         """Requests that one replica holds at once, spread evenly."""
         return -(-self.concurrency // max(replicas, 1))

@@ -96,11 +96,13 @@ def price_flips(consultation: Consultation, most: int = 8) -> tuple[PriceFlip, .
     groups = maker.rows.groups[: most + 1]
     if len(groups) < 2:
         return ()
-    values, best = plans.ranking.counted.values, groups[0][0]
+    values, hourly, best = plans.ranking.counted.values, plans.costs.hourly, groups[0][0]
     groups = [
         rows
         for rows in groups
-        if math.isfinite(values[rows[0]]) and plans.unverified[rows[0]] == plans.unverified[best]
+        if math.isfinite(values[rows[0]])
+        and plans.unverified[rows[0]] == plans.unverified[best]
+        and any(hourly[row] > 0 for row in rows)
     ]
     if len(groups) < 2 or groups[0][0] != best:
         return ()

@@ -133,6 +133,7 @@ def resized(shape: ModelShape, factor: float) -> ModelShape:
         sliding_layers=times(shape.sliding_layers),
         state_layers=times(shape.state_layers),
         flops_per_sample=shape.flops_per_sample * factor,
+        square_flops_per_sample=shape.square_flops_per_sample * factor,
         activation_bytes_per_sample=shape.activation_bytes_per_sample * factor,
         components=tuple(replace(item, parameters=times(item.parameters)) for item in shape.components),
         kv_groups=tuple(replace(group, layers=times(group.layers)) for group in shape.kv_groups),

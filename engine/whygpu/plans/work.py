@@ -40,6 +40,7 @@ MODEL_NAMES = (
     "model.kv_heads",
     "model.positions",
     "model.image_size",
+    "model.frames",
     "model.flops_per_sample",
     "model.steps",
     "model.file_kind",
@@ -244,13 +245,21 @@ def model_facts(shape: ModelShape) -> dict[str, float | str]:
         "model.kv_heads": float(shape.kv_heads),
         "model.positions": float(shape.positions),
         "model.image_size": float(shape.image_size),
+        "model.frames": float(shape.frames),
         "model.flops_per_sample": float(shape.flops_per_sample),
         "model.steps": float(shape.steps),
         "model.file_kind": shape.file_kind,
         "model.file_format": shape.stored_format,
         "model.published_format": shape.published_format,
     }
-    always = {"model.name", "model.kind", "model.parameters", "model.active_parameters", "model.experts"}
+    always = {
+        "model.name",
+        "model.kind",
+        "model.parameters",
+        "model.active_parameters",
+        "model.experts",
+        "model.frames",
+    }
     return {name: value for name, value in sizes.items() if name in always or value}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficients, Context
 from whygpu.checks.memory.parts import MemoryParts, coefficient_term, explain_overhead, overhead, scaled
-from whygpu.checks.memory.weights import explain_weights, held_weights
+from whygpu.checks.memory.weights import explain_weights, held_weights, left_by_turns
 from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import ParallelLayout, Setup
 
@@ -18,10 +18,12 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
     """Bytes per accelerator of one step over `batch_size` samples."""
     context = setup.context(shape)
     workspace = coefficients.pick("vision-workspace-bytes", context)
+    left = left_by_turns(shape, setup.format, context)
+    peak = _peak(shape, coefficients, context).times(_width(shape, setup))
+    beyond = Range(max(peak.low - left, 0.0), max(peak.likely - left, 0.0), max(peak.high - left, 0.0))
     return MemoryParts(
         weights=held_weights(shape, setup.format, layout, coefficients, context),
-        activations=Range(workspace.low, workspace.likely, workspace.high)
-        + _peak(shape, coefficients, context).times(_width(shape, setup)),
+        activations=Range(workspace.low, workspace.likely, workspace.high) + beyond,
         overhead=overhead(layout, coefficients, context),
     )
 
@@ -43,6 +45,7 @@ def explain(
 ) -> list[Calculation]:
     """How each part of `parts` came about."""
     context = setup.context(shape)
+    peak: tuple[Term, ...]
     if shape.peak_bytes_per_sample:
         peak = (
             Term("peak", shape.peak_bytes_per_sample, "FP32 bytes", shape.source),
@@ -55,11 +58,16 @@ def explain(
             coefficient_term("share", coefficients.pick("peak-bytes-per-gflop", context)),
         )
         formula = "gflop * share"
+    formula = f"batch * area * compute_bits / 32 * {formula}"
+    left = left_by_turns(shape, setup.format, context)
+    if left:
+        said = "that the text encoder leaves when it leaves the card"
+        peak, formula = (*peak, Term("left", left, "bytes", shape.source, said)), f"max({formula} - left, 0)"
     return [
         explain_weights(shape, setup.format, layout, coefficients, context, done.weights.likely),
         Calculation(
             "activations",
-            f"batch * area * compute_bits / 32 * {formula} + workspace",
+            f"{formula} + workspace",
             (
                 Term("batch", setup.batch_size, "samples"),
                 Term("area", setup.pixel_scale(shape), "share", (), "image area against the model's own"),

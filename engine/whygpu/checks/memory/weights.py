@@ -5,8 +5,8 @@ from __future__ import annotations
 from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory.parts import coefficient_term, scaled, stage_share
-from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import TRAINING_PHASES, Format, ParallelLayout
+from whygpu.checks.model_shape import DENOISERS, ModelShape
+from whygpu.checks.setup import BESIDE, TRAINING_PHASES, Format, ParallelLayout
 
 ENDS = frozenset({"embedding", "head"})
 """Parts outside the layers: the token table and the head."""
@@ -46,14 +46,39 @@ def expert_bytes(shape: ModelShape, number_format: Format) -> float:
     )
 
 
-def waiting_bytes(shape: ModelShape, number_format: Format) -> float:
-    """Bytes of the lesser of a pipeline's denoiser and the parts beside it, which are on the card in turn (diffusers'
-    enable_model_cpu_offload); 0 where there is nothing beside it.
+def turns(shape: ModelShape, number_format: Format) -> tuple[float, float]:
+    """Bytes of the largest denoiser of a pipeline, and of the largest network beside it; 0 where there is none.
+
+    They are on the card in turn (diffusers' enable_model_cpu_offload, ComfyUI): text encoders, then the denoiser, of
+    several one after the other (Wan 2.2: first for high noise, then for low), then the autoencoder.
     """
     beside = sum(
-        part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name == "beside"
+        part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name == BESIDE
     )
-    return min(beside, number_format.weight_bytes(shape) - beside)
+    sizes: dict[bool, list[int]] = {True: [], False: []}
+    for component in shape.components:
+        sizes[component.name.startswith(DENOISERS)].append(component.parameters)
+    if not beside or not sizes[True] or not sizes[False]:
+        return number_format.weight_bytes(shape) - beside, beside
+    denoisers, others = ((max(found), sum(found)) for found in (sizes[True], sizes[False]))
+    whole = number_format.weight_bytes(shape) - beside
+    return whole * denoisers[0] / denoisers[1], beside * others[0] / others[1]
+
+
+def waiting_bytes(shape: ModelShape, number_format: Format) -> float:
+    """Bytes of a pipeline that wait in the host's memory while the largest of its networks is on the card; 0 where
+    there is nothing to take turns with.
+    """
+    denoiser, other = turns(shape, number_format)
+    return number_format.weight_bytes(shape) - max(denoiser, other) if other else 0.0
+
+
+def left_by_turns(shape: ModelShape, number_format: Format, context: Context) -> float:
+    """Bytes that a text encoder larger than the denoiser leaves to the activations when it leaves the card."""
+    if context["offload"] != "components" or context["phase"] in TRAINING_PHASES:
+        return 0.0
+    denoiser, other = turns(shape, number_format)
+    return max(other - denoiser, 0.0)
 
 
 def _offloaded(shape: ModelShape, number_format: Format, context: Context) -> float:

@@ -101,7 +101,7 @@ def product_flops(columns: Columns) -> float:
     """
     shape, setup = columns.shape, columns.setup
     if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
-        return passes(columns) / 2 * shape.flops_per_sample * setup.pixel_scale(shape) * setup.batch_size
+        return passes(columns) / 2 * shape.flops_per_sample * setup.operations_scale(shape) * setup.batch_size
     return passes(columns) * multiplied(columns) * step_tokens(shape, setup)
 
 

@@ -22,6 +22,7 @@ from whygpu.checks.speed.training import (
     traffic_bytes,
     traffic_of,
 )
+from whygpu.checks.speed.vision import area_terms, grown_forward
 
 
 def explain(done: TrainingWork, i: int) -> list[Calculation]:
@@ -160,11 +161,11 @@ def _explain_products(done: TrainingWork) -> Calculation:
     if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
         return Calculation(
             "products",
-            "passes / 2 * forward * area * batch",
+            f"passes / 2 * {grown_forward(shape)} * batch",
             (
                 every,
                 Term("forward", shape.flops_per_sample, "operations", shape.source),
-                Term("area", setup.pixel_scale(shape), "share"),
+                *area_terms(shape, setup),
                 Term("batch", setup.batch_size, "samples"),
             ),
             done.batch.product_flops,

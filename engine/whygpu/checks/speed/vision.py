@@ -18,7 +18,8 @@ import numpy as np
 
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.memory.weights import waiting_bytes
-from whygpu.checks.setup import FloatArray
+from whygpu.checks.model_shape import ModelShape
+from whygpu.checks.setup import FloatArray, Setup
 from whygpu.checks.speed import video
 from whygpu.checks.speed.columns import LIKELY, Band, Columns, coefficient_of, power_term
 from whygpu.checks.speed.host import sees
@@ -63,7 +64,9 @@ def work(columns: Columns) -> VisionWork:
     shape, setup, device = columns.shape, columns.setup, columns.device
     steps = max(shape.steps, 1)
     flops = (
-        shape.flops_per_sample * setup.pixel_scale(shape) * setup.batch_size if shape.flops_per_sample else float("nan")
+        shape.flops_per_sample * setup.operations_scale(shape) * setup.batch_size
+        if shape.flops_per_sample
+        else float("nan")
     )
     mfu = columns.more_is_better("vision-mfu")
     power = columns.power_share()
@@ -166,15 +169,29 @@ def _explain_compute(done: VisionWork, i: int) -> Calculation:
     operations = shape.flops_per_sample or float("nan")
     terms = (
         Term("forward", operations, "operations", columns.sources_of_operations()),
-        Term("area", setup.pixel_scale(shape), "share", (), "image area against the model's own"),
+        *area_terms(shape, setup),
         Term("batch", setup.batch_size, "samples"),
         _tensor(done, i),
         Term("rate", float(columns.device.flops_s[i]), "operations/s"),
         power_term(done.power, i),
         coefficient_of(columns, i, "vision-mfu", "mfu"),
     )
-    formula = "forward * area * batch / (tensor * rate * power * mfu)"
+    formula = f"{grown_forward(shape)} * batch / (tensor * rate * power * mfu)"
     return Calculation("compute_s", formula, terms, float(done.compute_s[LIKELY, i]), "s")
+
+
+def area_terms(shape: ModelShape, setup: Setup) -> tuple[Term, ...]:
+    """What the operations of a sample grow by where it is larger than the model's own."""
+    area = Term("area", setup.pixel_scale(shape), "share", (), "image area against the model's own")
+    if not shape.square_flops_per_sample:
+        return (area,)
+    square = shape.square_flops_per_sample / shape.flops_per_sample
+    return (area, Term("square", square, "share", shape.source, "of attention to itself, which grows twice as fast"))
+
+
+def grown_forward(shape: ModelShape) -> str:
+    """The operations of a sample, by the names of its terms."""
+    return "forward * area * (1 - square + square * area)" if shape.square_flops_per_sample else "forward * area"
 
 
 def _explain_read(done: VisionWork, i: int) -> Calculation:

@@ -42,10 +42,18 @@ class _Body:
         heads = reader.whole("heads", "num_attention_heads") or heads
         return cls(heads * head, reader.whole("layers", "num_layers") or layers, head)
 
-    def network(self, total: Cost, side: int, tokens: float, inner: int, layers: int = 0) -> Network:
+    def network(self, total: Cost, side: int, tokens: float, inner: int, layers: int = 0, frames: int = 0) -> Network:
         """At its peak it holds what goes into a feed-forward and what comes out between its layers."""
         peak = 4.0 * tokens * (inner + self.width)
-        return Network(total.parameters, total.flops, layers or self.layers, latent_side=side, peak_bytes=peak)
+        return Network(
+            total.parameters,
+            total.flops,
+            total.square,
+            layers or self.layers,
+            latent_side=side,
+            peak_bytes=peak,
+            frames=frames,
+        )
 
 
 def _joint_attention(body: _Body, image: float, text: float) -> Cost:
@@ -189,7 +197,7 @@ def cogvideox(reader: Reader) -> Network | None:
     if learned:
         reader.complain("", "learned positions are buffers, which are not counted", "", "warning")
     side = round((high * wide) ** 0.5)
-    return body.network(total, side, tokens, 4 * width)
+    return body.network(total, side, tokens, 4 * width, frames=frames)
 
 
 def wan(reader: Reader) -> Network | None:
@@ -206,9 +214,9 @@ def wan(reader: Reader) -> Network | None:
         reader.complain("qk_norm", "is not counted")
     if reader.problems:
         return None
-    width, text, high, wide, frames = body.width, 512.0, 480 // LATENT, 832 // LATENT, 80 // FRAMES + 1
+    width, text, high, wide, frames = body.width, 512.0, 480 // LATENT, 832 // LATENT, 81
     window = patches[0] * patches[1] * patches[2]
-    tokens = float(frames * high * wide // window)
+    tokens = float(((frames - 1) // FRAMES + 1) * high * wide // window)
     total = convolution(inputs, width, window, tokens) + embedding(step, width) + linear(width, 6 * width, 1)
     total += linear(source, width, text) + linear(width, width, text)
     if picture:
@@ -219,7 +227,7 @@ def wan(reader: Reader) -> Network | None:
     if added:
         block += linear(added, width, 257).times(2) + norm(width, bias=False) + scores(width, tokens, 257)
     total += block.times(body.layers) + linear(width, outputs * window, tokens) + Cost(2 * width)
-    return body.network(total, round((high * wide) ** 0.5), tokens, inner)
+    return body.network(total, round((high * wide) ** 0.5), tokens, inner, frames=frames)
 
 
 def qwen_image(reader: Reader) -> Network | None:
@@ -253,13 +261,14 @@ def ltx(reader: Reader) -> Network | None:
         return None
     # This one's latents are 32 times smaller to a side and 8 times shorter.
     width, text, high, wide = body.width, 128.0, 512 // 32, 704 // 32
-    tokens = float((160 // 8 + 1) * high * wide)
+    frames = 161
+    tokens = float(((frames - 1) // 8 + 1) * high * wide)
     total = linear(inputs, width, tokens) + linear(caption, width, text) + linear(width, width, text)
     total += embedding(STEP, width) + linear(width, 6 * width, 1) + Cost(2 * width)
     block = attention(width, tokens, bias=True) + attention(width, tokens, cross, text, bias=True)
     block += norm(width, bias=False).times(4) + feed_forward(width, 4 * width, tokens) + Cost(6 * width)
     total += block.times(body.layers) + linear(width, outputs, tokens)
-    return body.network(total, round((512 * 704) ** 0.5 / LATENT), tokens, 4 * width)
+    return body.network(total, round((512 * 704) ** 0.5 / LATENT), tokens, 4 * width, frames=frames)
 
 
 def hunyuan_video(reader: Reader) -> Network | None:
@@ -277,7 +286,8 @@ def hunyuan_video(reader: Reader) -> Network | None:
         return None
     width, text, high, wide = body.width, 256.0, 720 // LATENT // patch, 1280 // LATENT // patch
     window = deep * patch * patch
-    image = float((128 // FRAMES + 1) // deep * high * wide)
+    frames = 129
+    image = float(((frames - 1) // FRAMES + 1) // deep * high * wide)
     tokens = image + text
     total = convolution(inputs, width, window, image) + embedding(STEP, width) + embedding(pooled, width)
     total += embedding(STEP, width) if guided else Cost()
@@ -290,4 +300,4 @@ def hunyuan_video(reader: Reader) -> Network | None:
     one += norm(body.head) + linear(width, inner, tokens) + linear(width + inner, width, tokens)
     total += double.times(body.layers) + one.times(single)
     total += linear(width, 2 * width, 1) + linear(width, window * outputs, image)
-    return body.network(total, round((90 * 160) ** 0.5), tokens, inner, body.layers + single)
+    return body.network(total, round((90 * 160) ** 0.5), tokens, inner, body.layers + single, frames)

@@ -12,17 +12,21 @@ MOST_STAGES = 16
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Parameters, and operations of one pass (a multiplication and an addition count as two)."""
+    """Parameters, and operations of one pass (a multiplication and an addition count as two).
+
+    `square` are those of the operations that grow with the square of the positions: of attention to themselves.
+    """
 
     parameters: int = 0
     flops: float = 0.0
+    square: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.parameters + other.parameters, self.flops + other.flops)
+        return Cost(self.parameters + other.parameters, self.flops + other.flops, self.square + other.square)
 
     def times(self, count: int) -> Cost:
         """So many of it, each with its own parameters."""
-        return Cost(self.parameters * count, self.flops * count)
+        return Cost(self.parameters * count, self.flops * count, self.square * count)
 
 
 def linear(inputs: int, outputs: int, at: float = 0.0, *, bias: bool = True) -> Cost:
@@ -42,7 +46,8 @@ def norm(width: int, *, bias: bool = True) -> Cost:
 
 def scores(width: int, queries: float, keys: float) -> Cost:
     """Attention's own products: queries with keys, and their weights with values."""
-    return Cost(0, 4.0 * width * queries * keys)
+    flops = 4.0 * width * queries * keys
+    return Cost(0, flops, flops if queries == keys else 0.0)
 
 
 def attention(width: int, queries: float, source: int = 0, keys: float = 0.0, *, bias: bool = False) -> Cost:

@@ -78,7 +78,7 @@ def unet(reader: Reader) -> Network | None:
     total += norm(widths[0]) + convolution(widths[0], outputs, IMAGE, areas[0])
     blocks = sum(count * depth for count, depth, name in zip(each, depths, down, strict=True) if name in _CROSS)
     blocks += sum((each[-1 - i] + 1) * depths[-1 - i] for i, name in enumerate(up) if name in _CROSS) + depths[-1]
-    return Network(total.parameters, total.flops, layers=blocks, latent_side=side)
+    return Network(total.parameters, total.flops, total.square, layers=blocks, latent_side=side)
 
 
 def _resnet(before: int, width: int, at: float, time: int = 0) -> Cost:

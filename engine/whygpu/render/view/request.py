@@ -97,6 +97,8 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
             found.append(Chip(key, _phrase(consultation, key, given[key]), assumed=False))
         elif key in assumed and key in _MATTER and not (key == "concurrency" and "streams" in {**assumed, **given}):
             found.append(Chip(key, _phrase(consultation, key, assumed[key]), assumed=True))
+        elif key == "resolution" and work.shape.kind == "diffusion" and work.shape.image_size:
+            found.append(Chip(key, _phrase(consultation, key, work.shape.image_size), assumed=True))
     return tuple(found)
 
 
@@ -124,6 +126,8 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
         text = str(value)
     elif spec.unit == "pixels":
         text = str(raw) if "x" in str(raw).lower() else f"{raw} pixels a side"
+        frames = consultation.plans.work.shape.frames
+        text = f"{frames} frames of {text}" if frames else text
     else:
         text = show_plain(
             float(value) if isinstance(value, int) and not isinstance(value, bool) else value, spec.unit, spec.name

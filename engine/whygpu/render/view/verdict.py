@@ -130,6 +130,8 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
     criterion, share = found[0] if found else ("money", 0.0)
     mine, theirs = (show(one.value, one.unit) for one in (plan.counted, other.counted))
     counts = f"with all reasons weighed, it counts as {mine} and the other as {theirs}"
+    if (criterion == "money" or share <= 0) and plan.cost is None:
+        return (Sentence(f"No price is known for it or for {short_text(other)}, the next best; {counts}."),)
     if criterion == "money" or share <= 0:
         one, two, with_handling = _moneys(plan, other)
         it = "Including the handling of each machine, it costs" if with_handling else "It costs"
@@ -163,11 +165,15 @@ def _moneys(plan: Plan, other: Plan) -> tuple[str, str, bool]:
 
 
 def _handled(plan: Plan) -> str:
-    """What a plan costs with its handling: what it counts as without what rules are worth."""
+    """What a plan costs with its handling, in words."""
+    return money_text(plan) if plan.counted is None else show(_money(plan), plan.counted.unit)
+
+
+def _money(plan: Plan) -> float:
+    """What a plan costs with its handling: what it counts as without what rules are worth; not a number without it."""
     if plan.counted is None:
-        return money_text(plan)
-    factors = math.prod(item.worth for item in plan.counted.factors)
-    return show(plan.counted.value / factors, plan.counted.unit)
+        return math.nan
+    return plan.counted.value / math.prod(item.worth for item in plan.counted.factors)
 
 
 def _alike(found: Sequence[tuple[str, float]]) -> str:
@@ -192,10 +198,14 @@ def _contributions(plan: Plan, other: Plan) -> Iterator[tuple[str, float]]:
 
 
 def _speed(plan: Plan, other: Plan) -> str:
-    for name, unit in (("token_ms", "ms a token"), ("ttft_ms", "ms to the first answer"), ("train_hours", "hours")):
+    for name, unit, what in (
+        ("token_ms", "ms", " a token"),
+        ("ttft_ms", "ms", " to the first answer"),
+        ("train_hours", "hours", ""),
+    ):
         one, two = plan.speed.get(name), other.speed.get(name)
         if one is not None and two is not None:
-            return f"{show(one.likely)} against {show(two.likely)} {unit}"
+            return f"{show(one.likely, unit)} against {show(two.likely, unit)}{what}"
     return "by its figures"
 
 
@@ -222,7 +232,9 @@ def _given_up(advice: Advice, plan: Plan) -> Iterator[Sentence]:
     """What another plan of the shortlist has more of, where no rule speaks against the recommendation."""
     for pick in advice.shortlist:
         if pick.role in ("fastest", "room-to-grow", "easiest-to-get") and pick.gains:
-            gain = pick.gains.partition(";")[0]
-            what = "cost less" if costs_less(pick.plan, plan) else "give more"
+            gain, cheaper = pick.gains.partition(";")[0], costs_less(pick.plan, plan)
+            if cheaper and _money(pick.plan) >= _money(plan):
+                continue  # its hours cost less, the hour before and after them does not
+            what = "cost less" if cheaper else "give more"
             yield Sentence(f"{short_text(pick.plan)} would {what}: {gain}.")
             return

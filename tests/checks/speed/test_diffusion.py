@@ -1,0 +1,52 @@
+"""Pictures and clips of other sizes than their models' own, against published times and counted operations."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.checks.conftest import Facts
+from tests.checks.formulas import value_of
+from whygpu.checks.setup import Device, ParallelLayout, Setup
+from whygpu.checks.speed import estimate as speed
+
+H100 = Device.of(3.35e12, 9.89e14)
+
+
+def _operations(facts: Facts, model: str, area: float) -> float:
+    shape = facts.shape(model)
+    setup = Setup(facts.formats["bf16"], pixels=math.sqrt(area) * shape.image_size)
+    return setup.operations_scale(shape)
+
+
+def test_attention_of_a_clip_to_itself_grows_with_the_square_of_its_area(facts: Facts) -> None:
+    """Wan 2.1 14B, 40 layers 5,120 wide: 75,600 tokens at 720p, 32,760 at 480p (arXiv:2503.20314)."""
+    passes, layers, width = 2, 40, 5120
+    small, large = 32_760, 75_600
+    shape = facts.shape("wan2.1-t2v-14b")
+    assert shape.square_flops_per_sample == pytest.approx(passes * layers * 4 * width * small**2, rel=0.001)
+    rest = shape.flops_per_sample - shape.square_flops_per_sample
+    counted = rest * large / small + passes * layers * 4 * width * large**2
+    scale = _operations(facts, "wan2.1-t2v-14b", large / small)
+    assert scale * shape.flops_per_sample == pytest.approx(counted, rel=0.001)
+    assert 1.6 < scale / (large / small) < 1.8
+
+
+def test_at_its_own_size_a_model_does_its_own_arithmetic(facts: Facts) -> None:
+    for model in ("wan2.1-t2v-14b", "flux.1-dev", "stable-diffusion-xl", "resnet-50"):
+        assert _operations(facts, model, 1.0) == pytest.approx(1.0)
+
+
+def test_without_attention_of_its_own_it_grows_with_the_area(facts: Facts) -> None:
+    assert _operations(facts, "resnet-50", 4.0) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("phase", ["inference", "training"])
+def test_the_arithmetic_of_a_larger_clip_adds_up(facts: Facts, phase: str) -> None:
+    setup = Setup(facts.formats["bf16"], phase=phase, pixels=960, batch_size=1)
+    shape = facts.shape("wan2.1-t2v-14b")
+    found = speed.estimate(shape, setup, ParallelLayout(), H100, facts.coefficients)
+    assert any(term.name == "square" for item in found.calculations() for term in item.terms)
+    for item in found.calculations():
+        assert value_of(item) == pytest.approx(item.value, rel=1e-6)
