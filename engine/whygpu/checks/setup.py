@@ -316,7 +316,8 @@ class Device:
     `power_w` what the card may draw; `link_bytes_s` one direction of the direct link per card (0 where
     there is none) and `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card
     between nodes; `video_frames_s` frames of 1080p that its decoders give, `jpeg_pixels_s` pixels that its JPEG engine
-    does; `host_vcpus` threads of the host for each card. `kinds[kind[i]]` are the words of plan i.
+    does; `host_vcpus` threads of the host for each card; `memory_bytes` what work may take of its
+    memory. `kinds[kind[i]]` are the words of plan i.
     """
 
     bandwidth_bytes_s: FloatArray
@@ -330,6 +331,7 @@ class Device:
     video_frames_s: FloatArray
     jpeg_pixels_s: FloatArray
     host_vcpus: FloatArray
+    memory_bytes: FloatArray
     kinds: tuple[CardKind, ...]
     kind: IntArray
     size: int = field(default=1)
@@ -349,6 +351,7 @@ class Device:
         video_frames_s: float | Sequence[float] | FloatArray = float("nan"),
         jpeg_pixels_s: float | Sequence[float] | FloatArray = float("nan"),
         host_vcpus: float | Sequence[float] | FloatArray = float("nan"),
+        memory_bytes: float | Sequence[float] | FloatArray = float("nan"),
         kinds: CardKind | Sequence[CardKind] = CardKind(),
     ) -> Device:
         """Columns from figures (repeated) or sequences; 16 bits run at the format's rate where no other is given.
@@ -367,6 +370,7 @@ class Device:
             video_frames_s,
             jpeg_pixels_s,
             host_vcpus,
+            memory_bytes,
         ]
         columns = [np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in given]
         words = [kinds] if isinstance(kinds, CardKind) else list(kinds)
@@ -399,6 +403,7 @@ _RATES = (
     "video_frames_s",
     "jpeg_pixels_s",
     "host_vcpus",
+    "memory_bytes",
 )
 
 

@@ -364,6 +364,7 @@ def _timed(
             cards.video_frames_s[rows],
             cards.jpeg_pixels_s[rows],
             vcpus[rows],
+            cards.usable_bytes[rows],
             cards.kinds,
             cards.kind[rows],
             len(rows),

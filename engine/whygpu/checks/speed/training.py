@@ -21,7 +21,7 @@ from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.weights import ENDS
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import HALF, FloatArray, ParallelLayout, Setup
-from whygpu.checks.speed.alignment import further_passes, rollout_s
+from whygpu.checks.speed.alignment import Rollout, further_passes, rollout
 from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
 
 UNCERTAIN = (
@@ -81,7 +81,7 @@ class TrainingWork:
     tensor_wire_s: FloatArray
     data_wire_s: FloatArray
     further_s: FloatArray
-    rollout_s: FloatArray
+    rollout: Rollout
     step_s: FloatArray
     samples_s: FloatArray
     tokens_s: FloatArray
@@ -194,8 +194,10 @@ def work(columns: Columns) -> TrainingWork:
     hiding = np.maximum(batch.busy_s - batch.launch_s, 0.0) * together
     data_wire = _gradient_exchange(columns, trained, wire.data_bytes_s, hiding) / together
     update = _update_s(columns, trained, bandwidth)
-    further, written = further_passes(columns) * forward_s(columns, batch), rollout_s(columns)
-    step = (compute + tensor_wire + data_wire + update / accumulation + further) * columns.unmodelled() + written
+    further, written = further_passes(columns) * forward_s(columns, batch), rollout(columns)
+    step = (
+        compute + tensor_wire + data_wire + update / accumulation + further
+    ) * columns.unmodelled() + written.seconds
     samples = columns.data * setup.batch_size / step
     tokens = samples * setup.sequence_tokens
     sequences = setup.dataset_samples * setup.generations

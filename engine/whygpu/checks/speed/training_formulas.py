@@ -68,11 +68,13 @@ def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculati
 
 def _explain_rollouts(done: TrainingWork, i: int) -> Term:
     columns = done.columns
+    engine = f"an engine over {done.rollout.ranks[i]:g} cards" if done.rollout.ranks[i] > 1 else "one card"
     text = (
         f"to write {columns.setup.batch_size} answers of {written_tokens(columns):,} tokens, "
-        f"{rollouts(columns):g} at once on each replica"
+        f"{done.rollout.at_once[i]:g} at once on {engine}"
     )
-    return Term("rollout", _likely(done.rollout_s, i), "s", columns.coefficients.pick(ROLLOUTS, {}).source, text)
+    source = columns.coefficients.pick(ROLLOUTS, columns.base).source
+    return Term("rollout", _likely(done.rollout.seconds, i), "s", source, text)
 
 
 def _explain_rates(done: TrainingWork, i: int, step: Calculation) -> list[Calculation]:
