@@ -22,6 +22,8 @@ GATHERING = frozenset({"zero3", "fsdp", "fsdp1"})
 """Shardings that also divide the weights, and gather each layer when it is used."""
 SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
 """Shardings that divide the gradients, and so add them up over the ranks after each micro-batch."""
+TABLES = "tables"
+"""The sharding that spreads a recommender's tables over the cards and copies its dense layers (torchrec)."""
 CacheSplit = Literal["heads", "tokens", "requests"]
 """What the cards of a tensor group divide the cache by: key/value heads, of which each card beyond as many keeps a
 copy; also the tokens of a context (decode context parallelism); or requests (attention data parallelism).
@@ -239,8 +241,8 @@ class ParallelLayout:
 
     In inference `data` counts replicas, and `cache_split` says what divides the cache over the tensor group: where that
     is requests, each card has all weights but the experts whole. In training `sharding` (none, zero1 to zero3, fsdp,
-    fsdp1) works over them, and `interleave` counts the stages of the pipeline on each card (Narayanan et al. 2021,
-    arXiv:2104.04473).
+    fsdp1, tables) works over them, and `interleave` counts the stages of the pipeline on each card (Narayanan et al.
+    2021, arXiv:2104.04473).
     """
 
     tensor: int = 1

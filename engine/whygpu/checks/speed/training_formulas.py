@@ -17,6 +17,7 @@ from whygpu.checks.speed.training import (
     attention_passes,
     forward_s,
     head_flops,
+    looked_up,
     multiplied,
     passes,
     traffic_bytes,
@@ -57,6 +58,11 @@ def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculati
         Term("accumulation", float(max(done.columns.setup.gradient_accumulation, 1)), "micro-batches"),
     )
     formula = "compute_s + tensor_wire + data_wire + update / accumulation"
+    if done.columns.tables[i]:
+        text = f"rows of {looked_up(done.columns):,.0f} parameters come from other cards, and their gradients go back"
+        source = done.columns.coefficients.pick("table-exchange-bytes", done.columns.base).source
+        terms = (*terms, Term("table_wire", _likely(done.table_wire_s, i), "s", source, text))
+        formula = f"{formula} + table_wire"
     if compares(done.columns.shape, done.columns.setup):
         passes_of = coefficient_of(done.columns, i, PASSES, "passes")
         forward = Term("forward", _likely(forward_s(done.columns, done.batch), i), "s", (), "a forward pass")
