@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from whygpu.chain.engines import Mask
     from whygpu.checks.setup import ParallelLayout, Setup
     from whygpu.plans.plan_set import Options, PlanSet, Targets
     from whygpu.plans.work import Work
@@ -34,7 +35,7 @@ class Growth:
     def __init__(self, work: Work, search: Search, options: Options, targets: Targets) -> None:
         self._work, self._search, self._options, self._targets = work, search, options, targets
         self._steps: dict[tuple[str, int, int], int] = {}
-        """By what is done, the number of a way and the size of machines: the way it leads to, -1 where to none."""
+        """By what is done, the number of a way and the kind of machines: the way it leads to, -1 where to none."""
 
     def run(self, plan_set: PlanSet) -> PlanSet:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
@@ -122,7 +123,7 @@ class Growth:
             tried = zip(plan_set.configuration[rows].tolist(), middle.tolist(), strict=True)
             configurations = np.array([self._search.with_replicas(*way) for way in tried])
             timed = self._search.timed(plan_set.card[rows], configurations, plan_set.fits[rows])
-            done = self._in_time(timed, targets)
+            done = self._in_time(timed, targets) & self._rentable(timed)
             most[rows[done]], least[rows[~done]] = middle[done], middle[~done]
             best = self._search.taken(best, rows[done], timed, np.flatnonzero(done))
         return best
@@ -181,7 +182,19 @@ class Growth:
         most = self._most(per_node) // each
         if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
             most = min(most, self._options.samples // self._search.micro_batches(configuration.layout)[0])
-        return max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
+        found = max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
+        slices = plan_set.cards.slices_at(int(plan_set.card[index]))
+        return found if slices is None else slices.replicas(configuration.layout.over(found), trains=True)
+
+    def _rentable(self, plan_set: PlanSet) -> Mask:
+        """Which plans take counts that their accelerators are rented in."""
+        trains, cards = self._work.setup.trains, plan_set.cards
+        layouts = [each.layout for each in plan_set.configurations]
+        whole = [
+            (slices := cards.slices_at(row)) is None or slices.rentable(layouts[number], trains)
+            for row, number in zip(plan_set.card.tolist(), plan_set.configuration.tolist(), strict=True)
+        ]
+        return np.array(whole, dtype=np.bool_)
 
     def _lateness(self, plan_set: PlanSet) -> NDArray[np.float64]:
         """How many times too late the answers of each plan come, by the goal it misses most; 0 where there is none."""
@@ -217,12 +230,12 @@ class Growth:
         """The numbers of the ways that a step leads these plans to, -1 where to none; one for all that run alike on
         machines as large.
         """
-        numbers, per_node = plan_set.configuration[rows], plan_set.cards.per_node[plan_set.card[rows]]
-        alike = numbers * (per_node.max(initial=0) + 1) + per_node
+        numbers, machine = plan_set.configuration[rows], plan_set.cards.machine[plan_set.card[rows]]
+        alike = numbers * (machine.max(initial=0) + 1) + machine
         _, first, place = np.unique(alike, return_index=True, return_inverse=True)
         led = np.empty(len(first), dtype=np.int64)
         for at, row in enumerate(first.tolist()):
-            key = (step.__name__, int(numbers[row]), int(per_node[row]))
+            key = (step.__name__, int(numbers[row]), int(machine[row]))
             if key not in self._steps:
                 grown = step(plan_set, int(rows[row]))
                 self._steps[key] = -1 if grown is None else self._search.configure(*grown)
@@ -237,7 +250,10 @@ class Growth:
         )
         if setup.trains or setup.requests_per_replica(layout.data) <= 1:
             return None
-        return self._within(plan_set, index, setup, layout.over(layout.data * 2))
+        slices, wider = plan_set.cards.slices_at(int(plan_set.card[index])), layout.over(layout.data * 2)
+        if slices is not None:
+            wider = wider.over(slices.replicas(wider, setup.trains))
+        return self._within(plan_set, index, setup, wider)
 
     def _sharded(self, plan_set: PlanSet, index: int) -> tuple[Setup, ParallelLayout] | None:
         """The same replicas, each over twice the cards."""
@@ -249,7 +265,11 @@ class Growth:
         per_node = int(plan_set.cards.per_node[plan_set.card[index]])
         if setup.trains or shape.kind not in TOKEN_KINDS or tensor > min(SHARDS[-1], per_node) or shape.heads % tensor:
             return None
-        return self._within(plan_set, index, setup, replace(layout, tensor=tensor))
+        wider = replace(layout, tensor=tensor)
+        slices = plan_set.cards.slices_at(int(plan_set.card[index]))
+        if slices is not None:
+            wider = wider.over(slices.replicas(wider, setup.trains))
+        return self._within(plan_set, index, setup, wider)
 
     def _more(self, plan_set: PlanSet, index: int, short: float) -> int | None:
         """The number of the way with more replicas for load; None where the limits leave no room."""
@@ -259,9 +279,11 @@ class Growth:
             data = self._replicas(plan_set, index, short, layout.data)
         else:
             data = math.ceil(layout.data * short - 1e-9)
+            slices = plan_set.cards.slices_at(int(plan_set.card[index]))
+            data = data if slices is None else slices.replicas(layout.over(data), trains=False)
         if data == layout.data:
             return None
-        key = (str(data), number, int(plan_set.cards.per_node[plan_set.card[index]]))
+        key = (str(data), number, int(plan_set.cards.machine[plan_set.card[index]]))
         if key not in self._steps:
             more = self._replicated(plan_set, index, data)
             self._steps[key] = -1 if more is None else self._search.configure(*more)

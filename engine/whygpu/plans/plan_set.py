@@ -17,6 +17,7 @@ from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import NODES, Band, Columns, split_rows
 from whygpu.kept import kept
 from whygpu.plans.fixed import FixedLayout
+from whygpu.plans.slices import rentable, slices_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from whygpu.checks.memory.estimate import MemoryEstimate
     from whygpu.checks.speed.estimate import SpeedEstimate
     from whygpu.knowledge.catalogue import Accelerator, Catalogue
+    from whygpu.plans.slices import Slices
     from whygpu.plans.work import Work
 
 _RATES = (
@@ -246,8 +248,23 @@ class Cards:
     """Operations per second by rate; NaN where not known, zero where the hardware lacks it."""
     kinds: tuple[CardKind, ...]
     kind: NDArray[np.int64]
+    slices: tuple[Slices | None, ...]
+    slice_kind: NDArray[np.int64]
 
     _first: dict[tuple[str, ...], NDArray[np.float64]] = field(default_factory=dict, compare=False, repr=False)
+
+    def rentable(self, layout: ParallelLayout, trains: bool) -> Mask:
+        """Which of them are rented in the count of this layout."""
+        return rentable(self.slices, self.slice_kind, layout, trains)
+
+    def slices_at(self, row: int) -> Slices | None:
+        """The slices that one of them is rented in; None where any count can be had."""
+        return self.slices[int(self.slice_kind[row])]
+
+    @property
+    def machine(self) -> NDArray[np.int64]:
+        """One number for all with machines as large that are rented alike."""
+        return self.per_node * len(self.slices) + self.slice_kind
 
     def rate(self, names: tuple[str, ...]) -> NDArray[np.float64]:
         """The rate that arithmetic in a format with these rates takes place at."""
@@ -298,6 +315,7 @@ def cards_of(catalogue: Catalogue) -> Cards:
         rates,
         kinds,
         np.array([kinds.index(word) for word in words], dtype=np.int64),
+        *slices_of(cards),
     )
 
 
