@@ -178,6 +178,11 @@ class PlanSet:
             speeds=speeds,
         )
 
+    def distinct(self) -> PlanSet:
+        """The same plans, each once: what was found tightly and with room may be filled and grown to the same."""
+        first = np.unique(np.stack([self.card, self.configuration]), axis=1, return_index=True)[1]
+        return self if len(first) == len(self) else self.take(np.sort(first))
+
     def compact(self) -> PlanSet:
         """The same plans without the ways that were only tried."""
         used = sorted(set(self.configuration.tolist()))
