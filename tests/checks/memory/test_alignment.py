@@ -138,8 +138,8 @@ def test_writing_takes_about_half_of_the_time_or_more(facts: Facts, supervised: 
 def test_speed_is_near_what_nemo_rl_publishes(
     facts: Facts, supervised: Setup, model: str, cards: int, answer: int, tokens_s: float
 ) -> None:
-    # NeMo RL, performance summary: H100, GRPO on policy, 2,048 answers a step; a 32B of the same size. Answers of
-    # unlike length and the copying of weights, which are left out, make it slower than it is estimated.
+    # NeMo RL, performance summary: H100, GRPO on policy, 2,048 answers a step; a 32B of the same size. The
+    # copying of weights to the engine and the log-probabilities' own passes are left out.
     h100 = Device.of(
         3.35e12, 989e12, power_w=700, link_bytes_s=450e9, link_cards=8, pcie_bytes_s=63e9, network_bytes_s=50e9,
         memory_bytes=79 * GIB, kinds=CardKind("hopper", "data-centre", "cuda", "nvlink", "hbm3"),
@@ -148,7 +148,7 @@ def test_speed_is_near_what_nemo_rl_publishes(
     layout = ParallelLayout(data=cards, sharding="fsdp", nodes=cards // 8)
     done = speed.estimate(facts.shape(model), setup, layout, h100, facts.coefficients, ranges=False).train_tokens_per_s
     assert done is not None
-    assert 0.8 < done.likely[0] / cards / tokens_s < 1.8
+    assert 0.8 < done.likely[0] / cards / tokens_s < 1.4
 
 
 def test_samples_of_the_data_are_learned_from_in_several_sequences(facts: Facts, supervised: Setup) -> None:

@@ -3,8 +3,8 @@
 A frozen model's pass is the forward third of a step without its backward pass; a critic of the policy's size is trained
 likewise. Answers are written by a serving engine on the same cards, as it serves requests; the cards do nothing else
 meanwhile. It takes a set share of each card, and answers for which its cache has no room wait (Kwon et al. 2023, vLLM,
-4). Sources: TRL (GRPO, DPO), OpenRLHF, verl (performance tuning guide), and Sheng et al. 2024 (HybridFlow,
-arXiv:2409.19256), 2 and 8.4.
+4); a batch is done when its longest answer is. Sources: TRL (GRPO, DPO), OpenRLHF, verl (performance tuning guide), and
+Sheng et al. 2024 (HybridFlow, arXiv:2409.19256), 2 and 8.4.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ PASSES = "further-passes"
 ROLLOUTS = "rollouts-in-flight"
 RANKS = "rollout-ranks"
 SHARE = "rollout-memory-share"
+TAIL = "rollout-tail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,9 @@ def rollout(columns: Columns) -> Rollout:
         best, ranks, flight = (
             np.where(sooner, new, old) for new, old in ((tokens_s, best), (width, ranks), (at_once, flight))
         )
+    tokens = columns.data * columns.setup.batch_size * written_tokens(columns)
     with np.errstate(divide="ignore"):
-        return Rollout(columns.data * columns.setup.batch_size * written_tokens(columns) / best, ranks, flight)
+        return Rollout(tokens / best * columns.less_is_better(TAIL), ranks, flight)
 
 
 def _in_flight(columns: Columns, width: int) -> FloatArray:

@@ -32,6 +32,7 @@ UNCERTAIN = (
     "training-traffic",
     "convolution-traffic",
     "table-exchange-bytes",
+    "rollout-tail",
     "training-launch-s-per-layer",
     "gather-launch-s-per-layer",
     "gather-copy-bytes",

@@ -9,7 +9,7 @@ from whygpu.checks.memory.activations import step_tokens
 from whygpu.checks.memory.alignment import compares
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import FloatArray
-from whygpu.checks.speed.alignment import PASSES, ROLLOUTS, rollouts, written_tokens
+from whygpu.checks.speed.alignment import PASSES, ROLLOUTS, TAIL, rollouts, written_tokens
 from whygpu.checks.speed.columns import LIKELY, coefficient_of
 from whygpu.checks.speed.training import (
     TrainingWork,
@@ -79,7 +79,9 @@ def _explain_rollouts(done: TrainingWork, i: int) -> Term:
         f"to write {columns.setup.batch_size} answers of {written_tokens(columns):,} tokens, "
         f"{done.rollout.at_once[i]:g} at once on {engine}"
     )
-    source = columns.coefficients.pick(ROLLOUTS, columns.base).source
+    tail = columns.coefficients.pick(TAIL, columns.base)
+    text = f"{text}, {tail.likely:g} times as long as if all were of one length"
+    source = (*columns.coefficients.pick(ROLLOUTS, columns.base).source, *tail.source)
     return Term("rollout", _likely(done.rollout.seconds, i), "s", source, text)
 
 
