@@ -81,3 +81,13 @@ def test_what_is_read_once_for_all_formats_does_not_depend_on_them(kb: Knowledge
     cases = kb.knowledge.catalogue.coefficients.cases("prefill-chunk-tokens")
     assert cases
     assert not {key for case in cases for key, _ in case.when} & {"format", "format_kind", "precision"}
+
+
+@pytest.mark.parametrize("answers", WORKS, ids=lambda answers: f"{answers['phase']}-{answers['model']}")
+def test_no_plan_is_there_twice(kb: KnowledgeBase, answers: dict[str, Any]) -> None:
+    """What was found tightly and with room, and filled and grown to the same, is one plan."""
+    plans = kb.consult(answers, engine="evaluator").plans.plan_set
+    ways = [(configuration.setup, configuration.layout) for configuration in plans.configurations]
+    assert len(set(ways)) == len(ways)
+    pairs = list(zip(plans.card.tolist(), plans.configuration.tolist(), plans.owned.tolist(), strict=True))
+    assert len(set(pairs)) == len(pairs)

@@ -21,7 +21,7 @@ CHECKS = MappingProxyType(
             {
                 *_MEMORY,
                 *_MONEY,
-                *("layer_activations", "gradients", "optimizer", "kv_cache", "reused"),
+                *("layer_activations", "gradients", "optimizer", "asleep", "kv_cache", "reused"),
                 *("products", "attention", "products_s", "attention_s", "traffic_s"),
                 *("compute_s", "step_s", "prepared_samples_per_s"),
                 *("samples_per_s", "train_tokens_per_s", "train_hours"),

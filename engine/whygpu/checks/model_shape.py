@@ -265,6 +265,13 @@ class ModelShape:
         """How many times longer an encoder's source is than a text of so many tokens; 1 where they are the same."""
         return self.source_length(tokens) / tokens if self.encoder_layers else 1.0
 
+    @property
+    def table_parameters(self) -> int:
+        """Parameters of a recommender's tables; 0 for others."""
+        if self.kind != "recommender":
+            return 0
+        return max(self.parameters - (self.active_parameters - self.lookup_parameters), 0)
+
     def touched_parameters(self, samples: float) -> float:
         """Parameters that a pass over so many samples reads: all of them, but of a recommender's tables only the rows
         that the samples look up.

@@ -22,6 +22,8 @@ GATHERING = frozenset({"zero3", "fsdp", "fsdp1"})
 """Shardings that also divide the weights, and gather each layer when it is used."""
 SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
 """Shardings that divide the gradients, and so add them up over the ranks after each micro-batch."""
+TABLES = "tables"
+"""The sharding that spreads a recommender's tables over the cards and copies its dense layers (torchrec)."""
 CacheSplit = Literal["heads", "tokens", "requests"]
 """What the cards of a tensor group divide the cache by: key/value heads, of which each card beyond as many keeps a
 copy; also the tokens of a context (decode context parallelism); or requests (attention data parallelism).
@@ -248,8 +250,8 @@ class ParallelLayout:
 
     In inference `data` counts replicas, and `cache_split` says what divides the cache over the tensor group: where that
     is requests, each card has all weights but the experts whole. In training `sharding` (none, zero1 to zero3, fsdp,
-    fsdp1) works over them, and `interleave` counts the stages of the pipeline on each card (Narayanan et al. 2021,
-    arXiv:2104.04473).
+    fsdp1, tables) works over them, and `interleave` counts the stages of the pipeline on each card (Narayanan et al.
+    2021, arXiv:2104.04473).
     """
 
     tensor: int = 1
@@ -325,7 +327,8 @@ class Device:
     `power_w` what the card may draw; `link_bytes_s` one direction of the direct link per card (0 where
     there is none) and `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card
     between nodes; `video_frames_s` frames of 1080p that its decoders give, `jpeg_pixels_s` pixels that its JPEG engine
-    does; `host_vcpus` threads of the host for each card. `kinds[kind[i]]` are the words of plan i.
+    does; `host_vcpus` threads of the host for each card; `memory_bytes` what work may take of its
+    memory. `kinds[kind[i]]` are the words of plan i.
     """
 
     bandwidth_bytes_s: FloatArray
@@ -339,6 +342,7 @@ class Device:
     video_frames_s: FloatArray
     jpeg_pixels_s: FloatArray
     host_vcpus: FloatArray
+    memory_bytes: FloatArray
     kinds: tuple[CardKind, ...]
     kind: IntArray
     size: int = field(default=1)
@@ -358,6 +362,7 @@ class Device:
         video_frames_s: float | Sequence[float] | FloatArray = float("nan"),
         jpeg_pixels_s: float | Sequence[float] | FloatArray = float("nan"),
         host_vcpus: float | Sequence[float] | FloatArray = float("nan"),
+        memory_bytes: float | Sequence[float] | FloatArray = float("nan"),
         kinds: CardKind | Sequence[CardKind] = CardKind(),
     ) -> Device:
         """Columns from figures (repeated) or sequences; 16 bits run at the format's rate where no other is given.
@@ -376,6 +381,7 @@ class Device:
             video_frames_s,
             jpeg_pixels_s,
             host_vcpus,
+            memory_bytes,
         ]
         columns = [np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in given]
         words = [kinds] if isinstance(kinds, CardKind) else list(kinds)
@@ -408,6 +414,7 @@ _RATES = (
     "video_frames_s",
     "jpeg_pixels_s",
     "host_vcpus",
+    "memory_bytes",
 )
 
 

@@ -93,8 +93,7 @@ def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options:
     found = wider = packed(search, plan_set, shape, options)
     while len(wider := _wider(search, wider, shape, options)):
         found = search.timed(*(np.concatenate([getattr(each, name) for each in (found, wider)]) for name in _COLUMNS))
-    first = np.unique(np.stack([found.card, found.configuration]), axis=1, return_index=True)[1]
-    return found if len(first) == len(found) else found.take(np.sort(first))
+    return found.distinct()
 
 
 _COLUMNS = ("card", "configuration", "fits")

@@ -41,15 +41,14 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     search = _searched(work, allowed, options)
     card, configuration, fits = search.found()
     if options.samples is not None and len(card):
-        plan_set = filled(search, card, configuration, fits, options, which=fits)
+        plan_set = filled(search, card, configuration, fits, options, which=fits).distinct()
     else:
         plan_set = search.timed(card, configuration, fits)
         if options.at_once is not None and len(card):
             plan_set = packed_widely(search, plan_set, work.shape, options)
     if not len(plan_set):
         return plan_set
-    plan_set = Growth(work, search, options, targets).run(plan_set)
-    return plan_set.compact()
+    return Growth(work, search, options, targets).run(plan_set).distinct().compact()
 
 
 def _short(work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:

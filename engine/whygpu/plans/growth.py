@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from whygpu.chain.engines import Mask
     from whygpu.checks.setup import ParallelLayout, Setup
     from whygpu.plans.plan_set import Options, PlanSet, Targets
     from whygpu.plans.work import Work
@@ -36,7 +37,7 @@ class Growth:
     def __init__(self, work: Work, search: Search, options: Options, targets: Targets) -> None:
         self._work, self._search, self._options, self._targets = work, search, options, targets
         self._replicated: dict[tuple[int, int, int], int | None] = {}
-        """By replicas, the number of a way and the size of machines: the way with so many, None where there is none."""
+        """By replicas, the number of a way and the kind of machines: the way with so many, None where there is none."""
 
     def run(self, plan_set: PlanSet) -> PlanSet:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
@@ -128,7 +129,7 @@ class Growth:
             configurations = np.array([way(*each) for each in tried])
             timed = self._search.timed(plan_set.card[rows], configurations, plan_set.fits[rows])
             done = np.zeros_like(tries)
-            done[place, rows] = self._in_time(timed, targets)
+            done[place, rows] = self._in_time(timed, targets) & self._rentable(timed)
             at = np.full(tries.shape, -1)
             at[place, rows] = np.arange(rows.size)
             found, first = np.flatnonzero(done.any(axis=0)), done.argmax(axis=0)
@@ -192,7 +193,18 @@ class Growth:
         most = self._most(per_node) // each
         if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
             most = min(most, self._options.samples // self._search.micro_batches(configuration.layout)[0])
-        return max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
+        found = max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
+        return self._whole(configuration.layout.over(found), int(plan_set.card[index]), trains=True).data
+
+    def _rentable(self, plan_set: PlanSet) -> Mask:
+        """Which plans take counts that their accelerators are rented in."""
+        trains, cards = self._work.setup.trains, plan_set.cards
+        layouts = [each.layout for each in plan_set.configurations]
+        whole = [
+            (slices := cards.slices_at(row)) is None or slices.rentable(layouts[number], trains)
+            for row, number in zip(plan_set.card.tolist(), plan_set.configuration.tolist(), strict=True)
+        ]
+        return np.array(whole, dtype=np.bool_)
 
     def _lateness(self, plan_set: PlanSet) -> NDArray[np.float64]:
         """How many times too late the answers of each plan come, by the goal it misses most; 0 where there is none."""
@@ -209,7 +221,6 @@ class Growth:
         """
         late = self._lateness(plan_set)
         rows = np.flatnonzero(plan_set.fits & (late > 1))
-        per_node = plan_set.cards.per_node[plan_set.card[rows]]
         ways = {(0, 0): plan_set.configuration[rows]}
         for doublings in range(1, _ROUNDS + 1):
             for shards in range(doublings + 1):
@@ -217,7 +228,7 @@ class Growth:
                 step, before = (
                     (self._sharded, ways[replicas, shards - 1]) if shards else (self._spread, ways[replicas - 1, 0])
                 )
-                ways[replicas, shards] = self._stepped(step, before, per_node)
+                ways[replicas, shards] = self._stepped(step, before, plan_set.card[rows])
         numbers = np.stack(list(ways.values())[1:])
         leads = numbers >= 0
         tried, configurations = np.nonzero(leads)[1], numbers[leads]
@@ -234,60 +245,70 @@ class Growth:
         self,
         step: Callable[[int, int], tuple[Setup, ParallelLayout] | None],
         numbers: NDArray[np.int64],
-        per_node: NDArray[np.int64],
+        card: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """The numbers of the ways that a step leads these ways to on machines of so many cards, -1 where to none."""
-        alike = numbers * (per_node.max(initial=0) + 1) + per_node
-        _, first, place = np.unique(alike, return_index=True, return_inverse=True)
+        """The numbers of the ways that a step leads these ways to on these cards, -1 where to none; one for all that
+        run alike on the same kind of machines.
+        """
+        machine = self._search.cards.machine[card]
+        _, first, place = np.unique(
+            numbers * (machine.max(initial=0) + 1) + machine, return_index=True, return_inverse=True
+        )
         led = np.full(len(first), -1, dtype=np.int64)
-        for at, (number, cards) in enumerate(zip(numbers[first].tolist(), per_node[first].tolist(), strict=True)):
-            grown = step(number, cards) if number >= 0 else None
+        for at, (number, row) in enumerate(zip(numbers[first].tolist(), card[first].tolist(), strict=True)):
+            grown = step(number, row) if number >= 0 else None
             if grown is not None:
                 led[at] = self._search.configure(*grown)
         return led[place]
 
-    def _spread(self, number: int, per_node: int) -> tuple[Setup, ParallelLayout] | None:
+    def _spread(self, number: int, card: int) -> tuple[Setup, ParallelLayout] | None:
         """The same requests over twice the replicas."""
         configuration = self._search.configurations[number]
         setup, layout = configuration.setup, configuration.layout
         if setup.trains or setup.requests_per_replica(layout.data) <= 1:
             return None
-        return self._within(setup, layout.over(layout.data * 2), per_node)
+        return self._within(setup, layout.over(layout.data * 2), card)
 
-    def _sharded(self, number: int, per_node: int) -> tuple[Setup, ParallelLayout] | None:
+    def _sharded(self, number: int, card: int) -> tuple[Setup, ParallelLayout] | None:
         """The same replicas, each over twice the cards."""
         configuration = self._search.configurations[number]
         setup, layout = configuration.setup, configuration.layout
-        shape, tensor = self._work.shape, layout.tensor * 2
+        shape, tensor, per_node = self._work.shape, layout.tensor * 2, int(self._search.cards.per_node[card])
         if setup.trains or shape.kind not in TOKEN_KINDS or tensor > min(SHARDS[-1], per_node) or shape.heads % tensor:
             return None
-        return self._within(setup, replace(layout, tensor=tensor), per_node)
+        return self._within(setup, replace(layout, tensor=tensor), card)
 
     def _more(self, plan_set: PlanSet, index: int, short: float) -> int | None:
         """The number of the way with more replicas for load; None where the limits leave no room."""
         number = int(plan_set.configuration[index])
         setup, layout = plan_set.configurations[number].setup, plan_set.configurations[number].layout
+        card = int(plan_set.card[index])
         if setup.trains:
             data = self._replicas(plan_set, index, short, layout.data)
         else:
-            data = math.ceil(layout.data * short - 1e-9)
+            data = self._whole(layout.over(math.ceil(layout.data * short - 1e-9)), card, trains=False).data
         if data == layout.data:
             return None
-        per_node = int(plan_set.cards.per_node[plan_set.card[index]])
-        key = (data, number, per_node)
+        key = (data, number, int(plan_set.cards.machine[card]))
         if key not in self._replicated:
             # A replica added for load serves as many requests at once as the others, for spread over more replicas the
             # same requests would come no faster.
             if not setup.trains:
                 setup = self._search.changed(setup, concurrency=setup.requests_per_replica(layout.data) * data)
-            more = self._within(setup, layout.over(data), per_node)
+            more = self._within(setup, layout.over(data), card)
             self._replicated[key] = None if more is None else self._search.configure(*more)
         return self._replicated[key]
 
-    def _within(self, setup: Setup, layout: ParallelLayout, per_node: int) -> tuple[Setup, ParallelLayout] | None:
-        """The way, where the limits leave room for it on machines of so many cards."""
-        beyond = layout.cards > self._most(per_node) or not self._options.fixed.allows(layout)
-        return None if beyond else (setup, layout)
+    def _within(self, setup: Setup, layout: ParallelLayout, card: int) -> tuple[Setup, ParallelLayout] | None:
+        """The way, in counts that the card is rented in, where the limits leave room for it."""
+        layout = self._whole(layout, card, trains=setup.trains)
+        beyond = layout.cards > self._most(int(self._search.cards.per_node[card]))
+        return None if beyond or not self._options.fixed.allows(layout) else (setup, layout)
+
+    def _whole(self, layout: ParallelLayout, card: int, *, trains: bool) -> ParallelLayout:
+        """The layout with the replicas that fill the slices that the card is rented in."""
+        slices = self._search.cards.slices_at(card)
+        return layout if slices is None else layout.over(slices.replicas(layout, trains))
 
     def _most(self, per_node: int) -> int:
         return min(per_node * self._options.max_nodes, self._options.max_count)

@@ -17,6 +17,7 @@ from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import NODES, Band, Columns, split_rows
 from whygpu.kept import kept
 from whygpu.plans.fixed import FixedLayout
+from whygpu.plans.slices import rentable, slices_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from whygpu.checks.memory.estimate import MemoryEstimate
     from whygpu.checks.speed.estimate import SpeedEstimate
     from whygpu.knowledge.catalogue import Accelerator, Catalogue
+    from whygpu.plans.slices import Slices
     from whygpu.plans.work import Work
 
 _RATES = (
@@ -176,6 +178,11 @@ class PlanSet:
             speeds=speeds,
         )
 
+    def distinct(self) -> PlanSet:
+        """The same plans, each once: what was found tightly and with room may be filled and grown to the same."""
+        first = np.unique(np.stack([self.card, self.configuration]), axis=1, return_index=True)[1]
+        return self if len(first) == len(self) else self.take(np.sort(first))
+
     def compact(self) -> PlanSet:
         """The same plans without the ways that were only tried."""
         used = sorted(set(self.configuration.tolist()))
@@ -246,8 +253,23 @@ class Cards:
     """Operations per second by rate; NaN where not known, zero where the hardware lacks it."""
     kinds: tuple[CardKind, ...]
     kind: NDArray[np.int64]
+    slices: tuple[Slices | None, ...]
+    slice_kind: NDArray[np.int64]
 
     _first: dict[tuple[str, ...], NDArray[np.float64]] = field(default_factory=dict, compare=False, repr=False)
+
+    def rentable(self, layout: ParallelLayout, trains: bool) -> Mask:
+        """Which of them are rented in the count of this layout."""
+        return rentable(self.slices, self.slice_kind, layout, trains)
+
+    def slices_at(self, row: int) -> Slices | None:
+        """The slices that one of them is rented in; None where any count can be had."""
+        return self.slices[int(self.slice_kind[row])]
+
+    @property
+    def machine(self) -> NDArray[np.int64]:
+        """One number for all with machines as large that are rented alike."""
+        return self.per_node * len(self.slices) + self.slice_kind
 
     def rate(self, names: tuple[str, ...]) -> NDArray[np.float64]:
         """The rate that arithmetic in a format with these rates takes place at."""
@@ -298,6 +320,7 @@ def cards_of(catalogue: Catalogue) -> Cards:
         rates,
         kinds,
         np.array([kinds.index(word) for word in words], dtype=np.int64),
+        *slices_of(cards),
     )
 
 
@@ -364,6 +387,7 @@ def _timed(
             cards.video_frames_s[rows],
             cards.jpeg_pixels_s[rows],
             vcpus[rows],
+            cards.usable_bytes[rows],
             cards.kinds,
             cards.kind[rows],
             len(rows),

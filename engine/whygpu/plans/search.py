@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,8 @@ DEPTHS = (1, 2, 4, 8, 16, 32)
 """Pipeline depths tried for training what no machine holds."""
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 """Numbers of accelerators tried."""
+_Load: TypeAlias = tuple[int, int, int, bool]
+"""Shards, stages and requests of a replica, and whether there are as many replicas as are asked for."""
 _MOST_KEPT = 8192
 """Sizes that are kept of one work."""
 
@@ -258,22 +260,18 @@ class Search:
         roomier = np.full(len(usable), -1, dtype=np.int64)
         held, settled = np.zeros_like(members), np.zeros_like(members)
         floors: dict[tuple[int, int], tuple[float, float]] = {}
-        tried: set[tuple[int, int, int, bool]] = set()
+        tried: dict[_Load, Mask] = {}
         fewer = 0
         for layout in layouts:
             if self._options.short and fewer < layout.cards:
                 self._note(members & ~held, best, held)
                 fewer = layout.cards
             enough = layout.data >= self._few
-            if not setup.trains:
-                load = (layout.tensor, layout.pipeline, setup.requests_per_replica(layout.data), enough)
-                if load in tried:
-                    continue  # more replicas of one request each need no less than those before
-                tried.add(load)
             most = per_node * self._options.max_nodes
             beyond = layout.cards > self._options.usual_count
             done = settled if enough and not beyond else held  # too few replicas, or very many, are a last resort
             group = members & ~done & (layout.tensor <= per_node) & (layout.cards <= most)
+            group = self._untried(setup, layout, group & self.cards.rentable(layout, setup.trains), tried)
             if not group.any():
                 continue
             if layout.data > 1:
@@ -298,6 +296,18 @@ class Search:
         if not self._options.short:
             self._note(members, best, held)
             self._note(members, roomier, held)
+
+    def _untried(self, setup: Setup, layout: ParallelLayout, group: Mask, tried: dict[_Load, Mask]) -> Mask:
+        """Those of a group that no spread with as much for each replica was tried on: of a service, more replicas of as
+        many requests each need no less than those before.
+        """
+        if setup.trains:
+            return group
+        requests = setup.requests_per_replica(layout.data)
+        load = layout.tensor, layout.pipeline, requests, layout.data >= self._few
+        before = tried.get(load, np.zeros_like(group))
+        tried[load] = before | group
+        return group & ~before
 
     def _ways(self, configurations: list[Setup], layout: ParallelLayout) -> Iterator[int]:
         """The numbers of these setups spread so, by every sharding."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whygpu.checks.setup import TABLES
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
@@ -33,12 +34,17 @@ def spread_text(plan: Plan) -> str:
     if parallel.pipeline > 1:
         parts.append(f"{parallel.pipeline} stages")
     if parallel.sharding != "none":
-        parts.append(parallel.sharding.upper().replace("ZERO", "ZeRO-"))
+        parts.append(sharding_text(parallel))
     if plan.nodes > 1:
         parts.append(f"{plan.nodes} machines")
     if plan.batch_size is not None:
         parts.append(f"micro-batch of {plan.batch_size}")
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def sharding_text(parallel: Parallelism) -> str:
+    """How training state is sharded."""
+    return "tables sharded" if parallel.sharding == TABLES else parallel.sharding.upper().replace("ZERO", "ZeRO-")
 
 
 def tensor_text(parallel: Parallelism) -> str:

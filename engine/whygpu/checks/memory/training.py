@@ -1,6 +1,8 @@
 """Memory of training: model states, activations, logits.
 
 States per parameter and how ZeRO divides them: Rajbhandari et al. 2020 (arXiv:1910.02054), section 3 and figure 1.
+A recommender's tables are spread over the cards and updated row by row as their gradients come, which are never held;
+its dense layers are copied (torchrec: table sharding, optimizer fused into the backward pass).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from whygpu.checks.memory.alignment import beside_policy, with_beside
 from whygpu.checks.memory.parts import NOTHING, MemoryParts, overhead, stage_share
 from whygpu.checks.memory.weights import ENDS, held_weights
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, ParallelLayout, Setup
+from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, TABLES, ParallelLayout, Setup
 
 SHARDS_OPTIMIZER = frozenset({"zero1", "zero2"}) | GATHERING
 FSDP = frozenset({"fsdp", "fsdp1"})
@@ -26,14 +28,18 @@ class States:
     """Counts and divisors the model states are computed from, per accelerator."""
 
     trained: int
+    """Without a recommender's tables, which have an optimizer of their own."""
     share: float
     weight_ranks: int
+    table_ranks: int
     gradient_share: float
     optimizer_ranks: int
     weight: Coefficient
     master: Coefficient
     gradient: Coefficient
     moments: Coefficient
+    table_weight: Coefficient
+    table_moments: Coefficient
     gathered: Coefficient
     gathered_ends: Coefficient
     upcast: Coefficient
@@ -43,17 +49,20 @@ def states_of(
     shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
 ) -> States:
     return States(
-        trained=shape.trained_parameters
+        trained=shape.trained_parameters - shape.table_parameters
         if setup.method == "full"
         else adapter_parameters(shape, setup.lora_rank, setup.lora_targets),
         share=stage_share(shape.layers, layout.pipeline) / layout.tensor,
         weight_ranks=layout.data if layout.sharding in GATHERING else 1,
+        table_ranks=layout.data if layout.sharding in GATHERING | {TABLES} else 1,
         gradient_share=_gradient_share(layout, coefficients.pick("accumulated-gradient-share", context)),
         optimizer_ranks=layout.data if layout.sharding in SHARDS_OPTIMIZER else 1,
         weight=coefficients.pick("training-weight-bytes", context),
         master=coefficients.pick("training-master-bytes", context),
         gradient=coefficients.pick("training-gradient-bytes", context),
         moments=coefficients.pick("optimizer-bytes", context),
+        table_weight=coefficients.pick("table-weight-bytes", context),
+        table_moments=coefficients.pick("table-state-bytes", context),
         gathered=coefficients.pick("gathered-layers", context),
         gathered_ends=coefficients.pick("gathered-ends", context),
         upcast=coefficients.pick("upcast-end-bytes", context),
@@ -97,6 +106,7 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
     gradients = gradients + Range(flat, flat, flat).times(states.gradient_share)
     optimizer = _per_parameter(states.master, trained / states.optimizer_ranks)
     optimizer = optimizer + _per_parameter(states.moments, trained / states.optimizer_ranks)
+    optimizer = optimizer + _per_parameter(states.table_moments, shape.table_parameters / states.table_ranks)
     weights = _weights(shape, setup, layout, states, held_weights(shape, setup.format, layout, coefficients, context))
     if setup.offload in ("optimizer", "all"):
         optimizer = NOTHING
@@ -129,6 +139,7 @@ def _per_parameter(each: Coefficient, parameters: float) -> Range:
 
 def _weights(shape: ModelShape, setup: Setup, layout: ParallelLayout, states: States, frozen: Range) -> Range:
     held = _per_parameter(states.weight, states.trained * states.share / states.weight_ranks)
+    held = held + _per_parameter(states.table_weight, shape.table_parameters / states.table_ranks)
     share = frozen_share(shape, setup)
     if share:
         held = held + frozen.times(share / states.weight_ranks)
@@ -163,7 +174,7 @@ def layer_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> floa
     """
     stored = setup.method != "full" and setup.format.quantized
     bits = setup.format.bits_per_weight if stored else setup.format.compute_bits
-    inside = sum(part.parameters for part in shape.parts if part.name not in ENDS)
+    inside = sum(part.parameters for part in shape.parts if part.name not in ENDS) - shape.table_parameters
     return inside / max(shape.layers + shape.encoder_layers, 1) * bits / 8 / layout.tensor
 
 

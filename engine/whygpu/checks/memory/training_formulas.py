@@ -35,7 +35,7 @@ def explain(
     found = [
         _explain_weights(shape, setup, layout, coefficients, states, done),
         _explain_gradients(shape, setup, layout, states, done),
-        _explain_optimizer(setup, states, done),
+        _explain_optimizer(shape, setup, states, done),
         *explain_activations(shape, setup, layout, coefficients, context, kept),
         _explain_overhead(layout, coefficients, context, done),
         _explain_reused(coefficients, context, done),
@@ -74,16 +74,26 @@ def _explain_gradients(
     return Calculation("gradients", formula, terms, done.gradients.likely, "bytes")
 
 
-def _explain_optimizer(setup: Setup, states: States, done: MemoryParts) -> Calculation:
+def _tables(shape: ModelShape, states: States) -> tuple[Term, Term]:
+    return (
+        Term("tables", shape.table_parameters, "parameters", shape.source, "of embedding tables"),
+        Term("table_ranks", states.table_ranks, "ranks", (), "that they are spread over"),
+    )
+
+
+def _explain_optimizer(shape: ModelShape, setup: Setup, states: States, done: MemoryParts) -> Calculation:
     if setup.offload in ("optimizer", "all"):
         return _on_host("optimizer")
-    terms = (
+    terms: tuple[Term, ...] = (
         *_trained(setup, states),
         coefficient_term("master_bytes", states.master),
         coefficient_term("moment_bytes", states.moments),
         Term("ranks", states.optimizer_ranks, "ranks"),
     )
     formula = "trained * share * (master_bytes + moment_bytes) / ranks"
+    if shape.table_parameters:
+        terms = (*terms, *_tables(shape, states), coefficient_term("row_bytes", states.table_moments))
+        formula = f"{formula} + tables * row_bytes / table_ranks"
     return Calculation("optimizer", formula, terms, done.optimizer.likely, "bytes")
 
 
@@ -101,6 +111,9 @@ def _explain_weights(
         Term("ranks", states.weight_ranks, "ranks"),
     ]
     formula = "trained * share * weight_bytes / ranks"
+    if shape.table_parameters:
+        terms += [*_tables(shape, states), coefficient_term("table_bytes", states.table_weight)]
+        formula = f"{formula} + tables * table_bytes / table_ranks"
     share = frozen_share(shape, setup)
     if share:
         whole_model = held_weights(shape, setup.format, layout, coefficients, training_context(shape, setup, layout))

@@ -2,24 +2,38 @@
 
 A frozen model's pass is the forward third of a step without its backward pass; a critic of the policy's size is trained
 likewise. Answers are written by a serving engine on the same cards, as it serves requests; the cards do nothing else
-meanwhile. Sources: TRL (GRPO, DPO), OpenRLHF, and Sheng et al. 2024 (HybridFlow, arXiv:2409.19256), 2.
+meanwhile. It takes a set share of each card, and answers for which its cache has no room wait (Kwon et al. 2023, vLLM,
+4); a batch is done when its longest answer is. Sources: TRL (GRPO, DPO), OpenRLHF, verl (performance tuning guide), and
+Sheng et al. 2024 (HybridFlow, arXiv:2409.19256), 2 and 8.4.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from whygpu.checks.memory.alignment import compares
+from whygpu.checks.memory.alignment import compares, engine_bytes, engine_ranks, serving
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed import inference
-from whygpu.checks.speed.columns import Columns
+from whygpu.checks.speed.columns import LIKELY, Columns
 
-ENGINE = "vllm"
-"""The serving stack that writes answers."""
 PASSES = "further-passes"
 ROLLOUTS = "rollouts-in-flight"
+RANKS = "rollout-ranks"
+SHARE = "rollout-memory-share"
+TAIL = "rollout-tail"
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """How the answers of one micro-batch are written: seconds as rows, the others for each of n plans."""
+
+    seconds: FloatArray
+    ranks: FloatArray
+    """Cards that an engine is spread over."""
+    at_once: FloatArray
+    """Answers that one engine has in flight."""
 
 
 def further_passes(columns: Columns) -> FloatArray:
@@ -30,38 +44,70 @@ def further_passes(columns: Columns) -> FloatArray:
 
 
 def rollouts(columns: Columns) -> float:
-    """Answers that the engine of one replica writes at once; 0 where none are written."""
-    if not compares(columns.shape, columns.setup):
-        return 0.0
-    return columns.coefficients.pick(ROLLOUTS, columns.contexts[0]).likely
+    """Answers that are to be written at once for each card; 0 where none are written."""
+    return _likely(columns, ROLLOUTS) if compares(columns.shape, columns.setup) else 0.0
 
 
 def written_tokens(columns: Columns) -> int:
     """Tokens of one answer."""
-    return max(min(columns.setup.output_tokens, columns.setup.sequence_tokens - 1), 1)
+    return serving(columns.setup).output_tokens
 
 
-def rollout_s(columns: Columns) -> FloatArray:
-    """Rows: seconds in which the answers of one micro-batch are written."""
-    at_once = rollouts(columns)
-    if not at_once:
-        return np.zeros((1, columns.device.size))
-    tokens = columns.setup.batch_size * written_tokens(columns)
-    seconds: FloatArray = tokens / (inference.work(_serving(columns, at_once)).tokens_s / columns.data)
-    return seconds
-
-
-def _serving(columns: Columns, at_once: float) -> Columns:
-    """The same cards as they serve."""
-    setups = tuple(
-        replace(
-            setup,
-            phase="inference",
-            runtime=ENGINE,
-            context_tokens=setup.sequence_tokens,
-            output_tokens=written_tokens(columns),
+def rollout(columns: Columns) -> Rollout:
+    """How answers are written, by engines spread over as many cards as write soonest: wider ones have more room for
+    answers and read their weights sooner, narrower ones exchange less (HybridFlow, 8.4).
+    """
+    size = columns.device.size
+    none = np.zeros(size)
+    if not rollouts(columns):
+        return Rollout(np.zeros((1, size)), none, none)
+    cards = columns.tensor * columns.pipeline * columns.data
+    most = _likely(columns, RANKS)
+    widths = engine_ranks(columns.shape, int(most), most)
+    best, ranks, flight = np.zeros((1, size)), none, none
+    for width in widths:
+        divides = cards % width == 0
+        widest = divides & ((cards % (2 * width) > 0) | (width == widths[-1]))
+        at_once = _in_flight(columns, width)
+        at_once = np.where(widest, np.maximum(at_once, 1.0), at_once)  # memory was sized for one answer there
+        tokens_s = inference.work(_engines(columns, np.maximum(at_once, 1.0), width)).tokens_s
+        sooner = divides & (at_once >= 1) & ~(tokens_s[LIKELY] <= best[LIKELY])
+        best, ranks, flight = (
+            np.where(sooner, new, old) for new, old in ((tokens_s, best), (width, ranks), (at_once, flight))
         )
-        for setup in columns.setups
+    tokens = columns.data * columns.setup.batch_size * written_tokens(columns)
+    with np.errstate(divide="ignore"):
+        return Rollout(tokens / best * columns.less_is_better(TAIL), ranks, flight)
+
+
+def _in_flight(columns: Columns, width: int) -> FloatArray:
+    """Answers that an engine over so many cards has in flight: as many as are asked for, or as its share of the cards
+    has room for, each in the middle of its answer; all where a card's memory is not known.
+    """
+    asked = rollouts(columns) * width
+    middle = columns.setup.sequence_tokens - written_tokens(columns) / 2
+    weights, each = engine_bytes(columns.shape, columns.setup, width, columns.coefficients, middle)
+    room = columns.device.memory_bytes * _likely(columns, SHARE) - weights.likely
+    found: FloatArray = np.floor(np.fmin(room / each if each else np.inf, asked))
+    return found
+
+
+def _engines(columns: Columns, at_once: FloatArray, width: int) -> Columns:
+    """The same cards as they serve, so many of them in each engine."""
+    engines = columns.tensor * columns.pipeline * columns.data / width
+    setups = tuple(serving(setup) for setup in columns.setups)
+    one = np.ones(columns.device.size)
+    return replace(
+        columns,
+        setups=setups,
+        bases=tuple(setup.context(columns.shape) for setup in setups),
+        tensor=width * one,
+        pipeline=one,
+        data=np.maximum(engines, 1.0),
+        interleave=one,
+        concurrency=at_once * np.maximum(engines, 1.0),
     )
-    bases = tuple(setup.context(columns.shape) for setup in setups)
-    return replace(columns, setups=setups, bases=bases, concurrency=at_once * columns.data)
+
+
+def _likely(columns: Columns, name: str) -> float:
+    return columns.coefficients.pick(name, columns.contexts[0]).likely

@@ -24,6 +24,7 @@ from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import (
     GATHERING,
     SHARDS_GRADIENTS,
+    TABLES,
     CardKind,
     Device,
     FloatArray,
@@ -117,7 +118,7 @@ NODES = 3
 _FORMULA_ERROR = "formula-error"
 _SPLIT = (
     *("tensor", "pipeline", "data", "nodes", "interleave"),
-    *("gathers", "scatters", "shards", "by_tokens", "by_requests"),
+    *("gathers", "scatters", "shards", "tables", "by_tokens", "by_requests"),
 )
 """The columns of rows of splits, as ``Columns`` names them."""
 
@@ -133,7 +134,8 @@ def split_rows(layouts: Sequence[ParallelLayout]) -> FloatArray:
 def _split_row(one: ParallelLayout) -> tuple[float, ...]:
     return (
         *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
-        *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS, one.sharding != "none"),
+        *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS),
+        *(one.sharding not in ("none", TABLES), one.sharding == TABLES),
         *(one.cache_split == "tokens", one.by_requests),
     )
 
@@ -156,6 +158,7 @@ class Columns:
     gathers: FloatArray
     scatters: FloatArray
     shards: FloatArray
+    tables: FloatArray
     interleave: FloatArray
     by_tokens: FloatArray
     by_requests: FloatArray
@@ -380,7 +383,8 @@ class Columns:
         share = self.more_is_better("bus-share")
         latency = np.where(direct, self.less_is_better("link-latency-s"), self.less_is_better("pcie-latency-s"))
         latency = np.where(self.tensor > per_node, self.less_is_better("network-latency-s"), latency)
-        return Wire(tensor_path * share, data_path * share, latency)
+        any_path = np.where(self.nodes > 1, np.minimum(network, within), within)  # each card by its own adapter
+        return Wire(tensor_path * share, data_path * share, any_path * share, latency)
 
 
 def coefficient_of(columns: Columns, i: int, name: str, term: str) -> Term:
@@ -396,12 +400,13 @@ def power_term(power: FloatArray, i: int) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Rows over n plans: usable bytes per second of the tensor and the data group's path, and the latency of one
-    collective.
+    """Rows over n plans: usable bytes per second of the tensor and the data group's path and of a card to all others,
+    and the latency of one collective.
     """
 
     tensor_bytes_s: FloatArray
     data_bytes_s: FloatArray
+    card_bytes_s: FloatArray
     latency_s: FloatArray
 
     def halves_s(self, tensor: FloatArray, payload_bytes: FloatArray | float, count: FloatArray | float) -> FloatArray:

@@ -21,7 +21,7 @@ from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.weights import ENDS
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import HALF, FloatArray, ParallelLayout, Setup
-from whygpu.checks.speed.alignment import further_passes, rollout_s
+from whygpu.checks.speed.alignment import Rollout, further_passes, rollout
 from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
 
 UNCERTAIN = (
@@ -31,6 +31,8 @@ UNCERTAIN = (
     "attention-share",
     "training-traffic",
     "convolution-traffic",
+    "table-exchange-bytes",
+    "rollout-tail",
     "training-launch-s-per-layer",
     "gather-launch-s-per-layer",
     "gather-copy-bytes",
@@ -80,8 +82,9 @@ class TrainingWork:
     update_s: FloatArray
     tensor_wire_s: FloatArray
     data_wire_s: FloatArray
+    table_wire_s: FloatArray
     further_s: FloatArray
-    rollout_s: FloatArray
+    rollout: Rollout
     step_s: FloatArray
     samples_s: FloatArray
     tokens_s: FloatArray
@@ -192,15 +195,19 @@ def work(columns: Columns) -> TrainingWork:
     # gradients that are sharded are scattered after every micro-batch; others are exchanged once
     together = np.where(columns.scatters > 0, 1, accumulation)
     hiding = np.maximum(batch.busy_s - batch.launch_s, 0.0) * together
-    data_wire = _gradient_exchange(columns, trained, wire.data_bytes_s, hiding) / together
+    copied = np.where(columns.tables, trained - looked_up(columns), trained)
+    data_wire = _gradient_exchange(columns, copied, wire.data_bytes_s, hiding) / together
+    table_wire = _table_wire_s(columns, wire)
     update = _update_s(columns, trained, bandwidth)
-    further, written = further_passes(columns) * forward_s(columns, batch), rollout_s(columns)
-    step = (compute + tensor_wire + data_wire + update / accumulation + further) * columns.unmodelled() + written
+    further, written = further_passes(columns) * forward_s(columns, batch), rollout(columns)
+    step = (
+        compute + tensor_wire + data_wire + table_wire + update / accumulation + further
+    ) * columns.unmodelled() + written.seconds
     samples = columns.data * setup.batch_size / step
     tokens = samples * setup.sequence_tokens
     sequences = setup.dataset_samples * setup.generations
     total = setup.epochs * (setup.dataset_tokens / setup.sequence_tokens if setup.dataset_tokens else sequences)
-    beside = (tensor_wire, data_wire, further, written)
+    beside = (tensor_wire, data_wire, table_wire, further, written)
     return TrainingWork(columns, batch, bubble, compute, update, *beside, step, samples, tokens, total)
 
 
@@ -257,6 +264,23 @@ def _trained(columns: Columns) -> float:
     return float(min(shape.trained_parameters, shape.touched_parameters(setup.batch_size)))
 
 
+def looked_up(columns: Columns) -> float:
+    """Parameters of a recommender's tables that one micro-batch reads and updates, a row as often as it is looked up;
+    0 for others.
+    """
+    shape, setup = columns.shape, columns.setup
+    return float(min(shape.lookup_parameters * setup.batch_size, shape.table_parameters))
+
+
+def _table_wire_s(columns: Columns, wire: Wire) -> FloatArray:
+    """Rows: seconds in which the rows that a card's samples look up come from the cards that have them, and their
+    gradients go back: two all-to-all exchanges (Naumov et al. 2019, arXiv:1906.00091, 3; torchrec, table sharding).
+    """
+    payload = columns.less_is_better("table-exchange-bytes") * looked_up(columns)
+    seconds = 2 * ((columns.data - 1) / columns.data * payload / wire.card_bytes_s + wire.latency_s)
+    return np.where((columns.tables > 0) & (columns.data > 1), seconds, 0.0)
+
+
 def _tensor_wire_s(columns: Columns, wire: Wire) -> FloatArray:
     """Rows: seconds of the all-reduces of a tensor group, 2 a layer each way (Shoeybi et al. 2019, Megatron-LM, 3)."""
     shape, setup = columns.shape, columns.setup
@@ -300,7 +324,7 @@ def _update_s(columns: Columns, trained: float, bandwidth: FloatArray) -> FloatA
     return moved / columns.more_is_better("host-update-bytes-s") + carried
 
 
-def _gradient_exchange(columns: Columns, trained: float, bytes_s: FloatArray, compute_s: FloatArray) -> FloatArray:
+def _gradient_exchange(columns: Columns, trained: FloatArray, bytes_s: FloatArray, compute_s: FloatArray) -> FloatArray:
     """Seconds of the exchange of gradients that the card's work does not hide, as far as the host is ahead of it.
 
     Ring: 2 (n - 1) / n * bytes (NCCL): half to scatter sums, half to gather what was updated. Where gradients are

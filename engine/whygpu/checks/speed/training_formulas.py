@@ -9,7 +9,7 @@ from whygpu.checks.memory.activations import step_tokens
 from whygpu.checks.memory.alignment import compares
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import FloatArray
-from whygpu.checks.speed.alignment import PASSES, ROLLOUTS, rollouts, written_tokens
+from whygpu.checks.speed.alignment import PASSES, ROLLOUTS, TAIL, rollouts, written_tokens
 from whygpu.checks.speed.columns import LIKELY, coefficient_of
 from whygpu.checks.speed.training import (
     TrainingWork,
@@ -17,6 +17,7 @@ from whygpu.checks.speed.training import (
     attention_passes,
     forward_s,
     head_flops,
+    looked_up,
     multiplied,
     passes,
     traffic_bytes,
@@ -58,6 +59,11 @@ def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculati
         Term("accumulation", float(max(done.columns.setup.gradient_accumulation, 1)), "micro-batches"),
     )
     formula = "compute_s + tensor_wire + data_wire + update / accumulation"
+    if done.columns.tables[i]:
+        text = f"rows of {looked_up(done.columns):,.0f} parameters come from other cards, and their gradients go back"
+        source = done.columns.coefficients.pick("table-exchange-bytes", done.columns.base).source
+        terms = (*terms, Term("table_wire", _likely(done.table_wire_s, i), "s", source, text))
+        formula = f"{formula} + table_wire"
     if compares(done.columns.shape, done.columns.setup):
         passes_of = coefficient_of(done.columns, i, PASSES, "passes")
         forward = Term("forward", _likely(forward_s(done.columns, done.batch), i), "s", (), "a forward pass")
@@ -69,11 +75,15 @@ def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculati
 
 def _explain_rollouts(done: TrainingWork, i: int) -> Term:
     columns = done.columns
+    engine = f"an engine over {done.rollout.ranks[i]:g} cards" if done.rollout.ranks[i] > 1 else "one card"
     text = (
         f"to write {columns.setup.batch_size} answers of {written_tokens(columns):,} tokens, "
-        f"{rollouts(columns):g} at once on each replica"
+        f"{done.rollout.at_once[i]:g} at once on {engine}"
     )
-    return Term("rollout", _likely(done.rollout_s, i), "s", columns.coefficients.pick(ROLLOUTS, {}).source, text)
+    tail = columns.coefficients.pick(TAIL, columns.base)
+    text = f"{text}, {tail.likely:g} times as long as if all were of one length"
+    source = (*columns.coefficients.pick(ROLLOUTS, columns.base).source, *tail.source)
+    return Term("rollout", _likely(done.rollout.seconds, i), "s", source, text)
 
 
 def _explain_rates(done: TrainingWork, i: int, step: Calculation) -> list[Calculation]:

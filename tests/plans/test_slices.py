@@ -1,0 +1,52 @@
+"""Counts that can be rented where accelerators come in slices (Google Cloud: TPU configurations)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from whygpu.checks.setup import ParallelLayout
+from whygpu.plans.slices import Slices
+
+if TYPE_CHECKING:
+    from whygpu import KnowledgeBase
+
+V5E = (1, 4, 8, 16, 32, 64, 128, 256)
+V5P = (4, 8, 16, 32, 64, 128, 192, 256)
+"""Those of the tables up to 256 chips, and cubes of 64 (4x4x12 is three)."""
+
+
+@pytest.mark.parametrize(
+    ("card", "sizes"), [("tpu-v5e", V5E), ("tpu-v6e", V5E), ("tpu-v5p", V5P), ("tpu-v4", V5P), ("tpu-v7", V5P)]
+)
+def test_slices_are_those_of_googles_tables(kb: KnowledgeBase, card: str, sizes: tuple[int, ...]) -> None:
+    slices = Slices.of(kb.knowledge.catalogue.accelerators[card])
+    assert slices is not None
+    assert tuple(cards for cards in range(1, 257) if slices.has(cards)) == sizes
+
+
+def test_gpus_come_in_any_count(kb: KnowledgeBase) -> None:
+    assert Slices.of(kb.knowledge.catalogue.accelerators["h100-sxm"]) is None
+
+
+@pytest.mark.parametrize(
+    ("tensor", "data", "trains", "whole"),
+    [
+        (1, 3, False, True),  # three slices of one chip
+        (2, 1, False, False),  # no slice has two
+        (2, 2, False, True),
+        (4, 3, False, True),
+        (1, 12, True, False),  # a job lies in one slice
+        (1, 16, True, True),
+        (1, 512, True, True),  # Multislice: two of the largest
+        (1, 384, True, False),
+    ],
+)
+def test_replicas_take_slices_of_their_own_and_a_job_one(tensor: int, data: int, trains: bool, whole: bool) -> None:
+    slices = Slices(4, 256, single=True)
+    layout = ParallelLayout(tensor, 1, data)
+    assert slices.rentable(layout, trains) == whole
+    rounded = slices.replicas(layout, trains)
+    assert slices.rentable(layout.over(rounded), trains)
+    assert (rounded == data) == whole
