@@ -72,6 +72,20 @@ def test_replicas_for_a_rate_share_the_requests_that_were_answered(kb: whygpu.Kn
     assert rate.likely >= 60
 
 
+def test_a_rate_fills_cards_before_it_takes_more_of_them(kb: whygpu.KnowledgeBase) -> None:
+    """Little's law: 19 requests a second that last seconds are more in flight than the 8 that were answered, and one
+    card batches them; it took fifteen, of eight requests each.
+    """
+    load = {"model": "llama-3.1-8b", "format": "fp8", "requests_per_second": 19, "max_nodes": 8}
+    answered, assumed = plan(kb, "h100-sxm", **load, concurrency=8), plan(kb, "h100-sxm", **load)
+    assert answered is not None
+    assert assumed is not None
+    assert answered.count <= assumed.count + 1
+    rate = answered.speed["requests_per_s"]
+    assert rate is not None
+    assert rate.likely >= 19
+
+
 def test_latency_asks_for_shards(kb: whygpu.KnowledgeBase) -> None:
     slow = plan(kb, "a100-sxm-80gb", model="llama-3.1-70b", format="int8")
     assert slow is not None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from whygpu.errors import AnswerError
+from whygpu.explain.figures import show_plain
 from whygpu.explain.rerun import choice
 from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
 from whygpu.render.view import view_of
@@ -132,8 +133,9 @@ def test_an_answer_says_what_it_changed(opened: Opened, kb: KnowledgeBase, plain
     app = opened(**SERVING, page="better")
     before = kb.advise(SERVING, engine="evaluator").recommendation
     assert before is not None
-    key = next(item.key for item in app.button if item.label.startswith(f"**{asked.witness.value}**"))
-    app = _press(app, str(key))
+    spec = kb.knowledge.vocabulary[asked.question.name]
+    label = show_plain(asked.witness.value, spec.unit, spec.name)
+    app = _press(app, str(next(item.key for item in app.button if item.label.startswith(f"**{label}**"))))
     assert f"Your last answer changed it: it was {short_text(before)}" in _text(app, plain)
 
 

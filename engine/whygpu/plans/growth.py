@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from whygpu.plans.work import Work
 
 _ROUNDS = 4
+_DOUBLINGS = 5
+"""How often the requests in flight are doubled where a rate asks for more than were answered."""
 _AT_ONCE = 7
 """Numbers of replicas or requests that are tried at once."""
 
@@ -64,6 +66,8 @@ class Growth:
         """The same plans on more accelerators."""
         grown = self._sooner(plan_set)
         spread = grown.configuration != plan_set.configuration
+        if self._options.shared and not self._work.setup.trains:
+            grown = self._fuller(grown, targets)
         for _ in range(_ROUNDS):
             short = self._short(grown, targets)
             changed = np.array(grown.configuration)
@@ -91,6 +95,30 @@ class Growth:
             for each, places in ((plan_set, rows), (timed, np.arange(rows.size)))
         )
         return self._fewest(timed, before - 1, most, self._with_requests, targets)
+
+    def _fuller(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
+        """The plans that are too slow for the rate with twice the requests in flight that were answered, or twice that,
+        where their cards hold them and answers stay in time: with as few as reach the rate, or else come nearest to it.
+        """
+        short = self._short(plan_set, targets)
+        rows = np.flatnonzero(plan_set.fits & (self._lateness(plan_set) <= 1) & (short > 1))
+        numbers, card = plan_set.configuration[rows], plan_set.card[rows]
+        before = np.array([plan_set.configurations[number].setup.concurrency for number in numbers.tolist()], dtype=int)
+        tried = np.tile(np.arange(rows.size), _DOUBLINGS)
+        most = np.concatenate([before << doublings for doublings in range(1, _DOUBLINGS + 1)])
+        pairs = zip(numbers[tried].tolist(), most.tolist(), strict=True)
+        ways = np.array([self._with_requests(*pair) for pair in pairs], dtype=np.int64)
+        need = {number: self._search.configurations[number].memory.total for number in set(ways.tolist())}
+        holds = np.array([need[number] for number in ways.tolist()]) <= plan_set.cards.usable_bytes[card[tried]]
+        tried, most, ways = tried[holds], most[holds], ways[holds]
+        if not len(tried):
+            return plan_set
+        timed = self._search.timed(card[tried], ways, plan_set.fits[rows[tried]])
+        left = np.where(self._lateness(timed) <= 1, np.maximum(self._short(timed, targets), 1), np.inf)
+        first = np.lexsort((most, left, tried))
+        best = first[np.flatnonzero(np.diff(tried[first], prepend=-1))]
+        best = best[left[best] < short[rows[tried[best]]]]
+        return self._search.taken(plan_set, rows[tried[best]], timed, best)
 
     def _with_requests(self, number: int, concurrency: int) -> int:
         """The number of the same way with so many requests in flight."""
