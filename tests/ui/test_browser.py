@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from tests.effort import PATIENCE
+from whygpu.explain.figures import show_plain
 from whygpu.render.view import view_of
 from whygpu.render.words import short_text
 
@@ -104,7 +105,9 @@ def test_make_it_better_shows_what_an_answer_changes(server: str, context: Brows
     page.get_by_role("heading", level=1, name=asked.question.ask).wait_for()
     page.get_by_text("Why this is asked").click()
     page.get_by_text("for it:").wait_for()
-    page.get_by_role("button", name=re.compile(f"^{asked.witness.value}")).click()
+    spec = kb.knowledge.vocabulary[asked.question.name]
+    shown = show_plain(asked.witness.value, spec.unit, spec.name)
+    page.get_by_role("button", name=shown).first.click()
     page.get_by_text("Your last answer changed it").wait_for()
     page.get_by_text(_headline(kb, **{asked.id: asked.witness.value})).first.wait_for()
 
