@@ -1,15 +1,26 @@
-"""What a piece of work takes, apart from what else the machine does: processor time in loops, and memory."""
+"""What a piece of work takes, apart from what else the machine does; and which cases of a test are tried each time."""
 
 from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import pytest
 
 _ADDITIONS = 1_000_000
 PATIENCE = 300
 """Seconds that nothing takes, however busy the machine is: what hangs fails by it, and what is slow does not."""
+
+
+def one_in(every: int, cases: Iterable[Any], ids: Iterable[str] | None = None) -> list[Any]:
+    """The cases as parameters: one in so many is tried each time, the others where slow tests are."""
+    named = zip(cases, ids, strict=True) if ids is not None else ((case, None) for case in cases)
+    return [
+        pytest.param(case, id=name, marks=pytest.mark.slow if number % every else ())
+        for number, (case, name) in enumerate(named)
+    ]
 
 
 def _loop() -> float:

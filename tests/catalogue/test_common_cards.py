@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from tests.effort import one_in
 from whygpu.answers import read_text
 from whygpu.plans.price import PriceList
 
@@ -163,7 +164,7 @@ def test_clocks_and_cores_give_the_fp32_rate(kb: whygpu.KnowledgeBase) -> None:
             assert cores * clock * 2e-6 == pytest.approx(rate, rel=0.1), card.id
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+@pytest.mark.parametrize("path", one_in(4, EXAMPLES, [path.stem for path in EXAMPLES]))
 def test_every_plan_of_an_example_is_priced_or_says_why_not(kb: whygpu.KnowledgeBase, path: Path) -> None:
     advice = kb.advise(read_text(path.read_text(encoding="utf-8"), path.name), engine="evaluator").to_dict()
     phases = advice.get("phases", [advice])  # a lifecycle has two

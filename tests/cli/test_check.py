@@ -187,6 +187,7 @@ def test_a_check_on_another_day(mykb: Path, check: Callable[..., tuple[int, str,
         assert (status == 1) == ("case-failed" in out) == old
 
 
+@pytest.mark.slow
 def test_watch_checks_again_and_ends_with_0(mykb: Path) -> None:
     path = mykb / "rules" / "x.yaml"
     path.write_text(RULE.replace("inference", "inferense"), encoding="utf-8")

@@ -65,6 +65,7 @@ def test_an_answer_does_not_hang_on_those_before(engine: EngineName) -> None:
     ],
     ids=["rules", "prices", "models"],
 )
+@pytest.mark.slow
 def test_one_beside_another_is_told_apart(change: tuple[str, str, str]) -> None:
     one, other = loaded(), loaded(*change)
     before, after = told(one, "evaluator", **SERVING), told(other, "evaluator", **SERVING)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import one_in
 from tests.loader.small import lean_texts, small_texts
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
@@ -35,10 +36,7 @@ def problems_of(name: str, text: str, *, across_rules: bool = False) -> Knowledg
 
 @pytest.mark.parametrize(
     "path",
-    [
-        pytest.param(path, id=path.stem, marks=pytest.mark.slow if number % 3 else ())
-        for number, path in enumerate(FILES)
-    ],
+    one_in(6, FILES, [path.stem for path in FILES]),
 )
 def test_message(path: Path) -> None:
     """The text as printed; and columns cut out of the file itself: a shifted snippet cannot hide a wrong one."""
@@ -74,6 +72,7 @@ def test_large_file_is_refused_with_its_limit() -> None:
     assert str(problem) == "rules/x.yaml:1: too-large: the text has 4,194,305 characters; the limit is 4,194,304"
 
 
+@pytest.mark.slow
 def test_many_values_are_refused_with_their_limit() -> None:
     (problem,) = problems_of("rules/x.yaml", "rules: [" + "1," * 400_000 + "]\n").problems
     assert problem.code == "too-many-nodes"

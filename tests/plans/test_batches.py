@@ -106,6 +106,7 @@ def test_the_nearest_relaxation(kb: whygpu.KnowledgeBase) -> None:
     assert hours(shown) == pytest.approx(nearest)
 
 
+@pytest.mark.slow
 def test_what_was_assumed_refuses_nothing_and_is_said(kb: whygpu.KnowledgeBase) -> None:
     """ai-rng-52: as many accelerators as the timeline asks for; a plan beyond what is assumed says so."""
     advice = advise(kb, **LATE)

@@ -103,6 +103,7 @@ JOB = {"phase": "fine-tuning", "method": "lora", "model": "llama-3.1-8b", "datas
 
 
 @pytest.mark.parametrize("answers", [SERVICE, JOB], ids=["service", "job"])
+@pytest.mark.slow
 def test_at_the_price_told_an_accelerator_does_win(kb: whygpu.KnowledgeBase, answers: dict[str, object]) -> None:
     """Asked again with the accelerator's offers at just less, and at just more, than what it would win below."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tests.effort import one_in
 from whygpu.checks.setup import ParallelLayout, Setup
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ WORKS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("answers", WORKS, ids=lambda answers: f"{answers['phase']}-{answers['model']}")
+@pytest.mark.parametrize("answers", one_in(3, WORKS))
 def test_a_plan_is_as_fast_among_others_as_alone(kb: KnowledgeBase, answers: dict[str, Any]) -> None:
     plans = kb.consult(answers, engine="evaluator").plans.plan_set
     formats = {configuration.setup.format.id for configuration in plans.configurations}

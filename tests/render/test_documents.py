@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from markdown_it import MarkdownIt
 
+from tests.effort import one_in
 from tests.render.cases import CASES, TODAY
 from whygpu.render import graph
 from whygpu.render.html import page
@@ -48,7 +49,7 @@ class Reader(HTMLParser):
         self.text.append(data)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", one_in(4, NAMES))
 def test_markdown_has_every_part_and_parses(views: dict[str, View], name: str) -> None:
     view = views[name]
     text = document([view])

@@ -6,6 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import whygpu
+from tests.effort import one_in
 from tests.loader.small import lean_texts, real_texts, small_texts
 from tests.schema.validators import MODELINE, ROOT, data_of, faults, kind_of, schema
 from whygpu.api import REGISTRY
@@ -104,7 +105,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(
     "what",
-    [pytest.param(what, marks=pytest.mark.slow if number % 3 else ()) for number, what in enumerate(REFUSED)],
+    one_in(3, REFUSED),
 )
 def test_what_the_loader_refuses_for_its_shape_the_schema_refuses(kb: whygpu.KnowledgeBase, what: str) -> None:
     kind, text = REFUSED[what]

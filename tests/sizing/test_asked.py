@@ -64,6 +64,7 @@ def _rules(sized: Sized) -> set[str]:
     return {rule for item in (*sized.advice, *sized.warnings) for rule in item.rules}
 
 
+@pytest.mark.slow
 def test_procedure_of_a_service_ai_rng_23_and_24(service: Sized) -> None:
     """ai-rng-23: throughput by load, p95 at real concurrency, where latency turns unstable. ai-rng-24: objective,
     batching policy, target utilisation, replicas for the peak (peak / usable capacity), redundancy.

@@ -42,6 +42,7 @@ def test_the_model_finds_the_known_answer() -> None:
 
 
 @pytest.mark.parametrize("burstiness", [1.0, 0.5])
+@pytest.mark.slow
 def test_a_sized_service_keeps_its_promise_and_one_replica_fewer_does_not(burstiness: float) -> None:
     asked = Asked(Service(CURVE, 0.7, burstiness, 0.95, MARGIN, Objective(latency_s=7.0)), 6.0)
     needed = replicas_needed(asked.service, asked.peak_per_s)

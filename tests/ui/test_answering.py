@@ -163,6 +163,7 @@ def test_a_bar_shows_how_much_of_a_limit_is_used(kb: KnowledgeBase) -> None:
     assert "width:100%" in meters([replace(row, used=3.0)])
 
 
+@pytest.mark.slow
 def test_what_changes_nothing_is_said_too(kb: KnowledgeBase) -> None:
     view = view_of(kb.advise(SERVING, engine="evaluator"), flips="all")
     changing = {row.change.split()[0] for row in view.flips}

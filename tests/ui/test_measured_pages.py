@@ -91,6 +91,7 @@ def _diagnosed(kb: KnowledgeBase, name: str) -> Diagnosis:
 # what is drawn
 
 
+@pytest.mark.slow
 def test_a_service_is_sized_as_the_command_sizes_it(opened: Opened, service: Sized, plain: Plain) -> None:
     view = sizing_view(service)
     app = _fill(opened(page="size"), LOADS, **ASKED)
@@ -138,6 +139,7 @@ def test_any_figure_of_the_vocabulary_can_be_chosen_and_typed(opened: Opened, pl
     assert "40.0%" not in _text(app, plain)
 
 
+@pytest.mark.slow
 def test_measurements_go_from_page_to_page_and_can_be_removed(opened: Opened) -> None:
     app = opened()
     app = app.button(key="to-size").click().run()
@@ -152,6 +154,7 @@ def test_measurements_go_from_page_to_page_and_can_be_removed(opened: Opened) ->
     assert app.title[0].value == "What is slow, and why?"
 
 
+@pytest.mark.slow
 def test_going_back_keeps_what_was_measured(opened: Opened) -> None:
     app = _fill(opened(page="size"), LOADS)
     app.query_params.clear()
@@ -232,6 +235,7 @@ def test_a_file_of_the_same_name_comes_instead(kb: KnowledgeBase) -> None:
 # charts
 
 
+@pytest.mark.slow
 def test_the_chart_of_a_load_test_is_its_loads(service: Sized) -> None:
     size = service.size
     assert isinstance(size, ServiceSize)

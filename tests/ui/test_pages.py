@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.effort import one_in
 from whygpu.errors import AnswerError
 from whygpu.explain.figures import show_plain
 from whygpu.explain.rerun import choice
@@ -56,7 +57,7 @@ def _text(app: AppTest, plain: Plain) -> str:
     return plain("\n".join([*shown, *(item.proto.body for item in app.get("html"))]))
 
 
-@pytest.mark.parametrize("tile", [item.id for item in TILES])
+@pytest.mark.parametrize("tile", one_in(4, [item.id for item in TILES]))
 def test_a_tile_and_a_model_are_an_answer(tile: str, opened: Opened) -> None:
     app = _press(opened(), f"tile-{tile}")
     first = next(item.key for item in app.button if str(item.key).startswith("model-"))
@@ -279,6 +280,7 @@ def test_a_broken_knowledge_base_is_said_on_the_page(
     assert "The knowledge base cannot be loaded" in app.error[0].value
 
 
+@pytest.mark.slow
 def test_a_consultation_ends_on_the_edition_that_it_began_with(
     opened: Opened, kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Plain
 ) -> None:
