@@ -84,6 +84,7 @@ def test_what_runs_reports_itself(kb: whygpu.KnowledgeBase, engine: EngineName) 
 
 
 @pytest.mark.parametrize("engine", ["durable", pytest.param("evaluator", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_what_if_and_flips_say_the_engine_that_they_ran_on(
     kb: whygpu.KnowledgeBase, engine: EngineName, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ def test_a_file_is_read_up_to_its_bound(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("target", ["/dev/zero", "pipe"])
+@pytest.mark.slow
 def test_no_command_reads_a_device_or_waits_for_a_pipe(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], target: str
 ) -> None:
@@ -156,6 +157,7 @@ def test_a_disk_that_is_full_costs_nothing_that_was_there(words: tuple[str, ...]
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.slow
 def test_of_two_who_edit_a_file_neither_loses_what_the_other_wrote(run: Run, tmp_path: Path) -> None:
     """Both had read the file before either wrote it."""
     prices, out = tmp_path / "prices.csv", tmp_path / "mine.yaml"

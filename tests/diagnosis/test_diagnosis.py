@@ -127,6 +127,7 @@ def test_both_engines_agree(kb: whygpu.KnowledgeBase, figures: dict[str, float],
 
 @settings(max_examples=15)
 @given(figures=MEASURED, phase=PHASES)
+@pytest.mark.slow
 def test_what_is_asked_next_tells_apart(kb: whygpu.KnowledgeBase, figures: dict[str, float], phase: str | None) -> None:
     known = {name: value for name, value in figures.items() if name in figure_names(kb.knowledge)}
     found = diagnose(kb, known, phase, engine="evaluator")

@@ -122,6 +122,7 @@ def test_untested() -> None:
     assert _found(text.replace("expect: fires", "expect: silent")) == ["2:3 no-test"]
 
 
+@pytest.mark.slow
 def test_a_verdict_that_no_test_names_is_a_problem() -> None:
     text = _rule("[plan.count == 1]", "prefer: cost mild").replace("workload.phase: inference", "plan.count: 1")
     for tested in (text, text[: text.index("  tests:")]):

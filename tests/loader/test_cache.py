@@ -96,6 +96,7 @@ def test_what_is_kept_answers_alike(home: Path, mykb: Path, read: list[str]) -> 
         ("facts/offerings", "usd_per_hour: 1", "usd_per_hour: 2"),
     ],
 )
+@pytest.mark.slow
 def test_a_change_shows_at_once(home: Path, mykb: Path, read: list[str], name: str, before: str, after: str) -> None:
     """Of a rule, a model or a price: of the same length, at the same time of change, or not."""
     first = api.load(mykb)

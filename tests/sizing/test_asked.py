@@ -281,12 +281,14 @@ def test_setups_of_several_files_are_one_and_may_not_differ(kb: whygpu.Knowledge
     assert "sequence_tokens 4096.0, other.yaml of 2048.0" in text
 
 
+@pytest.mark.slow
 def test_several_files_are_taken_together(kb: whygpu.KnowledgeBase) -> None:
     whole = kb.size_inference([_loads(kb)], SERVE)
     parts = [_measured(kb, {"points": [{"concurrency": n, "requests_per_s": x, "latency_mean_ms": 1000 * n / x, "latency_p50_ms": 950 * n / x, "latency_p95_ms": p, "output_tokens": 200}]}, f"{n}") for n, x, p in LOADS]  # fmt: skip  # noqa: E501
     assert kb.size_inference(parts, SERVE).size.figures() == whole.size.figures()
 
 
+@pytest.mark.slow
 def test_few_loads_say_what_they_cannot_show(kb: whygpu.KnowledgeBase) -> None:
     sized = kb.size_inference([_loads(kb, 2)], SERVE)
     assert any("two loads cannot show" in note for note in sized.size.notes)
