@@ -182,6 +182,7 @@ def test_a_small_parquet_file_that_stands_for_gigabytes_takes_little_memory(tmp_
 
 
 @pytest.mark.parametrize(("size", "message"), [(21_000_000, "more than 20,000,000 cells"), (100, "")])
+@pytest.mark.slow
 def test_parquet_cells_are_bounded(tmp_path: Path, size: int, message: str) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow, which comes with streamlit, is not installed")
     parquet = pytest.importorskip("pyarrow.parquet")

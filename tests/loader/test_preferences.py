@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.effort import one_in
 from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.errors import KnowledgeBaseError
@@ -88,7 +89,9 @@ def test_a_bad_worth_is_one_problem(worth: str) -> None:
     assert (problem.location.line, problem.location.column) == (4, 31)
 
 
-@pytest.mark.parametrize("section", ["worths", "money", "handling", "tied_within", "speeds", "priorities", "roles"])
+@pytest.mark.parametrize(
+    "section", one_in(4, ["worths", "money", "handling", "tied_within", "speeds", "priorities", "roles"])
+)
 def test_a_section_that_is_left_out_is_one_problem(section: str) -> None:
     with pytest.raises(KnowledgeBaseError) as caught:
         read(re.sub(rf"(?m)^  {section}:.*\n(  - .*\n)*", "", RANKING))

@@ -49,6 +49,7 @@ def test_more_load_never_takes_fewer_replicas(peak: float, more: float) -> None:
 
 @QUICK
 @given(limit=st.floats(3, 20), tighter=st.floats(0.5, 0.99))
+@pytest.mark.slow
 def test_a_tighter_objective_never_takes_fewer_replicas(limit: float, tighter: float) -> None:
     loose = replicas_needed(replace(SERVICE, objective=Objective(latency_s=limit)), 10.0)
     tight = replicas_needed(replace(SERVICE, objective=Objective(latency_s=limit * tighter)), 10.0)
