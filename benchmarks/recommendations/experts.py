@@ -69,10 +69,11 @@ class NotComparableError(Exception):
 def answers_of(row: Mapping[str, Any], subjects: Subjects) -> dict[str, Any]:
     """The row's work as answers. Raises NotComparableError where it describes none."""
     method = str(row.get("method", "")).lower()
-    if method == "grpo":
-        raise NotComparableError("reinforcement learning, which whygpu does not size")
     phase = str(row["phase"]).split("+")[0]
-    answers: dict[str, Any] = {"phase": "fine-tuning" if "lora" in method or method == "full" else phase}
+    tunes = "lora" in method or method in ("full", "grpo")
+    answers: dict[str, Any] = {"phase": "fine-tuning" if tunes else phase}
+    if method == "grpo":
+        answers |= {"algorithm": "grpo", "method": "full"}
     if "lora" in method:
         answers["method"] = "qlora" if "qlora" in method else "lora"
     answers["model"] = _model(row, subjects)

@@ -178,8 +178,8 @@ def test_a_documents_row_becomes_a_question(kb: whygpu.KnowledgeBase) -> None:
     }
     assert experts.answers_of(expert(phase="training", method="QLoRA"), subjects)["method"] == "qlora"
     assert experts.answers_of(expert(workload="FLUX.1 LoRA"), subjects)["task"] == "image-generation"
-    with pytest.raises(experts.NotComparableError, match="reinforcement"):
-        experts.answers_of(expert(method="GRPO"), subjects)
+    rewarded = experts.answers_of(expert(method="GRPO"), subjects)
+    assert (rewarded["phase"], rewarded["algorithm"], rewarded["method"]) == ("fine-tuning", "grpo", "full")
 
 
 def test_a_documents_own_cards_are_those_it_names(kb: whygpu.KnowledgeBase) -> None:
