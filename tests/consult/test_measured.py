@@ -13,7 +13,7 @@ import whygpu
 from tests.checks.formulas import value_of
 from tests.conftest import Command
 from whygpu.checks.calculation import Range
-from whygpu.checks.correction import Correction, Place, distance
+from whygpu.checks.correction import Correction, OperatingPoint, distance
 from whygpu.errors import AnswerError
 
 CHAT: dict[str, Any] = {
@@ -225,9 +225,9 @@ def test_the_command_line_reads_files_and_folders(run: Command, tmp_path_factory
 
 
 def test_distance_and_width_meet_at_the_reach() -> None:
-    at = Place(8, 4096, 1)
+    at = OperatingPoint(8, 4096, 1)
     assert distance(at, at) == 0
-    assert distance(at, Place(16, 2048, 1)) == pytest.approx(2 * math.log(2))
+    assert distance(at, OperatingPoint(16, 2048, 1)) == pytest.approx(2 * math.log(2))
     correction = Correction("token", "x", "bf16", "vllm", False, 2.0, at, 0.25, math.log(8), 0.03, "")
     estimated = Range(8, 10, 20)
     near, far = (correction.narrowed(estimated, 1, away) for away in (0.0, math.log(8)))

@@ -39,7 +39,7 @@ FIGURES: Mapping[Kind, Mapping[str, int]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OperatingPoint:
     """A load: requests of a replica or samples of a card, tokens of each, and accelerators that work on it."""
 
     load: float
@@ -58,7 +58,7 @@ class Correction:
     trains: bool
     factor: float
     """Measured over estimated, of seconds or bytes."""
-    at: Place
+    at: OperatingPoint
     left: float
     reach: float
     repeats: float
@@ -93,18 +93,20 @@ def _moved(
     return moved * np.exp(-np.maximum(width * down, repeats)), moved, moved * np.exp(np.maximum(width * up, repeats))
 
 
-def place_of(shape: ModelShape, setup: Setup, layout: ParallelLayout, requests: float | None = None) -> Place:
+def operating_point(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, requests: float | None = None
+) -> OperatingPoint:
     """The load of a way of running; ``requests``: in flight in all, where they are others than the setup's."""
     if setup.trains:
-        return Place(setup.batch_size, setup.sequence_tokens, layout.cards)
+        return OperatingPoint(setup.batch_size, setup.sequence_tokens, layout.cards)
     cards = layout.tensor * layout.pipeline
     if shape.kind not in TOKEN_KINDS:
-        return Place(setup.batch_size, 0, cards)
+        return OperatingPoint(setup.batch_size, 0, cards)
     flight = setup.concurrency if requests is None else requests
-    return Place(math.ceil(flight / layout.data), setup.context_tokens, cards)
+    return OperatingPoint(math.ceil(flight / layout.data), setup.context_tokens, cards)
 
 
-def distance(one: Place, other: Place) -> float:
+def distance(one: OperatingPoint, other: OperatingPoint) -> float:
     """How far two loads are apart: the sum of the logarithms of their ratios."""
     pairs = ((one.load, other.load), (one.tokens, other.tokens), (one.cards, other.cards))
     return sum(abs(math.log(a / b)) for a, b in pairs if a > 0 and b > 0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from whygpu.answers import check, node_of
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.checks.calculation import Range
-from whygpu.checks.correction import Correction, Kind, place_of
+from whygpu.checks.correction import Correction, Kind, operating_point
 from whygpu.checks.memory.estimate import MEASURED
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.errors import AnswerError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from whygpu.answers import Answers
-    from whygpu.checks.correction import Place
+    from whygpu.checks.correction import OperatingPoint
     from whygpu.consult.consultation import Consultation
     from whygpu.knowledge.base import Knowledge
     from whygpu.measured.measurement import Measurement
@@ -84,9 +84,9 @@ class _Estimated:
         return None if rate is None else Range(samples / rate.high, samples / rate.likely, samples / rate.low)
 
     @property
-    def place(self) -> Place:
+    def point(self) -> OperatingPoint:
         """The load that it is for."""
-        return place_of(self.candidate.memory.shape, self.candidate.setup, self.candidate.layout)
+        return operating_point(self.candidate.memory.shape, self.candidate.setup, self.candidate.layout)
 
 
 def with_measured(work: Work, answers: Answers, knowledge: Knowledge, today: date, consult: Consult) -> Work:
@@ -217,11 +217,11 @@ class _Reader:
         self, kind: Kind, name: str, value: float, expected: Range, factor: float, estimated: _Estimated
     ) -> _Told:
         spec = self._knowledge.vocabulary[f"measured.{name}"]
-        setup, place = estimated.candidate.setup, estimated.place
+        setup, point = estimated.candidate.setup, estimated.point
         card = estimated.candidate.accelerator
         tokens = estimated.candidate.memory.shape.kind in TOKEN_KINDS
         one = "request at once" if tokens and not setup.trains else "sample at once"
-        load = f"{show(place.load)} {one if place.load == 1 else one.replace(' ', 's ', 1)}"
+        load = f"{show(point.load)} {one if point.load == 1 else one.replace(' ', 's ', 1)}"
         text = (
             f"{spec.meaning}: {show(value, spec.unit)} measured, {show(expected.likely, spec.unit)} estimated, on "
             f"{card.name} in {setup.format.name} by {setup.runtime}, {load} ({self._name})"
@@ -242,7 +242,7 @@ class _Reader:
             setup.runtime,
             setup.trains,
             factor,
-            place,
+            point,
             picked["left"],
             math.log(picked["reach"]),
             picked["repeats"],

@@ -151,7 +151,7 @@ class _Reader:
         return text
 
     def _setup(self, node: Node | None, name: str) -> Setup:
-        """The setup as answers; a model that nobody knows is kept by its name and questioned."""
+        """The setup as answers; an unknown model is kept by its name and questioned."""
         if node is None:
             node = Mapping({}, {}, Document(name, ""), 0, 0)
         if not isinstance(node, Mapping):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from whygpu.checks.calculation import Range
-from whygpu.checks.correction import FIGURES, Corrected, distance, place_of
+from whygpu.checks.correction import FIGURES, Corrected, distance, operating_point
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
@@ -476,7 +476,7 @@ def _corrected(
     for kind in dict.fromkeys(item.kind for item in own if FIGURES[item.kind]):
         items = [item for item in own if item.kind == kind]
         places = [
-            place_of(work.shape, setup, group.layouts[number], requests)
+            operating_point(work.shape, setup, group.layouts[number], requests)
             for number, requests in zip(group.layout.tolist(), concurrency.tolist(), strict=True)
         ]
         yield Corrected.nearest(

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficients
-from whygpu.checks.correction import Correction, distance, explained, place_of
+from whygpu.checks.correction import Correction, distance, explained, operating_point
 from whygpu.checks.memory import inference as memory_inference
 from whygpu.checks.memory import training as memory_training
 from whygpu.checks.memory import training_formulas
@@ -96,7 +96,7 @@ def _explained(item: Calculation, correction: Correction) -> Calculation:
 
 def corrected(found: MemoryEstimate, correction: Correction) -> MemoryEstimate:
     """The estimate as one measured figure corrects it: its parts in proportion, and the range narrowed."""
-    away = distance(place_of(found.shape, found.setup, found.layout), correction.at)
+    away = distance(operating_point(found.shape, found.setup, found.layout), correction.at)
     names = MEASURED[correction.kind]
     parts = {name: getattr(found.ranges, name) for name in names}
     before = Range(found.low, found.total, found.high) if correction.kind == "memory" else _sum(parts.values())
