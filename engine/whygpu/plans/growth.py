@@ -110,14 +110,28 @@ class Growth:
         ways = np.array([self._with_requests(*pair) for pair in pairs], dtype=np.int64)
         need = {number: self._search.configurations[number].memory.total for number in set(ways.tolist())}
         holds = np.array([need[number] for number in ways.tolist()]) <= plan_set.cards.usable_bytes[card[tried]]
-        tried, most, ways = tried[holds], most[holds], ways[holds]
+        tried, ways = tried[holds], ways[holds]
         if not len(tried):
             return plan_set
         timed = self._search.timed(card[tried], ways, plan_set.fits[rows[tried]])
         left = np.where(self._lateness(timed) <= 1, np.maximum(self._short(timed, targets), 1), np.inf)
-        first = np.lexsort((most, left, tried))
-        best = first[np.flatnonzero(np.diff(tried[first], prepend=-1))]
-        best = best[left[best] < short[rows[tried[best]]]]
+        return self._best_of(plan_set, rows, timed, tried, left, short)
+
+    def _best_of(
+        self,
+        plan_set: PlanSet,
+        rows: NDArray[np.int64],
+        timed: PlanSet,
+        tried: NDArray[np.int64],
+        missed: NDArray[np.float64],
+        before: NDArray[np.float64],
+    ) -> PlanSet:
+        """The plans as they are, but where some way that was tried misses its goal by less than ``before``: then that
+        which misses it least, of several the first. ``tried``: by way, which of the ``rows`` it is of.
+        """
+        order = np.lexsort((missed, tried))  # stable, so that the first stays before the next
+        best = order[np.flatnonzero(np.diff(tried[order], prepend=-1))]
+        best = best[missed[best] < before[rows[tried[best]]]]
         return self._search.taken(plan_set, rows[tried[best]], timed, best)
 
     def _with_requests(self, number: int, concurrency: int) -> int:
@@ -264,10 +278,7 @@ class Growth:
             return plan_set
         timed = self._search.timed(plan_set.card[rows[tried]], configurations, plan_set.fits[rows[tried]])
         times = np.maximum(self._lateness(timed), 1)  # in time is soon enough
-        first = np.lexsort((np.arange(len(tried)), times, tried))
-        best = first[np.flatnonzero(np.diff(tried[first], prepend=-1))]
-        best = best[times[best] < late[rows[tried[best]]]]
-        return self._search.taken(plan_set, rows[tried[best]], timed, best)
+        return self._best_of(plan_set, rows, timed, tried, times, late)
 
     def _stepped(
         self,
