@@ -326,9 +326,10 @@ def prompt_length(columns: Columns) -> int:
 
 def computed_tokens(columns: Columns, prompt: int) -> float:
     """Tokens of a prompt that are not found in the cache, one at least: what is found need not be read again (Kwon et
-    al. 2023, vLLM, 4.4; Zheng et al. 2023, SGLang, section 3).
+    al. 2023, vLLM, 4.4; Zheng et al. 2023, SGLang, section 3). An encoder's tokens depend on those after them as well,
+    so that nothing of them is found.
     """
-    if columns.shape.kind not in GENERATIVE:
+    if columns.shape.kind not in GENERATIVE or columns.shape.encoder_layers:
         return float(prompt)
     return max(prompt * (1.0 - columns.setup.prefix_hit_rate), 1.0)
 
