@@ -45,6 +45,15 @@ SETTLED = """() => document.querySelector('[data-testid=stApp]').dataset.testScr
 """The script has run, no element waits to be drawn, and nothing fades any more: a colour is what it stays."""
 
 
+def enter(page: Page, text: str) -> None:
+    """Type a text into the field shown and send it: Enter sends a form whose button has been drawn."""
+    page.get_by_role("button", name="Update").first.wait_for()
+    page.wait_for_function(SETTLED)
+    field = page.get_by_role("textbox").first
+    field.fill(text)
+    field.press("Enter")
+
+
 def _open(page: Page, server: str, query: str) -> Page:
     page.goto(f"{server}/?{query}")
     page.get_by_role("heading", level=1).first.wait_for()
@@ -115,9 +124,7 @@ def test_make_it_better_shows_what_an_answer_changes(server: str, context: Brows
 def test_a_chip_is_edited_in_place(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
     page = _open(context.new_page(), server, f"{SERVING}&page=answer")
     page.get_by_role("button", name="8 requests at once").click()
-    field = page.get_by_role("textbox").first
-    field.fill("200")
-    field.press("Enter")
+    enter(page, "200")
     _verdict(page, _headline(kb, concurrency=200))
 
 
@@ -286,17 +293,14 @@ def test_what_is_refused_is_seen_and_what_is_taken_closes(
     page.set_viewport_size({"width": width, "height": 844})
     _open(page, server, f"{SERVING}&page=answer")
     page.get_by_role("button", name="8 requests at once").click()
-    field = page.get_by_role("textbox").first
-    field.fill("1,5")
-    field.press("Enter")
+    enter(page, "1,5")
     said = page.get_by_text("must be a number")
     said.wait_for()
     assert said.evaluate(
         "item => { const at = item.getBoundingClientRect();"
         " return item.contains(document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2)) }"
     )
-    page.get_by_role("textbox").first.fill("200")
-    page.get_by_role("textbox").first.press("Enter")
+    enter(page, "200")
     _verdict(page, _headline(kb, concurrency=200))
     page.get_by_role("textbox").first.wait_for(state="detached")
 
@@ -306,8 +310,7 @@ def test_a_limit_that_nothing_asked_for_is_said_in_place(server: str, context: B
     page.get_by_role("button", name="Say more").click()
     page.get_by_role("combobox").fill("finished")
     page.keyboard.press("Enter")
-    page.get_by_role("textbox").first.fill("10")
-    page.get_by_role("textbox").first.press("Enter")
+    enter(page, "10")
     page.get_by_role("button", name="within 10 hours").wait_for()
 
 

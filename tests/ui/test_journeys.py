@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.ui.test_browser import SETTLED
+from tests.ui.test_browser import SETTLED, enter
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -105,7 +105,5 @@ def _say(page: Page, question: str, answer: str) -> None:
     picker.click()
     picker.fill(question)
     page.get_by_role("option").first.click()
-    field = page.get_by_role("textbox").first
-    field.fill(answer)
-    field.press("Enter")
-    field.wait_for(state="detached")
+    enter(page, answer)
+    page.get_by_role("textbox").first.wait_for(state="detached")
