@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +12,7 @@ from whygpu.answers import Answers, as_node
 from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.engines import Chain, EvaluatorChain
 from whygpu.chain.names import EngineName, unknown_engine
+from whygpu.collector import collector_at_rest
 from whygpu.consult.consultation import Consultation
 from whygpu.consult.driver import consult
 from whygpu.consult.names import PHASE_OF_LIFE
@@ -34,7 +33,7 @@ from whygpu.plans.work import FUNCTIONS, MODEL_NAMES
 from whygpu.sizing.names import SIZING_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from collections.abc import Mapping as ReadOnly
     from datetime import date
 
@@ -266,7 +265,7 @@ def load(path: str | Path | None = None) -> KnowledgeBase:
     root = default_root() if path is None else Path(path)
     texts = read_texts(root)
     key = cache.key_of(texts, str(root))
-    with _collector_at_rest():
+    with collector_at_rest():  # to look for garbage among all that stays takes a quarter of the time
         match cache.read(key):
             case Knowledge() as knowledge, Program() as program:
                 return KnowledgeBase(knowledge, program)
@@ -284,15 +283,3 @@ def _load(texts: ReadOnly[str, str], root: str) -> Knowledge:
     from whygpu.loader.assemble import load_texts  # noqa: PLC0415  what was loaded before needs no reader
 
     return load_texts(texts, root, REGISTRY, cases=False)
-
-
-@contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Loading makes many objects that all stay: looking for garbage among them takes a quarter of its time."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()

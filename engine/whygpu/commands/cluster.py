@@ -12,8 +12,8 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from whygpu.collector import settle
 from whygpu.commands.groups import WINDOW, groups, in_order
-from whygpu.commands.workers import settle
 from whygpu.errors import AnswerError, InputError, Location, Problem
 
 if TYPE_CHECKING:

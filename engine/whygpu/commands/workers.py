@@ -7,7 +7,6 @@ is lost for it.
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import signal
 import threading
@@ -15,6 +14,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
 
+from whygpu.collector import settle
 from whygpu.commands.groups import WINDOW, groups, in_order
 from whygpu.commands.job import failed
 from whygpu.errors import AnswerError, InputError, Location, Problem
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from whygpu.commands.job import Job
     from whygpu.commands.row import Row
 
-_GARBAGE = 20_000  # objects, a few rows' worth
 _AHEAD = 1  # windows that are begun while an earlier one is not done
 
 
@@ -154,13 +153,6 @@ def _work(pipe: Connection, job: Job) -> None:
         settle()
         while True:
             pipe.send([job.line(row, knowledge, known) for row in pipe.recv()])
-
-
-def settle() -> None:
-    """Look for garbage among what rows make and less often: the knowledge base stays, and is most of what there is."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_GARBAGE, 20, 20)
 
 
 @contextmanager

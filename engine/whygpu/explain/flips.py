@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from whygpu.collector import collector_at_rest
 from whygpu.explain.bracket import Tried, nearest
 from whygpu.explain.meters import needs
 from whygpu.explain.plan_maker import PlanMaker
@@ -174,7 +175,8 @@ def doubled(consultation: Consultation) -> tuple[Flip, ...]:
 
 def search(consultation: Consultation) -> Flips:
     """For each answer, given or assumed, the nearest value that changes the recommendation, where one was found."""
-    return _Search(consultation).run()
+    with collector_at_rest():
+        return _Search(consultation).run()
 
 
 class _Search:

@@ -20,7 +20,7 @@ from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, Spe
 from whygpu.plans.splits import DIVIDED, cards_that_split, no_larger, split_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -37,6 +37,8 @@ DEPTHS = (1, 2, 4, 8, 16, 32)
 """Pipeline depths tried for training what no machine holds."""
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 """Numbers of accelerators tried."""
+_Placed: TypeAlias = "tuple[ParallelLayout, Mask]"
+"""A way to spread, and the cards that may be spread over so."""
 _Load: TypeAlias = tuple[int, int, int, bool]
 """Shards, stages and requests of a replica, and whether there are as many replicas as are asked for."""
 _MOST_KEPT = 8192
@@ -140,16 +142,15 @@ class Search:
         self._work, self.cards, self._options = work, cards, options
         self._few = 1 if options.count is not None or work.setup.trains else options.replicas
         short = options.short
-        self._layouts = tuple(
-            sorted(self._spreads(), key=lambda layout: (layout.cards if short else 0, layout.data < self._few))
-        )
-        self._deep = tuple(self._deep_spreads()) if work.setup.trains else ()
+        layouts = sorted(self._spreads(), key=lambda layout: (layout.cards if short else 0, layout.data < self._few))
+        self._spread = self._placed(layouts)
+        self._deep = self._placed(self._deep_spreads()) if work.setup.trains else ()
         self._divided = tuple(
-            (able, layouts)
+            (able, spreads)
             for split in DIVIDED
             if (able := cards_that_split(work, cards, split)).any()
             and options.fixed.cache_split in (None, split)
-            and (layouts := tuple(split_by(work, self._layouts, split)))
+            and (spreads := self._placed(split_by(work, layouts, split)))
         )
         self.configurations: list[RunConfiguration] = []
         self._setups = Setups(_sizes(replace(work, setup=_alike(work.setup), measured=())))
@@ -229,10 +230,10 @@ class Search:
         """
         start = len(self._found)
         if self._options.fixed.cache_split in (None, "heads"):
-            self._run(setup, members, self._layouts)
+            self._run(setup, members, self._spread)
         copied = len(self._found)
-        for able, layouts in self._divided:
-            self._run(setup, members & able, layouts)
+        for able, spreads in self._divided:
+            self._run(setup, members & able, spreads)
         self._found[copied:] = no_larger(self._found[start:copied], self._found[copied:], self.configurations)
         if self._deep and members.any():
             whole = self._setups.memory(replace(setup, gradient_checkpointing="full"), ParallelLayout())
@@ -240,7 +241,16 @@ class Search:
             beyond &= self.cards.link_cards >= self.cards.per_node  # shards exchange activations in every layer
             self._run(setup, beyond, self._deep)
 
-    def _run(self, setup: Setup, members: Mask, layouts: tuple[ParallelLayout, ...]) -> None:
+    def _placed(self, layouts: Iterable[ParallelLayout]) -> tuple[_Placed, ...]:
+        """The layouts, each with the cards that may be spread over so, by the limits and how they are rented."""
+        per_node, trains = self.cards.per_node, self._work.setup.trains
+        most = per_node * self._options.max_nodes
+        return tuple(
+            (layout, (layout.tensor <= per_node) & (layout.cards <= most) & self.cards.rentable(layout, trains))
+            for layout in layouts
+        )
+
+    def _run(self, setup: Setup, members: Mask, spreads: tuple[_Placed, ...]) -> None:
         """Find the smallest spread for each member; where none holds it, the one that needs least.
 
         Of the ways to run on as many cards the first that holds even the high end is taken, before one that holds only
@@ -254,24 +264,25 @@ class Search:
         setup = self._setups.one(setup)
         kinds = self._options.checkpointing if setup.trains else (setup.gradient_checkpointing,)
         configurations = [replace(setup, gradient_checkpointing=kind) for kind in kinds]
-        usable, per_node = self.cards.usable_bytes, self.cards.per_node
+        usable = self.cards.usable_bytes
         best = np.full(len(usable), -1, dtype=np.int64)
         least = np.full(len(usable), np.inf)
         roomier = np.full(len(usable), -1, dtype=np.int64)
-        held, settled = np.zeros_like(members), np.zeros_like(members)
+        unheld, unsettled = members, members
         floors: dict[tuple[int, int], tuple[float, float]] = {}
         tried: dict[_Load, Mask] = {}
         fewer = 0
-        for layout in layouts:
+        for layout, able in spreads:
             if self._options.short and fewer < layout.cards:
-                self._note(members & ~held, best, held)
+                self._note(unheld, best, members & ~unheld)
                 fewer = layout.cards
             enough = layout.data >= self._few
-            most = per_node * self._options.max_nodes
             beyond = layout.cards > self._options.usual_count
-            done = settled if enough and not beyond else held  # too few replicas, or very many, are a last resort
-            group = members & ~done & (layout.tensor <= per_node) & (layout.cards <= most)
-            group = self._untried(setup, layout, group & self.cards.rentable(layout, setup.trains), tried)
+            # too few replicas, or very many, are a last resort
+            group = able & (unsettled if enough and not beyond else unheld)
+            if not group.any():
+                continue
+            group = self._untried(setup, layout, group, tried)
             if not group.any():
                 continue
             if layout.data > 1:
@@ -281,21 +292,23 @@ class Search:
                     group = group & (high <= usable)
                 if not (group & ((likely <= usable) | (best < 0))).any():
                     continue  # it would not fit, however many replicas there are
-            tight = held.copy()
+            loose = unheld
             for number in self._ways(configurations, layout):
                 memory = self._left(number)
                 roomy = group & (memory.high <= usable)
                 fits = roomy if beyond else group & (memory.total <= usable)
-                take = ~tight & (roomy | (group & ~held & (fits | (memory.total < least))))
+                take = loose & (roomy | (group & unheld & (fits | (memory.total < least))))
                 best[take] = number
                 least[take] = memory.total
-                roomier[tight & roomy] = number
-                held |= fits
-                settled |= roomy
+                roomier[roomy & ~loose] = number
+                unheld = unheld & ~fits
+                unsettled = unsettled & ~roomy
                 group = group & ~roomy
+            if not unsettled.any() and not self._options.short:
+                break
         if not self._options.short:
-            self._note(members, best, held)
-            self._note(members, roomier, held)
+            self._note(members, best, members & ~unheld)
+            self._note(members, roomier, members & ~unheld)
 
     def _untried(self, setup: Setup, layout: ParallelLayout, group: Mask, tried: dict[_Load, Mask]) -> Mask:
         """Those of a group that no spread with as much for each replica was tried on: of a service, more replicas of as
@@ -305,9 +318,9 @@ class Search:
             return group
         requests = setup.requests_per_replica(layout.data)
         load = layout.tensor, layout.pipeline, requests, layout.data >= self._few
-        before = tried.get(load, np.zeros_like(group))
-        tried[load] = before | group
-        return group & ~before
+        before = tried.get(load)
+        tried[load] = group if before is None else before | group
+        return group if before is None else group & ~before
 
     def _ways(self, configurations: list[Setup], layout: ParallelLayout) -> Iterator[int]:
         """The numbers of these setups spread so, by every sharding."""
