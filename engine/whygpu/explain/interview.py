@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.strata import used_names
+from whygpu.collector import collector_at_rest
 from whygpu.consult.driver import consult
 from whygpu.explain.open_questions import settled
 from whygpu.explain.plan_maker import PlanMaker
@@ -141,6 +142,10 @@ class Interview:
 
     def next(self) -> NextQuestion | None:
         """The question to ask now; None where no answer can change the recommendation."""
+        with collector_at_rest():
+            return self._next()
+
+    def _next(self) -> NextQuestion | None:
         for question in self.candidates:
             if question.id in _THE_WORK:
                 return self._asked(question, None)

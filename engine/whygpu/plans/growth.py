@@ -94,7 +94,7 @@ class Growth:
             np.array([each.configurations[number].setup.concurrency for number in each.configuration[places].tolist()])
             for each, places in ((plan_set, rows), (timed, np.arange(rows.size)))
         )
-        return self._fewest(timed, before - 1, most, self._with_requests, targets)
+        return self._fewest(timed, before - 1, most, targets, requests=True)
 
     def _fuller(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The plans that are too slow for the rate with twice the requests in flight that were answered, or twice that,
@@ -147,35 +147,49 @@ class Growth:
         most = plan_set.replicas
         trims = spread & plan_set.fits & self._in_time(plan_set, targets)
         least = np.where(trims, most // 2, most)  # half was too late
-        return self._fewest(plan_set, least, most, self._search.with_replicas, targets)
+        return self._fewest(plan_set, least, most, targets)
 
     def _fewest(
         self,
         plan_set: PlanSet,
         least: NDArray[np.int64],
         most: NDArray[np.int64],
-        way: Callable[[int, int], int],
         targets: Targets,
+        *,
+        requests: bool = False,
     ) -> PlanSet:
-        """The plans with as few of something as come in time, of which they have ``most`` and ``least`` is too few;
-        ``way``: the number of a way with another number of it. Several are timed at once, which takes as long as one.
+        """The plans with as few replicas, or requests in flight, as come in time, of which they have ``most`` and
+        ``least`` is too few. Several are timed at once, which takes as long as one.
         """
-        best = plan_set
+        best, way = plan_set, self._with_requests if requests else self._search.with_replicas
         for _ in range(_ROUNDS):
             numbers = least + (most - least) * np.arange(1, _AT_ONCE + 1)[:, np.newaxis] // (_AT_ONCE + 1)
             tries = np.diff(numbers, axis=0, prepend=least[np.newaxis]) > 0
             if not tries.any():
                 break
             place, rows = np.nonzero(tries)
-            tried = zip(plan_set.configuration[rows].tolist(), numbers[tries].tolist(), strict=True)
-            configurations = np.array([way(*each) for each in tried])
-            timed = self._search.timed(plan_set.card[rows], configurations, plan_set.fits[rows])
+            card, ways, fits, tried = (
+                plan_set.card[rows],
+                plan_set.configuration[rows],
+                plan_set.fits[rows],
+                numbers[tries],
+            )
             done = np.zeros_like(tries)
-            done[place, rows] = self._in_time(timed, targets) & self._rentable(timed)
+            if requests:
+                timed = self._search.timed(card, ways, fits, tried)
+                done[place, rows] = self._in_time(timed, targets)
+            else:
+                ways = np.array([way(*each) for each in zip(ways.tolist(), tried.tolist(), strict=True)])
+                timed = self._search.timed(card, ways, fits)
+                done[place, rows] = self._in_time(timed, targets) & self._rentable(timed)
             at = np.full(tries.shape, -1)
             at[place, rows] = np.arange(rows.size)
             found, first = np.flatnonzero(done.any(axis=0)), done.argmax(axis=0)
-            best = self._search.taken(best, found, timed, at[first[found], found])
+            places = at[first[found], found]
+            if requests:  # only what is taken needs a setup of its own
+                ways[places] = [way(*each) for each in zip(ways[places].tolist(), tried[places].tolist(), strict=True)]
+                timed = replace(timed, configurations=tuple(self._search.configurations), configuration=ways)
+            best = self._search.taken(best, found, timed, places)
             enough = np.where(done.any(axis=0), numbers[first, np.arange(most.size)], most)
             least = np.where(numbers < enough, numbers, least).max(axis=0)
             most = enough
@@ -241,12 +255,12 @@ class Growth:
     def _rentable(self, plan_set: PlanSet) -> Mask:
         """Which plans take counts that their accelerators are rented in."""
         trains, cards = self._work.setup.trains, plan_set.cards
-        layouts = [each.layout for each in plan_set.configurations]
-        whole = [
-            (slices := cards.slices_at(row)) is None or slices.rentable(layouts[number], trains)
-            for row, number in zip(plan_set.card.tolist(), plan_set.configuration.tolist(), strict=True)
-        ]
-        return np.array(whole, dtype=np.bool_)
+        whole = np.ones(len(plan_set), dtype=np.bool_)
+        for row in np.flatnonzero(cards.sliced[plan_set.card]).tolist():
+            slices = cards.slices_at(int(plan_set.card[row]))
+            layout = plan_set.configurations[int(plan_set.configuration[row])].layout
+            whole[row] = slices is None or slices.rentable(layout, trains)
+        return whole
 
     def _lateness(self, plan_set: PlanSet) -> NDArray[np.float64]:
         """How many times too late the answers of each plan come, by the goal it misses most; 0 where there is none."""

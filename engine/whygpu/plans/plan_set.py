@@ -267,6 +267,11 @@ class Cards:
         return self.slices[int(self.slice_kind[row])]
 
     @property
+    def sliced(self) -> Mask:
+        """Which of them are rented in slices of certain counts alone."""
+        return np.array([slices is not None for slices in self.slices])[self.slice_kind]
+
+    @property
     def machine(self) -> NDArray[np.int64]:
         """One number for all with machines as large that are rented alike."""
         return self.per_node * len(self.slices) + self.slice_kind
@@ -332,10 +337,11 @@ def plan_set_of(
     fits: Mask,
     owned: Mask,
     machines: Machines,
+    concurrency: NDArray[np.int64] | None = None,
 ) -> PlanSet:
-    """The plans, their speeds computed."""
+    """The plans, their speeds computed; ``concurrency``: their requests in flight, where not those of their setups."""
     figures: dict[str, NDArray[np.float64]] = {}
-    for estimate, rows in _timed(work, configurations, card, configuration, machines):
+    for estimate, rows in _timed(work, configurations, card, configuration, machines, concurrency):
         for name in speed.FIGURES:
             band: Band | None = getattr(estimate, name)
             if band is not None:
@@ -359,17 +365,21 @@ def _timed(
     card: NDArray[np.int64],
     configuration: NDArray[np.int64],
     machines: Machines,
+    concurrency: NDArray[np.int64] | None = None,
 ) -> Origin:
     """Speeds of all plans, computed together for those that run alike."""
     cards = cards_of(work.catalogue)
     alike: dict[int, Setup] = {}  # few setups differ, and to make and compare them takes time
     together: dict[Setup, list[int]] = {}
-    for number in sorted(set(configuration.tolist())):
+    used, place = np.unique(configuration, return_inverse=True)
+    for number in used.tolist():
         setup = configurations[number].setup
         if id(setup) not in alike:
             alike[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
         together.setdefault(alike[id(setup)], []).append(number)
-    concurrency = np.array([one.setup.concurrency for one in configurations], dtype=np.float64)[configuration]
+    if concurrency is None:
+        concurrency = np.array([configurations[number].setup.concurrency for number in used.tolist()])[place]
+    at_once = concurrency.astype(np.float64)
     network, vcpus = (_known(stated, len(cards.accelerators)) for stated in (machines.networks, machines.vcpus))
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
     for setups in _at_once(work, tuple(together)):
@@ -399,9 +409,9 @@ def _timed(
             group.splits(cards.per_node[rows]),
             device,
             work.catalogue.coefficients,
-            concurrency[group.plans],
+            at_once[group.plans],
         )
-        corrected = tuple(_corrected(work, group, cards, rows, concurrency[group.plans]))
+        corrected = tuple(_corrected(work, group, cards, rows, at_once[group.plans]))
         estimate = speed.estimate_of(replace(columns, corrected=corrected) if corrected else columns)
         origin.append((estimate, group.plans))
     return tuple(origin)

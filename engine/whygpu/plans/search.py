@@ -78,9 +78,14 @@ class Sizes:
         return self._numbers.setdefault(_alike(setup), next(self._next))
 
     def memory(self, number: int, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
-        """Memory of a spread of a setup of this number; replicas of a service matter by the requests of each."""
-        data = layout.data if setup.trains else setup.requests_per_replica(layout.data)
-        key = (number, data, layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
+        """Memory of a spread of a setup of this number; replicas of a service matter by the requests of each, further
+        micro-batches of training by whether there are any, and by how many are under way in the stages.
+        """
+        data, under_way = layout.data, min(setup.gradient_accumulation, max(layout.pipeline, 2))
+        if not setup.trains:
+            data, under_way = setup.requests_per_replica(data), 1
+        spread = (layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
+        key = (number, data, under_way, *spread)
         found = self._sized.get(key)
         if found is None:
             if len(self._sized) >= _MOST_KEPT:
@@ -90,8 +95,8 @@ class Sizes:
 
 
 def _alike(setup: Setup) -> Setup:
-    """The setup without how much there is to do, which no size depends on but by the requests of a replica."""
-    return replace(setup, concurrency=0, dataset_tokens=0.0, dataset_samples=0.0, epochs=0.0)
+    """The setup without how much there is to do, which no size depends on but by what is done at once."""
+    return replace(setup, concurrency=0, gradient_accumulation=0, dataset_tokens=0.0, dataset_samples=0.0, epochs=0.0)
 
 
 @kept(16)
@@ -122,7 +127,7 @@ class Setups:
         found = self._changed.get(key)
         if found is None:
             found = self._changed[key] = self.one(replace(setup, **{name: value}))  # type: ignore[arg-type]  # its own
-            if name == "concurrency" and id(setup) in self._number:
+            if name in ("concurrency", "gradient_accumulation") and id(setup) in self._number:
                 self._number[id(found)] = self._number[id(setup)]
         return found
 
@@ -401,8 +406,14 @@ class Search:
             np.concatenate([fits for _, _, fits in self._found]) if rows else np.zeros(0, dtype=np.bool_),
         )
 
-    def timed(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
-        """The plans with their speeds."""
+    def timed(
+        self,
+        card: NDArray[np.int64],
+        configuration: NDArray[np.int64],
+        fits: Mask,
+        concurrency: NDArray[np.int64] | None = None,
+    ) -> PlanSet:
+        """The plans with their speeds; ``concurrency``: with so many requests in flight, whatever their setups say."""
         return plan_set_of(
             self._work,
             tuple(self.configurations),
@@ -411,6 +422,7 @@ class Search:
             fits,
             np.zeros(len(card), dtype=np.bool_),
             self._options.machines,
+            concurrency,
         )
 
     def taken(
