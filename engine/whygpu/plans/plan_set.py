@@ -418,14 +418,18 @@ def _timed(
 
 
 def _at_once(work: Work, setups: Sequence[Setup]) -> Iterable[Sequence[Setup]]:
-    """The setups that are timed together: number formats are columns where a service reads and writes tokens."""
-    if work.setup.trains or work.shape.kind not in TOKEN_KINDS or work.corrections:
+    """The setups that are timed together: samples and micro-batches of a training step are columns, and number formats
+    where a service reads and writes tokens.
+    """
+    one, trains = work.setup, work.setup.trains
+    if work.corrections or not (trains or work.shape.kind in TOKEN_KINDS):
         return ([setup] for setup in setups)
+    alike: dict[str, Any] = {name: getattr(one, name) for name in ("format", "kv_format", "training_precision")}
+    if trains:
+        alike = {"batch_size": 1, "gradient_accumulation": 1}
     groups: dict[Setup, list[Setup]] = {}
-    one = work.setup
     for setup in setups:
-        key = replace(setup, format=one.format, kv_format=one.kv_format, training_precision=one.training_precision)
-        groups.setdefault(key, []).append(setup)
+        groups.setdefault(replace(setup, **alike), []).append(setup)
     return groups.values()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from whygpu.checks.memory.alignment import compares, engine_bytes, engine_ranks, serving
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed import inference
-from whygpu.checks.speed.columns import LIKELY, Columns
+from whygpu.checks.speed.columns import LIKELY, Columns, words_of
 
 PASSES = "further-passes"
 ROLLOUTS = "rollouts-in-flight"
@@ -75,7 +75,7 @@ def rollout(columns: Columns) -> Rollout:
         best, ranks, flight = (
             np.where(sooner, new, old) for new, old in ((tokens_s, best), (width, ranks), (at_once, flight))
         )
-    tokens = columns.data * columns.setup.batch_size * written_tokens(columns)
+    tokens = columns.data * columns.batch * written_tokens(columns)
     with np.errstate(divide="ignore"):
         return Rollout(tokens / best * columns.less_is_better(TAIL), ranks, flight)
 
@@ -100,7 +100,7 @@ def _engines(columns: Columns, at_once: FloatArray, width: int) -> Columns:
     return replace(
         columns,
         setups=setups,
-        bases=tuple(setup.context(columns.shape) for setup in setups),
+        bases=words_of(columns.shape, setups),
         tensor=width * one,
         pipeline=one,
         data=np.maximum(engines, 1.0),

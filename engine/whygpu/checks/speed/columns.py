@@ -140,11 +140,18 @@ def _split_row(one: ParallelLayout) -> tuple[float, ...]:
     )
 
 
+def words_of(shape: ModelShape, setups: Sequence[Setup]) -> tuple[Mapping[str, str], ...]:
+    """The words of the setups that coefficients may depend on: those of each, or one for all where they are alike."""
+    found = tuple(setup.context(shape) for setup in setups)
+    return found[:1] if all(words == found[0] for words in found) else found
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The work and the plans it is computed for. Split columns have length n.
 
-    ``setups`` differ in number formats alone; ``which`` has for each plan the place of its own.
+    ``setups`` differ in number formats alone, those of training in the samples and micro-batches of a step; ``which``
+    has for each plan the place of its own. ``bases`` are their words, one for each setup or one for all.
     """
 
     shape: ModelShape
@@ -174,6 +181,16 @@ class Columns:
     def setup(self) -> Setup:
         """The first of the setups, for what all have in common."""
         return self.setups[0]
+
+    @property
+    def batch(self) -> FloatArray:
+        """Samples of a micro-batch of each plan."""
+        return self.of_each(lambda setup: setup.batch_size)
+
+    @property
+    def accumulation(self) -> FloatArray:
+        """Micro-batches of a step of each plan."""
+        return self.of_each(lambda setup: max(setup.gradient_accumulation, 1))
 
     @property
     def base(self) -> Mapping[str, str]:
@@ -220,7 +237,7 @@ class Columns:
         """A setup, a split (as in ``split_rows``) and the requests in flight for each plan."""
         plans: dict[str, Any] = dict(zip(_SPLIT, np.ascontiguousarray(splits.T), strict=True))
         plans |= {"concurrency": concurrency, "coefficients": coefficients}
-        return cls(shape, setups, which, device, bases=tuple(setup.context(shape) for setup in setups), **plans)
+        return cls(shape, setups, which, device, bases=words_of(shape, setups), **plans)
 
     def of_each(self, figure: Callable[[Setup], float]) -> FloatArray:
         """A figure of each plan's setup, over the plans."""
@@ -239,7 +256,8 @@ class Columns:
         at = slice(index, index + 1)
         own: dict[str, Any] = {name: getattr(self, name)[at] for name in (*_SPLIT, "concurrency")}
         setup = int(self.which[index])
-        own |= {"setups": (self.setups[setup],), "bases": (self.bases[setup],), "which": np.zeros(1, dtype=np.int64)}
+        base = self.bases[setup if len(self.bases) > 1 else 0]
+        own |= {"setups": (self.setups[setup],), "bases": (base,), "which": np.zeros(1, dtype=np.int64)}
         corrected = tuple(item.one(index) for item in self.corrected)
         return replace(self, device=self.device.one(index), corrected=corrected, **own)
 

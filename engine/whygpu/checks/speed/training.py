@@ -52,10 +52,10 @@ REPEATED = {"full": 1.0, "selective": 0.5}
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """What a card does for one micro-batch: operations and bytes, and seconds as rows over n plans."""
+    """What a card does for one micro-batch: operations over n plans, and seconds as rows over them."""
 
-    product_flops: float
-    attention_flops: float
+    product_flops: FloatArray
+    attention_flops: FloatArray
     share: FloatArray
     products_s: FloatArray
     attention_s: FloatArray
@@ -98,14 +98,20 @@ def passes(columns: Columns) -> float:
     return forward_backward + 2.0 * REPEATED.get(setup.gradient_checkpointing, 0.0)
 
 
-def product_flops(columns: Columns) -> float:
+def tokens_of(columns: Columns) -> FloatArray:
+    """Tokens of one micro-batch on one card of each plan."""
+    return columns.of_each(lambda setup: step_tokens(columns.shape, setup))
+
+
+def product_flops(columns: Columns) -> FloatArray:
     """Operations of one micro-batch over one data-parallel rank in matrix products and convolutions, without
     attention's own where that is counted apart.
     """
-    shape, setup = columns.shape, columns.setup
+    shape = columns.shape
     if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
-        return passes(columns) / 2 * shape.flops_per_sample * setup.operations_scale(shape) * setup.batch_size
-    return passes(columns) * multiplied(columns) * step_tokens(shape, setup)
+        scale = columns.setup.operations_scale(shape)
+        return passes(columns) / 2 * shape.flops_per_sample * scale * columns.batch
+    return passes(columns) * multiplied(columns) * tokens_of(columns)
 
 
 def multiplied(columns: Columns) -> float:
@@ -115,20 +121,21 @@ def multiplied(columns: Columns) -> float:
     return shape.matmul_parameters + (longer - 1.0) * shape.encoder_parameters
 
 
-def head_flops(columns: Columns) -> float:
+def head_flops(columns: Columns) -> FloatArray:
     """Those of `product_flops` in the output layer."""
     shape = columns.shape
     if shape.kind not in TOKEN_KINDS or shape.kind == "encoder":
-        return 0.0
-    return passes(columns) * shape.vocab_size * shape.hidden_size * step_tokens(shape, columns.setup)
+        return np.zeros(columns.device.size)
+    return passes(columns) * shape.vocab_size * shape.hidden_size * tokens_of(columns)
 
 
-def at_one_rate(columns: Columns, products: float) -> FloatArray:
+def at_one_rate(columns: Columns, products: FloatArray) -> FloatArray:
     """Operations of the products, those of the output layer by how much longer 16 bits take: layers alone are computed
     in formats of fewer (torchtitan docs/float8.md: `filter_fqns`; NVIDIA 2025, arXiv:2509.25149, 3.1).
     """
     slower = np.maximum(columns.device.flops_s / columns.device.half_flops_s, 1.0)
-    return products + head_flops(columns) * (slower - 1)
+    operations: FloatArray = products + head_flops(columns) * (slower - 1)
+    return operations
 
 
 def attention_passes(columns: Columns) -> float:
@@ -138,13 +145,12 @@ def attention_passes(columns: Columns) -> float:
     return 3.5 + (1.0 if columns.setup.gradient_checkpointing == "full" else 0.0)
 
 
-def attention_flops(columns: Columns) -> float:
+def attention_flops(columns: Columns) -> FloatArray:
     """Operations of one micro-batch in scores and sums of values; 0 where a model's own figure has them already."""
-    shape, setup = columns.shape, columns.setup
+    shape = columns.shape
     if shape.kind not in TOKEN_KINDS:
-        return 0.0
-    tokens = step_tokens(shape, setup)
-    return attention_passes(columns) * 4 * shape.query_width * attended(columns) * tokens
+        return np.zeros(columns.device.size)
+    return attention_passes(columns) * 4 * shape.query_width * attended(columns) * tokens_of(columns)
 
 
 def attended(columns: Columns) -> float:
@@ -159,15 +165,18 @@ def attended(columns: Columns) -> float:
     return shape.attended(length) + crossed + shape.encoder_layers * shape.source_length(length) ** 2 / length
 
 
-def traffic_bytes(columns: Columns) -> float:
+def traffic_bytes(columns: Columns) -> FloatArray:
     """Bytes of activations that one micro-batch computes: what a step would keep of them without checkpoints, once
     more by half where the forward pass is repeated (it has about a third of the traffic of a step).
     """
-    shape, setup = columns.shape, columns.setup
-    whole = replace(setup, gradient_checkpointing="off")
     context = {**columns.contexts[0], "checkpointing": "off"}
-    kept = activations(shape, whole, ParallelLayout(), columns.coefficients, context)
-    return (kept.layers.likely + kept.logits.likely) * _dispatched(setup)
+
+    def kept(setup: Setup) -> float:
+        whole = replace(setup, gradient_checkpointing="off")
+        found = activations(columns.shape, whole, ParallelLayout(), columns.coefficients, context)
+        return found.layers.likely + found.logits.likely
+
+    return columns.of_each(kept) * _dispatched(columns.setup)
 
 
 def _dispatched(setup: Setup) -> float:
@@ -183,7 +192,7 @@ def traffic_of(shape: ModelShape) -> str:
 def work(columns: Columns) -> TrainingWork:
     """Compute a training step of all plans."""
     setup = columns.setup
-    accumulation = max(setup.gradient_accumulation, 1)
+    accumulation = columns.accumulation
     waits = (columns.pipeline - 1) / columns.interleave
     bubble = waits / (accumulation + waits)
     bandwidth = columns.device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
@@ -203,7 +212,7 @@ def work(columns: Columns) -> TrainingWork:
     step = (
         compute + tensor_wire + data_wire + table_wire + update / accumulation + further
     ) * columns.unmodelled() + written.seconds
-    samples = columns.data * setup.batch_size / step
+    samples = columns.data * columns.batch / step
     tokens = samples * setup.sequence_tokens
     sequences = setup.dataset_samples * setup.generations
     total = setup.epochs * (setup.dataset_tokens / setup.sequence_tokens if setup.dataset_tokens else sequences)
@@ -256,20 +265,20 @@ def _layers(shape: ModelShape) -> int:
     return shape.layers + shape.encoder_layers
 
 
-def _trained(columns: Columns) -> float:
-    """Parameters that a step updates."""
+def _trained(columns: Columns) -> FloatArray:
+    """Parameters that a step of each plan updates."""
     shape, setup = columns.shape, columns.setup
     if setup.method != "full":
-        return float(adapter_parameters(shape, setup.lora_rank, setup.lora_targets))
-    return float(min(shape.trained_parameters, shape.touched_parameters(setup.batch_size)))
+        adapters = adapter_parameters(shape, setup.lora_rank, setup.lora_targets)
+        return np.full(columns.device.size, float(adapters))
+    return columns.of_each(lambda own: min(shape.trained_parameters, shape.touched_parameters(own.batch_size)))
 
 
-def looked_up(columns: Columns) -> float:
+def looked_up(columns: Columns) -> FloatArray:
     """Parameters of a recommender's tables that one micro-batch reads and updates, a row as often as it is looked up;
     0 for others.
     """
-    shape, setup = columns.shape, columns.setup
-    return float(min(shape.lookup_parameters * setup.batch_size, shape.table_parameters))
+    return np.minimum(columns.shape.lookup_parameters * columns.batch, columns.shape.table_parameters)
 
 
 def _table_wire_s(columns: Columns, wire: Wire) -> FloatArray:
@@ -284,7 +293,7 @@ def _table_wire_s(columns: Columns, wire: Wire) -> FloatArray:
 def _tensor_wire_s(columns: Columns, wire: Wire) -> FloatArray:
     """Rows: seconds of the all-reduces of a tensor group, 2 a layer each way (Shoeybi et al. 2019, Megatron-LM, 3)."""
     shape, setup = columns.shape, columns.setup
-    payload = step_tokens(shape, setup) * shape.hidden_size * 2.0
+    payload = tokens_of(columns) * shape.hidden_size * 2.0
     reduces = _layers(shape) / columns.pipeline * (4 + 2 * REPEATED.get(setup.gradient_checkpointing, 0.0))
     return reduces * wire.all_reduce_s(columns.tensor, payload)
 
@@ -301,7 +310,7 @@ def unpacked_bytes(columns: Columns) -> float:
     return (3.0 if setup.gradient_checkpointing == "full" else 2.0) * (inside + written)
 
 
-def _update_bytes(columns: Columns, trained: float) -> float:
+def _update_bytes(columns: Columns, trained: FloatArray) -> FloatArray:
     """Bytes the optimizer moves in a step: states read and written, weights and gradients once each."""
     context = columns.contexts[0]
     pick = columns.coefficients.pick
@@ -311,7 +320,7 @@ def _update_bytes(columns: Columns, trained: float) -> float:
     )
 
 
-def _update_s(columns: Columns, trained: float, bandwidth: FloatArray) -> FloatArray:
+def _update_s(columns: Columns, trained: FloatArray, bandwidth: FloatArray) -> FloatArray:
     """Seconds of the optimizer's pass; where its states live in the host, the host's, with the gradients and weights
     over PCIe either way (Ren et al. 2021, arXiv:2101.06840, 3). Sharded, each rank updates its part of the states
     (Rajbhandari et al. 2020, 5.1).
@@ -333,7 +342,7 @@ def _gradient_exchange(columns: Columns, trained: FloatArray, bytes_s: FloatArra
     """
     ranks = columns.data
     size = trained / (columns.tensor * columns.pipeline) * 2.0
-    updated = np.where(columns.scatters > 0, 1 / max(columns.setup.gradient_accumulation, 1), 1.0)
+    updated = np.where(columns.scatters > 0, 1 / columns.accumulation, 1.0)
     frozen = 0.0 if columns.setup.method == "full" else columns.setup.format.weight_bytes(columns.shape)
     volume = size * (1 + np.where(columns.gathers > 0, 2.0, updated)) + columns.gathers * 2 * frozen / (
         columns.tensor * columns.pipeline

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whygpu.checks.calculation import Calculation, Term
-from whygpu.checks.memory.activations import step_tokens
 from whygpu.checks.memory.alignment import compares
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import FloatArray
@@ -20,6 +19,7 @@ from whygpu.checks.speed.training import (
     looked_up,
     multiplied,
     passes,
+    tokens_of,
     traffic_bytes,
     traffic_of,
 )
@@ -56,11 +56,13 @@ def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculati
         Term("tensor_wire", _likely(done.tensor_wire_s, i), "s", (), "all-reduces of tensor parallelism"),
         Term("data_wire", _likely(done.data_wire_s, i), "s", (), exchange),
         Term("update", _likely(done.update_s, i), "s", (), "the optimizer's pass over its states"),
-        Term("accumulation", float(max(done.columns.setup.gradient_accumulation, 1)), "micro-batches"),
+        Term("accumulation", float(done.columns.accumulation[i]), "micro-batches"),
     )
     formula = "compute_s + tensor_wire + data_wire + update / accumulation"
     if done.columns.tables[i]:
-        text = f"rows of {looked_up(done.columns):,.0f} parameters come from other cards, and their gradients go back"
+        text = (
+            f"rows of {looked_up(done.columns)[i]:,.0f} parameters come from other cards, and their gradients go back"
+        )
         source = done.columns.coefficients.pick("table-exchange-bytes", done.columns.base).source
         terms = (*terms, Term("table_wire", _likely(done.table_wire_s, i), "s", source, text))
         formula = f"{formula} + table_wire"
@@ -77,7 +79,7 @@ def _explain_rollouts(done: TrainingWork, i: int) -> Term:
     columns = done.columns
     engine = f"an engine over {done.rollout.ranks[i]:g} cards" if done.rollout.ranks[i] > 1 else "one card"
     text = (
-        f"to write {columns.setup.batch_size} answers of {written_tokens(columns):,} tokens, "
+        f"to write {columns.batch[i]:g} answers of {written_tokens(columns):,} tokens, "
         f"{done.rollout.at_once[i]:g} at once on {engine}"
     )
     tail = columns.coefficients.pick(TAIL, columns.base)
@@ -90,7 +92,7 @@ def _explain_rates(done: TrainingWork, i: int, step: Calculation) -> list[Calcul
     """Samples and tokens a second, and the hours of the job where its size is known."""
     columns, setup = done.columns, done.columns.setup
     data = Term("data", float(columns.data[i]), "ranks")
-    terms = (data, Term("batch", setup.batch_size, "samples"), step.as_term())
+    terms = (data, Term("batch", float(columns.batch[i]), "samples"), step.as_term())
     samples = Calculation("samples_per_s", "data * batch / step_s", terms, _likely(done.samples_s, i), "1/s")
     found = [samples]
     if columns.shape.kind in TOKEN_KINDS:
@@ -106,9 +108,9 @@ def _explain_rates(done: TrainingWork, i: int, step: Calculation) -> list[Calcul
 
 def _explain_terms(done: TrainingWork, i: int) -> list[Calculation]:
     """Operations and bytes of a micro-batch, and the three times they take."""
-    found = [_explain_products(done), _explain_products_s(done, i)]
-    if done.batch.attention_flops:
-        found += [_explain_attention(done), _explain_attention_s(done, i)]
+    found = [_explain_products(done, i), _explain_products_s(done, i)]
+    if done.batch.attention_flops[i]:
+        found += [_explain_attention(done, i), _explain_attention_s(done, i)]
     return [*found, _explain_traffic_s(done, i)]
 
 
@@ -127,8 +129,8 @@ def _explain_products_s(done: TrainingWork, i: int) -> Calculation:
     )
     head = "of the output layer, which is computed in 16 bits"
     terms = (
-        Term("products", done.batch.product_flops, "operations"),
-        Term("head", head_flops(columns), "operations", (), head),
+        Term("products", float(done.batch.product_flops[i]), "operations"),
+        Term("head", float(head_flops(columns)[i]), "operations", (), head),
         Term("half", float(device.half_flops_s[i]), "operations/s"),
         _cards(done, i),
         Term("rate", float(device.flops_s[i]), "operations/s"),
@@ -140,7 +142,7 @@ def _explain_products_s(done: TrainingWork, i: int) -> Calculation:
 
 def _explain_attention_s(done: TrainingWork, i: int) -> Calculation:
     terms = (
-        Term("attention", done.batch.attention_flops, "operations"),
+        Term("attention", float(done.batch.attention_flops[i]), "operations"),
         _cards(done, i),
         Term("rate", float(done.columns.device.half_flops_s[i]), "operations/s"),
         coefficient_of(done.columns, i, "attention-share", "share"),
@@ -152,7 +154,7 @@ def _explain_attention_s(done: TrainingWork, i: int) -> Calculation:
 def _explain_traffic_s(done: TrainingWork, i: int) -> Calculation:
     columns, shape = done.columns, done.columns.shape
     terms = (
-        Term("activations", traffic_bytes(columns), "bytes", (), "that the step computes"),
+        Term("activations", float(traffic_bytes(columns)[i]), "bytes", (), "that the step computes"),
         coefficient_of(columns, i, traffic_of(shape), "traffic"),
         coefficient_of(columns, i, "gather-copy-bytes", "copied"),
         Term("gathered", float(columns.gathers[i]) * shape.parameters, "parameters", shape.source),
@@ -164,7 +166,7 @@ def _explain_traffic_s(done: TrainingWork, i: int) -> Calculation:
     return Calculation("traffic_s", formula, terms, _likely(done.batch.traffic_s, i), "s")
 
 
-def _explain_products(done: TrainingWork) -> Calculation:
+def _explain_products(done: TrainingWork, i: int) -> Calculation:
     columns = done.columns
     shape, setup = columns.shape, columns.setup
     every = Term("passes", passes(columns), "operations per parameter", ("kaplan-2020",))
@@ -176,9 +178,9 @@ def _explain_products(done: TrainingWork) -> Calculation:
                 every,
                 Term("forward", shape.flops_per_sample, "operations", shape.source),
                 *area_terms(shape, setup),
-                Term("batch", setup.batch_size, "samples"),
+                Term("batch", float(columns.batch[i]), "samples"),
             ),
-            done.batch.product_flops,
+            float(done.batch.product_flops[i]),
             "operations",
         )
     return Calculation(
@@ -187,16 +189,15 @@ def _explain_products(done: TrainingWork) -> Calculation:
         (
             every,
             Term("active", multiplied(columns), "parameters", shape.source),
-            Term("tokens", step_tokens(shape, setup), "tokens"),
+            Term("tokens", float(tokens_of(columns)[i]), "tokens"),
         ),
-        done.batch.product_flops,
+        float(done.batch.product_flops[i]),
         "operations",
     )
 
 
-def _explain_attention(done: TrainingWork) -> Calculation:
-    columns = done.columns
-    shape, setup = columns.shape, columns.setup
+def _explain_attention(done: TrainingWork, i: int) -> Calculation:
+    columns, shape = done.columns, done.columns.shape
     return Calculation(
         "attention",
         "passes * 4 * width * attended * tokens",
@@ -204,8 +205,8 @@ def _explain_attention(done: TrainingWork) -> Calculation:
             Term("passes", attention_passes(columns), "forward passes", ("flash-attention-2",)),
             Term("width", shape.query_width, "elements", shape.source),
             Term("attended", attended(columns), "tokens", (), "that one token sees, over all layers"),
-            Term("tokens", step_tokens(shape, setup), "tokens"),
+            Term("tokens", float(tokens_of(columns)[i]), "tokens"),
         ),
-        done.batch.attention_flops,
+        float(done.batch.attention_flops[i]),
         "operations",
     )
