@@ -1,4 +1,4 @@
-"""What is kept of a knowledge base is forgotten when another one is loaded."""
+"""What is kept of a knowledge base is forgotten when another one is loaded, and what is not kept goes at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import weakref
 from pathlib import Path
 
 from tests.loader.small import small_texts
-from whygpu.api import load
+from whygpu.api import KnowledgeBase, load
+from whygpu.collector import collector_at_rest
 
 
 def test_an_edition_that_nobody_asks_is_let_go(tmp_path: Path) -> None:
@@ -23,3 +24,12 @@ def test_an_edition_that_nobody_asks_is_let_go(tmp_path: Path) -> None:
     load(tmp_path)
     gc.collect()
     assert gone() is None
+
+
+def test_a_consultation_goes_with_who_asked_for_it(kb: KnowledgeBase) -> None:
+    """Without the collector: what stood in a circle was looked through again and again, and stayed until it came."""
+    consultation = kb.consult({"phase": "inference", "model": "llama-3.1-8b"}, engine="evaluator")
+    parts = [weakref.ref(consultation.session.environment), weakref.ref(consultation.plans.environment)]
+    with collector_at_rest():
+        del consultation
+        assert [part() for part in parts] == [None, None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import proxy
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class SessionEnvironment:
         self._checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]] = {}
         self._facts: dict[str, v.Value] = {}
         self._checked: dict[tuple[float | bool | str | None, ...], v.Value] = {}
-        self.evaluator = Evaluator(self, knowledge.numbering.numbers)
+        self.evaluator = Evaluator(proxy(self), knowledge.numbering.numbers)  # no circle: both go when nobody asks
 
     def provide(self, checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]]) -> None:
         """Supply the numeric checks, once the work to be sized is known."""
@@ -128,7 +129,8 @@ class PlanEnvironment:
         self._columns: dict[str, v.Value] = {}
         self._given = given
         self.size = size
-        self.evaluator = Evaluator(self, knowledge.numbering.numbers, None if given is None else given.kept)
+        kept = None if given is None else given.kept
+        self.evaluator = Evaluator(proxy(self), knowledge.numbering.numbers, kept)
 
     def set(self, name: str, value: v.Value) -> None:
         """Give a name its column (or one value for all plans), and forget what may rest on not knowing it."""
