@@ -280,10 +280,19 @@ class ParallelLayout:
         """The same over so many replicas: one object for equal ones, which are asked for over and over."""
         return _over(self, data)
 
+    def across(self, tensor: int) -> ParallelLayout:
+        """The same with tensor groups of so many cards, likewise."""
+        return _across(self, tensor)
+
 
 @lru_cache(maxsize=4096)
 def _over(layout: ParallelLayout, data: int) -> ParallelLayout:
     return replace(layout, data=data)
+
+
+@lru_cache(maxsize=4096)
+def _across(layout: ParallelLayout, tensor: int) -> ParallelLayout:
+    return replace(layout, tensor=tensor)
 
 
 @dataclass(frozen=True, slots=True)

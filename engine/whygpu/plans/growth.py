@@ -329,7 +329,7 @@ class Growth:
         shape, tensor, per_node = self._work.shape, layout.tensor * 2, int(self._search.cards.per_node[card])
         if setup.trains or shape.kind not in TOKEN_KINDS or tensor > min(SHARDS[-1], per_node) or shape.heads % tensor:
             return None
-        return self._within(setup, replace(layout, tensor=tensor), card)
+        return self._within(setup, layout.across(tensor), card)
 
     def _more(self, plan_set: PlanSet, index: int, short: float) -> int | None:
         """The number of the way with more replicas for load; None where the limits leave no room."""
