@@ -105,7 +105,7 @@ def in_file_order(kb: KnowledgeBase, user: User) -> tuple[dict[str, Any], dict[s
 def in_interview(kb: KnowledgeBase, user: User, memory: Memory) -> tuple[list[object], list[float]]:
     """What is recommended after each question, and the milliseconds that it took to find each."""
     answers: dict[str, Any] = {}
-    passed: list[str] = []
+    said: list[str] = []
     found: list[object] = []
     taken: list[float] = []
     while True:
@@ -113,14 +113,13 @@ def in_interview(kb: KnowledgeBase, user: User, memory: Memory) -> tuple[list[ob
         if taken:
             found.append(choice(consultation))
         begun = time.process_time()
-        interview = Interview(kb.knowledge, consultation.answers, memory, passed=passed, consultation=consultation)
+        interview = Interview(kb.knowledge, consultation.answers, memory, said=said, consultation=consultation)
         asked = interview.next()
         taken.append(1000 * (time.process_time() - begun))
         if asked is None:
             return found, taken
-        value = user.answer(asked.id, consultation)
-        if value is None or not _take(kb, answers, asked.id, value):
-            passed.append(asked.id)
+        said.append(asked.id)
+        _take(kb, answers, asked.id, user.answer(asked.id, consultation))
 
 
 def _take(kb: KnowledgeBase, answers: dict[str, Any], key: str, value: Any) -> bool:

@@ -120,15 +120,15 @@ class KnowledgeBase:
     ) -> Interview:
         """What can still be asked, and what each answer would do; ``consultation``: that of the answers, if at hand.
 
-        Raises AnswerError.
+        The order of the answers is that in which they were given: a topic that was begun goes on. Raises AnswerError.
         """
         from whygpu.explain.interview import Interview  # noqa: PLC0415  to give advice takes none
 
-        passed: list[str] = []
+        said: tuple[str, ...] = ()
         if not isinstance(answers, Answers):
-            passed = [key for key, value in answers.items() if value is None]
+            said = tuple(answers)
             answers = self.check({key: value for key, value in answers.items() if value is not None})
-        return Interview(self.knowledge, answers, self._memory, passed=passed, today=today, consultation=consultation)
+        return Interview(self.knowledge, answers, self._memory, said=said, today=today, consultation=consultation)
 
     @cached_property
     def _memory(self) -> Memory:

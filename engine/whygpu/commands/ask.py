@@ -31,19 +31,24 @@ class Stop(Exception):  # noqa: N818  no error: whoever is asked has had enough
 
 @dataclass(slots=True)
 class _Asked:
-    """The answers so far, and the way back."""
+    """What was said so far, None where a question was left to what is assumed, and the way back."""
 
-    answers: dict[str, Any]
-    passed: list[str] = field(default_factory=list)
-    before: list[tuple[dict[str, Any], list[str]]] = field(default_factory=list)
+    said: dict[str, Any]
+    before: list[dict[str, Any]] = field(default_factory=list)
 
-    def remember(self) -> None:
-        self.before.append((dict(self.answers), list(self.passed)))
+    @property
+    def answers(self) -> dict[str, Any]:
+        return {key: value for key, value in self.said.items() if value is not None}
+
+    def say(self, question: str, value: Any) -> None:
+        self.before.append(self.said)
+        rest = {key: old for key, old in self.said.items() if key != question}
+        self.said = {**rest, question: value}  # what was said last comes last
 
     def back(self) -> bool:
         if not self.before:
             return False
-        self.answers, self.passed = self.before.pop()
+        self.said = self.before.pop()
         return True
 
 
@@ -88,7 +93,7 @@ class _Session:
                 return self._now.answers
 
     def _interview(self) -> Interview:
-        return self._kb.interview({**self._now.answers, **dict.fromkeys(self._now.passed)})
+        return self._kb.interview(self._now.said)
 
     def _so_far(self, interview: Interview) -> None:
         if not self._now.answers:
@@ -139,8 +144,7 @@ class _Session:
     def _take(self, view: AskView, asked: NextQuestion, text: str) -> bool:
         """Whether the text is an answer; what is wrong with it is said."""
         if not text:
-            self._now.remember()
-            self._now.passed.append(asked.id)
+            self._now.say(asked.id, None)
             return True
         try:
             value = self._value(view, asked, text)
@@ -149,9 +153,7 @@ class _Session:
             for item in error.problems:
                 self._say(f"{item.message}{f' ({item.help})' if item.help else ''}")
             return False
-        self._now.remember()
-        self._now.answers.pop(asked.id, None)
-        self._now.answers[asked.id] = value
+        self._now.say(asked.id, value)
         if self._save is not None:
             write_answers(self._save, self._now.answers)
         return True

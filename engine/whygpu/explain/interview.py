@@ -126,15 +126,16 @@ class Interview:
         answers: Answers,
         memory: Memory,
         *,
-        passed: Sequence[str] = (),
+        said: Sequence[str] = (),
         today: date | None = None,
         consultation: Consultation | None = None,
     ) -> None:
-        """``passed``: questions left to what is assumed; ``consultation``: that of the answers, where it is there.
+        """``said``: what was answered, and what was left to what is assumed, in that order; ``consultation``: that of
+        the answers, where it is there.
 
         Raises AnswerError where the model is no model.
         """
-        self._knowledge, self._memory, self._passed = knowledge, memory, tuple(passed)
+        self._knowledge, self._memory, self._said = knowledge, memory, tuple(said)
         self.consultation = consultation or consult(knowledge, answers, EvaluatorChain(), today)
         self._assumed = {item.question.id: item for item in self.consultation.applied.assumed}
         self._before = choice(self.consultation)
@@ -166,11 +167,10 @@ class Interview:
         open_ = [
             item
             for item in self.consultation.applied.applicable
-            if item.id not in given and item.id not in self._passed and not settled(self.consultation, item)
+            if item.id not in given and item.id not in self._said and not settled(self.consultation, item)
         ]
         topics = {item.id: item.topic for item in self._knowledge.questions}
-        said = [*given, *self._passed]
-        current = next((topics[key] for key in reversed(said) if key in topics), None)
+        current = next((topics[key] for key in reversed(self._said or tuple(given)) if key in topics), None)
         weight = {item.id: _UNMEASURED if item.decides is None else item.decides for item in open_}
         enough = _IN_TOPIC * max(weight.values(), default=0.0)
 
