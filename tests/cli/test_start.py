@@ -32,9 +32,19 @@ print(*[name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
 """
 
 
-def imported_by(call: str) -> list[str]:
-    """Which of HEAVY a call imports."""
-    code = IMPORTED.format(call=call, heavy=HEAVY)
+UNASKED = (
+    "networkx",
+    "markdown_it",
+    "whygpu.measured.measurement",
+    "whygpu.sizing.size",
+    "whygpu.diagnosis",
+    "whygpu.lint",
+)
+
+
+def imported_by(call: str, names: tuple[str, ...] = HEAVY) -> list[str]:
+    """Which of these modules a call imports."""
+    code = IMPORTED.format(call=call, heavy=names)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     return done.stderr.splitlines()[-1].split() if done.stderr.strip() else []
 
@@ -52,6 +62,11 @@ def imported_by(call: str) -> list[str]:
 )
 def test_help_imports_nothing_heavy(call: str) -> None:
     assert imported_by(call) == []
+
+
+def test_an_answer_imports_nothing_that_was_not_asked_for() -> None:
+    call = "cli.explain_main(['--set', 'phase=inference', '--set', 'model=llama-3.1-8b'])"
+    assert imported_by(call, (*UNASKED, "whygpu.api")) == ["whygpu.api"]
 
 
 def test_what_is_heavy_is_seen() -> None:

@@ -57,11 +57,11 @@ def test_what_decides_most_often_is_tried_first(kb: KnowledgeBase) -> None:
 def test_the_topic_of_what_was_said_last_goes_on(kb: KnowledgeBase) -> None:
     """It was that of the answer that is last in the alphabet."""
     questions = {item.id: replace(item, decides=0.5) for item in kb.knowledge.questions}
-    other = whygpu.KnowledgeBase(replace(kb.knowledge, questions=tuple(questions.values())))
+    alike = whygpu.KnowledgeBase(replace(kb.knowledge, questions=tuple(questions.values())))
     said: dict[str, object] = {"requests_per_second": 2, "budget_per_hour": 20, "deployment": None}
-    for last in said:
-        answers = {**SERVING, **{key: value for key, value in said.items() if key != last}, last: said[last]}
-        asked = other.interview(answers).candidates[0]
+    for last, value in said.items():
+        answers = {**SERVING, **{key: other for key, other in said.items() if key != last}, last: value}
+        asked = alike.interview(answers).candidates[0]
         assert asked.topic == questions[last].topic
 
 

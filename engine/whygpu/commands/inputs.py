@@ -134,7 +134,6 @@ def read_measurements(
 def with_measured(node: Node, named: Sequence[str], knowledge: KnowledgeBase) -> Node:
     """The answers with the measurement files that they and the command line name; raises AnswerError."""
     from whygpu.answers import MEASURED, with_answer  # noqa: PLC0415
-    from whygpu.measured.kept import read_named  # noqa: PLC0415
     from whygpu.yamldoc import document as d  # noqa: PLC0415
 
     own = node.items.get(MEASURED) if isinstance(node, d.Mapping) else None
@@ -142,6 +141,8 @@ def with_measured(node: Node, named: Sequence[str], knowledge: KnowledgeBase) ->
     texts = [item.text for item in given if isinstance(item, d.Scalar) and isinstance(item.value, str)]
     if not texts and not named:
         return node
+    from whygpu.measured.kept import read_named  # noqa: PLC0415  most answers name no measurement
+
     found: list[Node] = [item for item in given if not isinstance(item, d.Scalar)]
     found += [item for text in (*texts, *named) for item in read_named(text, knowledge.knowledge)]
     return with_answer(node, MEASURED, d.Sequence(found, d.Document("--measured", ""), 0, 0))
