@@ -25,6 +25,7 @@ OPTIONS: dict[str, list[str]] = yaml.safe_load(
 )
 CHAT = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 16, "context_tokens": 8192, "format": "bf16"}
 GIANT = {"phase": "inference", "model": "llama-3.1-405b", "format": "bf16", "concurrency": 64}
+ACCUMULATION = "--gradient_accumulation_steps"
 TUNE = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "full"}
 WORK: dict[str, dict[str, Any]] = {
     "one card": {**CHAT, "accelerators": ["l40s"]},
@@ -74,6 +75,38 @@ WORK: dict[str, dict[str, Any]] = {
     "train copies": {**TUNE, "accelerators": ["h100-sxm"], "count": 2, "method": "lora", "sharding": "none"},
     "train jax": {**TUNE, "accelerators": ["tpu-v6e"], "count": 16, "framework": "jax", "sharding": "zero2"},
     "train zero2 on tpus": {**TUNE, "accelerators": ["tpu-v6e"], "count": 16, "sharding": "zero2"},
+    "pairs": {**TUNE, "algorithm": "dpo", "accelerators": ["h100-sxm"], "count": 4, "sharding": "zero3"},
+    "pairs on adapters": {
+        **TUNE,
+        "algorithm": "dpo",
+        "method": "lora",
+        "lora_rank": 32,
+        "accelerators": ["h100-sxm"],
+        "count": 2,
+        "sharding": "none",
+    },
+    "pairs on four bits": {**TUNE, "algorithm": "dpo", "method": "qlora", "accelerators": ["rtx-4090"], "count": 1},
+    "rewards": {
+        **TUNE,
+        "algorithm": "grpo",
+        "accelerators": ["h100-sxm"],
+        "count": 16,
+        "sharding": "fsdp",
+        "sequence_tokens": 4096,
+        "output_tokens": 3072,
+        "batch_size": 1,
+        "generations": 24,
+    },
+    "rewards by a critic": {**TUNE, "algorithm": "ppo", "accelerators": ["h100-sxm"], "count": 8, "sharding": "fsdp"},
+    "rewards, gradients spread": {
+        **TUNE,
+        "algorithm": "grpo",
+        "accelerators": ["h200-sxm"],
+        "count": 4,
+        "sharding": "zero2",
+    },
+    "rewards on adapters": {**TUNE, "algorithm": "grpo", "method": "lora", "accelerators": ["h100-sxm"], "count": 1},
+    "rewards on four bits": {**TUNE, "algorithm": "grpo", "method": "qlora", "accelerators": ["rtx-4090"], "count": 1},
     "gaudi fp8": {**CHAT, "accelerators": ["gaudi-3"], "format": "fp8"},
     "inferentia fp8": {**CHAT, "accelerators": ["inferentia2"], "format": "fp8"},
 }
@@ -135,6 +168,54 @@ def test_the_stack_that_was_sized_for_comes_first(starts: dict[str, dict[str, St
     assert next(iter(starts["train"])) == "accelerate"
 
 
+def test_what_learns_from_answers_is_started_by_what_runs_it(starts: dict[str, dict[str, Start]]) -> None:
+    """trl-cli, verl-main-ppo, unsloth-grpo: pairs by TRL, rewards by verl, and by Unsloth beside 4 bits."""
+    for work, tool, command in (
+        ("pairs", "trl", ["trl", "dpo"]),
+        ("pairs on four bits", "trl", ["trl", "dpo"]),
+        ("rewards", "verl", ["python3", "-m", "verl.trainer.main_ppo", "algorithm.adv_estimator=grpo"]),
+        ("rewards by a critic", "verl", ["python3", "-m", "verl.trainer.main_ppo", "algorithm.adv_estimator=gae"]),
+        ("rewards on adapters", "trl", ["trl", "grpo"]),
+        ("rewards on four bits", "unsloth", ["UNSLOTH_VLLM_STANDBY=1", "python3", "train.py"]),
+        ("train", "accelerate", ["accelerate", "launch"]),
+    ):
+        assert next(iter(starts[work])) == tool, work
+        assert words(starts[work][tool])[: len(command)] == command
+    assert "trl" not in starts["train"]
+    task = yaml.safe_load(starts["rewards"]["skypilot"].text or "")
+    assert shlex.split(task["run"])[2] == "verl.trainer.main_ppo"
+
+
+def test_rewards_are_learned_from_as_the_plan_was_sized(starts: dict[str, dict[str, Start]]) -> None:
+    """The engine is as wide as it was timed, and its share of a card is that of verl-performance-tuning."""
+    verl = words(starts["rewards"]["verl"])
+    assert {"data.max_prompt_length=1024", "data.max_response_length=3072"} <= set(verl)
+    assert {"trainer.n_gpus_per_node=8", "trainer.nnodes=2", "actor_rollout_ref.rollout.n=24"} <= set(verl)
+    assert "actor_rollout_ref.rollout.gpu_memory_utilization=0.6" in verl
+    (wide,) = (int(word.partition("=")[2]) for word in verl if "rollout.tensor_model_parallel_size" in word)
+    trl = words(starts["rewards"]["trl"])
+    assert trl[trl.index("--vllm_tensor_parallel_size") + 1] == str(wide)
+    assert 16 % wide == 0
+    assert any("ray start" in note for note in starts["rewards"]["verl"].notes)
+
+
+def test_a_step_of_trl_holds_whole_groups_of_answers(starts: dict[str, dict[str, Start]]) -> None:
+    """Else TRL refuses it (trl-grpo-config); 16 micro-batches of one sequence are two thirds of 24 answers."""
+    trl = words(starts["rewards"]["trl"])
+    batch, steps = (int(trl[trl.index(name) + 1]) for name in ("--per_device_train_batch_size", ACCUMULATION))
+    assert (batch, steps) == (1, 3)
+    assert batch * 16 * steps % 24 == 0
+
+
+def test_a_micro_batch_of_pairs_counts_pairs_for_trl(starts: dict[str, dict[str, Start]]) -> None:
+    """TRL's DPO counts examples, each with two answers (trl-dpo)."""
+    trl = words(starts["pairs on four bits"]["trl"])
+    assert trl[trl.index("--per_device_train_batch_size") + 1] in ("1", "2", "4")
+    assert "--load_in_4bit" in trl
+    adapters = words(starts["pairs on adapters"]["trl"])
+    assert adapters[adapters.index("--lora_r") + 1] == "32"
+
+
 def test_what_a_tool_cannot_run_is_said_and_not_written(starts: dict[str, dict[str, Start]]) -> None:
     for work, tool, word in (
         ("gguf", "vllm", "q4_k_m"),
@@ -147,6 +228,8 @@ def test_what_a_tool_cannot_run_is_said_and_not_written(starts: dict[str, dict[s
         ("train jax", "accelerate", "starts PyTorch"),  # jax-multi-process
         ("train zero2 on tpus", "accelerate", "DeepSpeed does not run"),  # deepspeed-accelerators
         ("inferentia fp8", "vllm", "compiled"),  # neuron-fp8-tutorial
+        ("rewards by a critic", "trl", "no command for PPO"),  # trl-cli
+        ("rewards on four bits", "trl", "once more, in 16 bits"),  # unsloth-grpo-script
     ):
         item = starts[work][tool]
         assert item.text is None, (work, tool)
@@ -187,11 +270,11 @@ def test_both_engines_start_it_alike(kb: whygpu.KnowledgeBase, starts: dict[str,
 def test_every_option_is_one_of_the_tool(starts: dict[str, dict[str, Start]], tool: str) -> None:
     """As its documents list them: these tools are not installed here."""
     used = {
-        word
+        word.partition("=")[0]
         for found in starts.values()
         if tool in found and found[tool].text
         for word in words(found[tool])
-        if word[:2] == "--"
+        if word[:2] == "--" or "=" in word
     }
     assert used
     assert used <= set(OPTIONS[tool])

@@ -71,6 +71,16 @@ def test_what_a_card_holds_with_room(
             assert configuration.memory.high <= field.cards.usable_bytes[card]
 
 
+def test_both_answers_of_a_pair_are_learned_from_at_once(kb: whygpu.KnowledgeBase) -> None:
+    """DPO's loss compares them (trl-dpo), whatever the card holds and the deadline asks for."""
+    pairs = {"phase": "fine-tuning", "algorithm": "dpo", "method": "full", "model": "llama-3.1-8b"}
+    for more in ({}, {"dataset_samples": 60000, "deadline_hours": 3}):
+        advice = kb.advise({**pairs, **more}, engine="evaluator")
+        sizes = {plan.batch_size for plan in advice.plans}
+        assert sizes
+        assert min(size or 0 for size in sizes) >= 2, more
+
+
 def test_an_answered_batch_is_kept(kb: whygpu.KnowledgeBase) -> None:
     field = kb.consult({**PRETRAINING, "batch_size": 3, "deadline_hours": 2000}, engine="evaluator").plans.plan_set
     assert field is not None

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import known_value, plain, unknown_of
 from whygpu.chain.strata import used_names
+from whygpu.checks.memory.alignment import serving
 from whygpu.checks.memory.estimate import reserved_bytes
 from whygpu.checks.speed.splitting import chunk_of_rank
+from whygpu.checks.speed.training import TrainingWork
 from whygpu.knowledge.rules import expression_of
 from whygpu.language.evaluate import Evaluator
 from whygpu.plans.splits import can_split, context_cards
@@ -23,6 +25,7 @@ from whygpu.plans.splits import can_split, context_cards
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from whygpu.checks.setup import ParallelLayout, Setup
     from whygpu.consult.consultation import Consultation
     from whygpu.knowledge.launches import Launch, LaunchLine
     from whygpu.knowledge.rules import AllOf, Template
@@ -40,6 +43,11 @@ START_NAMES = (
     "start.machines",
     "start.cards_a_machine",
     "start.memory_share",
+    "start.engine_cards",
+    "start.engine_share",
+    "start.prompt_tokens",
+    "start.accumulation",
+    "start.pairs",
     "start.card",
     "start.command",
 )
@@ -174,6 +182,16 @@ class _Plan:
                 return float(math.ceil(cards / machines))
             case "start.memory_share":
                 return self._memory_share()
+            case "start.engine_cards":
+                return self._engine_cards()
+            case "start.engine_share":
+                return self._likely("rollout-memory-share") if setup.trains else None
+            case "start.prompt_tokens":
+                return float(setup.sequence_tokens - serving(setup).output_tokens) if setup.trains else None
+            case "start.accumulation":
+                return float(_accumulation(setup, layout)) if setup.trains else None
+            case "start.pairs":
+                return float(max(setup.batch_size // 2, 1)) if setup.trains else None
             case "start.card":
                 return None if self._launch is None else self._launch.cards.get(self._candidate.accelerator.id)
             case "start.command":
@@ -183,10 +201,17 @@ class _Plan:
 
     def _chunk_tokens(self) -> float:
         """Tokens of prompts that a rank of attention data parallelism works on at once, as the plan was timed."""
-        setup, layout = self._candidate.setup, self._candidate.layout
-        context = setup.context(self._candidate.memory.shape)
-        tokens = self._of.knowledge.catalogue.coefficients.pick("prefill-chunk-tokens", context).likely
-        return float(chunk_of_rank(tokens, layout.tensor))
+        return float(chunk_of_rank(self._likely("prefill-chunk-tokens"), self._candidate.layout.tensor))
+
+    def _likely(self, coefficient: str) -> float:
+        """The likely value of a coefficient for the plan's work."""
+        context = self._candidate.setup.context(self._candidate.memory.shape)
+        return self._of.knowledge.catalogue.coefficients.pick(coefficient, context).likely
+
+    def _engine_cards(self) -> float | None:
+        """Accelerators that the engine which writes answers is spread over, as the plan was timed."""
+        work = self._of.plans.plan_set.estimate(self._row).work
+        return max(float(work.rollout.ranks[0]), 1.0) if isinstance(work, TrainingWork) else None
 
     def _divides(self, runtime: str) -> bool:
         """Whether a serving stack divides the cache as the plan does."""
@@ -236,6 +261,15 @@ class _Plan:
             elif isinstance(value, float):
                 found.append(f"{value:.15g}")
         return "".join(found).rstrip()
+
+
+def _accumulation(setup: Setup, layout: ParallelLayout) -> int:
+    """Micro-batches of a step: those of the plan, and more until all replicas together work on whole groups of answers
+    to one prompt, as TRL's GRPO asks for (trl-cli).
+    """
+    at_once = setup.batch_size * layout.data
+    group = setup.generations // math.gcd(setup.generations, at_once)
+    return math.ceil(setup.gradient_accumulation / group) * group
 
 
 def _model(consultation: Consultation) -> str | None:

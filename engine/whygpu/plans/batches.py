@@ -55,7 +55,7 @@ def filled(
         rows = np.flatnonzero(which & (configuration == number))
         for setup, layout in _ways(search, search.configurations[number], options, shardings):
             most = (options.samples or 1) / (layout.data * setup.gradient_accumulation)
-            setups = (search.changed(setup, batch_size=size) for size in _sizes(most))
+            setups = (search.changed(setup, batch_size=size) for size in _sizes(most, search.least_batch))
             numbers, needs = _needs(search, setups, layout, usable[rows].max())
             place = np.searchsorted(needs, usable[rows], side="right") - 1
             fullest = np.where(place >= 0, numbers[place], -1)
@@ -157,9 +157,9 @@ def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
     return wide.take(np.flatnonzero(_EQUAL * after > np.array(growth) * before))
 
 
-def _sizes(most: float) -> list[int]:
-    """Powers of two up to ``most``, and at least one."""
-    sizes = [1]
+def _sizes(most: float, least: int = 1) -> list[int]:
+    """``least`` and its doubles up to ``most``, and at least the first."""
+    sizes = [least]
     while sizes[-1] * 2 <= most:
         sizes.append(sizes[-1] * 2)
     return sizes

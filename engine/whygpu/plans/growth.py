@@ -222,7 +222,8 @@ class Growth:
                 if replicas != configuration.layout.data:
                     layout = configuration.layout.over(replicas)
                     number = self._search.micro_batches(layout)[-1]
-                    one = self._search.changed(configuration.setup, batch_size=1, gradient_accumulation=number)
+                    size = self._search.least_batch
+                    one = self._search.changed(configuration.setup, batch_size=size, gradient_accumulation=number)
                     changed[index] = self._search.configure(one, layout)
             moved = changed != plan_set.configuration
             if not moved.any():

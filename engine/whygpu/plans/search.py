@@ -163,6 +163,11 @@ class Search:
         self._replicated: dict[tuple[int, int], int] = {}
         self._found: list[Found] = []
 
+    @property
+    def least_batch(self) -> int:
+        """Samples that every plan's accelerators work on at once at least: of pairs both answers."""
+        return self._work.setup.batch_size
+
     def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
         setup = self._setups.one(setup)
