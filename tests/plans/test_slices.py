@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from whygpu.checks.setup import ParallelLayout
+from whygpu.errors import AnswerError
 from whygpu.plans.slices import Slices
 
 if TYPE_CHECKING:
@@ -50,3 +51,37 @@ def test_replicas_take_slices_of_their_own_and_a_job_one(tensor: int, data: int,
     rounded = slices.replicas(layout, trains)
     assert slices.rentable(layout.over(rounded), trains)
     assert (rounded == data) == whole
+
+
+@pytest.mark.parametrize(("cards", "near"), [(2, (1, 4)), (3, (1, 4)), (24, (16, 32)), (300, (256, 512))])
+def test_the_slices_next_to_a_count(cards: int, near: tuple[int, ...]) -> None:
+    assert Slices(4, 256, single=True).nearest(cards) == near
+
+
+def test_where_the_smallest_slice_is_larger() -> None:
+    assert Slices(4, 64, single=False).nearest(1) == (4,)
+
+
+@pytest.mark.parametrize(
+    ("answers", "near"),
+    [
+        ({"phase": "training", "model": "gpt2", "accelerators": ["tpu-v5e"], "count": 3}, "1 or 4"),
+        ({"phase": "inference", "model": "llama-3.1-8b", "accelerators": ["tpu-v5p"]}, "to 4"),
+        ({"phase": "inference", "model": "llama-3.1-70b", "accelerators": ["tpu-v5p"], "count": 6}, "4 or 8"),
+    ],
+)
+def test_an_estimate_of_what_nobody_rents_names_the_nearest(
+    kb: KnowledgeBase, answers: dict[str, Any], near: str
+) -> None:
+    with pytest.raises(AnswerError) as caught:
+        kb.estimate(answers, engine="evaluator")
+    (problem,) = caught.value.problems
+    assert problem.code == "no-such-slice"
+    assert near in (problem.help or "")
+
+
+def test_an_estimate_of_whole_slices(kb: KnowledgeBase) -> None:
+    """Three replicas lie in three slices of one chip."""
+    small = {"phase": "inference", "model": "qwen2.5-0.5b", "concurrency": 3, "accelerators": ["tpu-v5e"]}
+    assert kb.estimate({**small, "count": 3}, engine="evaluator").count == 3
+    assert kb.estimate({**small, "count": 4}, engine="evaluator").count == 4

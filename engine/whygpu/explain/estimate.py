@@ -12,6 +12,7 @@ from whygpu.errors import AnswerError, Location, Problem
 from whygpu.explain.advice import Advice
 from whygpu.explain.parts import Assumed, Item, Reason
 from whygpu.explain.plan import Plan
+from whygpu.plans.slices import Slices
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -80,12 +81,13 @@ def one_accelerator(answers: Answers) -> Answers:
 
 
 def estimate_of(consultation: Consultation) -> Estimate:
-    """The estimate of a consultation over one explicit plan."""
+    """The estimate of a consultation over one explicit plan; raises AnswerError where nobody rents that many."""
     plans, advice = consultation.plans, Advice(consultation)
     if len(plans) != 1:
         raise ValueError("an estimate needs a consultation over one plan")
     candidate = plans.plan_set.candidate(0)
     setup = candidate.setup
+    _in_slices(consultation, candidate)
 
     def sourced(calculations: Iterable[Calculation]) -> tuple[Calculation, ...]:
         return tuple(consultation.knowledge.sourced(calculations, trains=setup.trains))
@@ -104,6 +106,25 @@ def estimate_of(consultation: Consultation) -> Estimate:
         assumed=advice.assumed,
         warnings=advice.warnings,
     )
+
+
+def _in_slices(consultation: Consultation, candidate: Candidate) -> None:
+    """Raises AnswerError where the accelerator is rented in slices, and the plan fills none."""
+    slices, layout = Slices.of(candidate.accelerator), candidate.layout
+    trains = candidate.setup.trains
+    if slices is None or slices.rentable(layout, trains):
+        return
+    name, group = candidate.accelerator.name, layout.tensor * layout.pipeline
+    what = "a job takes one" if trains else f"a replica that needs {group} takes one of {slices.smallest(group)}"
+    message = f"{layout.cards}x {name} cannot be rented: slices are of {_one_of(slices.sizes(), 'or')}, and {what}"
+    nearest = _one_of(slices.nearest(layout.cards), "or")
+    location = consultation.answers.locations.get("count", Location("answers"))
+    raise AnswerError([Problem("no-such-slice", message, location, f"set count to {nearest}")])
+
+
+def _one_of(counts: tuple[int, ...], word: str) -> str:
+    *first, last = (str(count) for count in counts)
+    return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def _against(advice: Advice) -> tuple[Reason, ...]:

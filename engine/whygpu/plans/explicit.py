@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.checks.setup import CardKind, Setup
+    from whygpu.plans.slices import Slices
     from whygpu.plans.work import Work
 
 _QLORA_BASE = "nf4"  # Dettmers et al. 2023, section 3: QLoRA's base is in 4-bit NormalFloat
@@ -40,7 +41,8 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
             usable = float(cards.usable_bytes[row])
             best, least, fits = -1, np.inf, False
             kind = cards.kinds[int(cards.kind[row])]
-            for configuration in _configurations(work, setup, options, int(cards.per_node[row]), kind):
+            ways = _configurations(work, setup, options, int(cards.per_node[row]), kind, cards.slices_at(row))
+            for configuration in ways:
                 number = search.configure(*configuration)
                 total = search.configurations[number].memory.total
                 fits = total <= usable
@@ -70,10 +72,11 @@ def _setup(work: Work, options: Options) -> Setup:
 
 
 def _configurations(
-    work: Work, setup: Setup, options: Options, per_node: int, kind: CardKind
+    work: Work, setup: Setup, options: Options, per_node: int, kind: CardKind, slices: Slices | None
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
-    """Every way to run it on so many cards, the best first."""
-    layouts = list(_layouts(work, setup, options, per_node, kind))
+    """Every way to run it on so many cards, the best first, and of these what takes whole slices."""
+    found = _layouts(work, setup, options, per_node, kind)
+    layouts = sorted(found, key=lambda layout: slices is not None and not slices.rentable(layout, setup.trains))
     if not setup.trains:
         yield from ((setup, layout) for layout in layouts)
         return

@@ -54,6 +54,18 @@ class Slices:
             size *= 2
         return size if size >= cards else -(-cards // self.most) * self.most
 
+    def sizes(self) -> tuple[int, ...]:
+        """Every slice there is, smallest first."""
+        return tuple(cards for cards in range(1, self.most + 1) if self.has(cards))
+
+    def nearest(self, cards: int) -> tuple[int, ...]:
+        """The slices next to a count that is none: that below, if there is one, and that above."""
+        below = max(
+            (size for size in (*self.sizes(), cards // self.most * self.most) if 0 < size < cards), default=None
+        )
+        above = self.smallest(cards)
+        return (above,) if below is None else (below, above)
+
     def rentable(self, layout: ParallelLayout, trains: bool) -> bool:
         """Whether a plan spread so takes whole slices."""
         if trains:
