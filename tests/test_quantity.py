@@ -68,6 +68,9 @@ def test_what_is_no_resolution(text: str) -> None:
     [
         (8.03e9, "parameters", "8.03B"),
         (1, "requests", "1 request"),
+        (1, "passes", "1 pass"),
+        (1, "copies", "1 copy"),
+        (1, "micro-batches", "1 micro-batch"),
         (2, "requests", "2 requests"),
         (0.526, "USD/hour", "$0.53/hour"),
         (26.25, "GiB", "26.2 GiB"),

@@ -73,6 +73,13 @@ def parse_pixels(text: str) -> float | None:
     return float(int(sides[0]) * int(sides[-1]))
 
 
+def _singular(unit: str) -> str:
+    """Of a unit in the plural: pass, copy, micro-batch, request."""
+    if unit.endswith("ies"):
+        return f"{unit[:-3]}y"
+    return unit[:-2] if unit.endswith(("sses", "ches", "xes")) else unit[:-1]
+
+
 def show(value: float, unit: str | None = None) -> str:
     """A number for reading: three significant digits or so, thousands separated, the unit after it."""
     if not math.isfinite(value):
@@ -106,5 +113,5 @@ def show(value: float, unit: str | None = None) -> str:
         return f"${cents}{unit.removeprefix('USD')}"
     what, per, rest = unit.partition("/")
     if text == "1" and what.endswith("s") and what.islower() and len(what) > 2:
-        what = what[:-1]  # one request, one stream a second
+        what = _singular(what)  # one request, one stream a second
     return f"{text} {what}{per}{rest}"

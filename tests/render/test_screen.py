@@ -12,6 +12,7 @@ from whygpu.render.lifecycle import LifeRenderer
 from whygpu.render.screen import Screen
 from whygpu.render.view import view_of
 from whygpu.render.view.model import ItemRow, View
+from whygpu.render.view.words import Words
 
 if TYPE_CHECKING:
     import whygpu
@@ -113,7 +114,9 @@ def test_a_request_says_how_long_a_clip_is_and_how_large(kb: whygpu.KnowledgeBas
     clip = {"phase": "inference", "task": "image-generation", "model": "wan2.2-t2v-a14b", "deployment": "cloud"}
     asked = view_of(kb.advise({**clip, "resolution": "1280x720"}, engine="evaluator", today=TODAY)).request.text
     assert "81 frames of 1280x720," in asked
-    assert "81 frames of 632 pixels a side?" in view_of(kb.advise(clip, engine="evaluator", today=TODAY)).request.text
+    assert "81 frames of 0.4 megapixels?" in view_of(kb.advise(clip, engine="evaluator", today=TODAY)).request.text
+    changed = Words(kb.consult({**clip, "resolution": "832x480"}, engine="evaluator", today=TODAY))
+    assert changed.change({"resolution": "1280x720"}) == "resolution 1280x720 instead of 832x480"
     picture = view_of(kb.advise({**clip, "model": "flux.1-dev"}, engine="evaluator", today=TODAY)).request.text
     assert "1024 pixels a side?" in picture
     assert "frames" not in picture

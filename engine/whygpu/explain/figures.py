@@ -38,6 +38,12 @@ def show_plain(value: float | bool | str | None, unit: str | None, name: str = "
     return value.upper() if name in _FORMATS and value != "auto" else value
 
 
+def show_sides(given: object) -> str:
+    """An image's size as it was answered: width and height, or the side of a square."""
+    text = str(given)
+    return text if "x" in text.lower() else f"{text} pixels a side"
+
+
 def show_year(value: float) -> str:
     """A year has no thousands separator."""
     return str(int(value))

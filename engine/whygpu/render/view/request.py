@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import MEASURED
-from whygpu.explain.figures import show_plain
+from whygpu.explain.figures import show_plain, show_sides
+from whygpu.quantity import show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,8 +126,9 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
     elif spec is None or isinstance(value, dict):
         text = str(value)
     elif spec.unit == "pixels":
-        text = str(raw) if "x" in str(raw).lower() else f"{raw} pixels a side"
-        frames = consultation.plans.work.shape.frames
+        frames, asked = consultation.plans.work.shape.frames, key in consultation.answers.given
+        # of a model's clips the area alone is known: their frames are no squares
+        text = show_sides(raw) if asked or not frames else f"{show(raw**2 / 1e6, 'megapixels')}"
         text = f"{frames} frames of {text}" if frames else text
     else:
         text = show_plain(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whygpu.explain.figures import show_plain
+from whygpu.explain.figures import show_plain, show_sides
 from whygpu.explain.templates import fill_template
 from whygpu.render.view.model import Evidence
 
@@ -59,7 +59,9 @@ class Words:
 
     def _change(self, key: str, value: Any) -> str:
         given = self._c.answers.given.get(key)
-        now = self.value(key, self._c.answers.values.get(key, given))
+        spec = self._c.knowledge.name_by_answer.get(key)
+        sides = spec is not None and spec.unit == "pixels"  # its value is an area, which nobody answered
+        now = self.value(key, given if sides else self._c.answers.values.get(key, given))
         if value is None:
             return f"{key} left out" + (f" (now {now})" if now else "")
         after = self.value(key, value)
@@ -73,6 +75,8 @@ class Words:
             return ", ".join(cards[item].name if item in cards else str(item) for item in value)
         if spec is None or value is None:
             return "" if value is None else str(value)
+        if spec.unit == "pixels":
+            return show_sides(value)
         return show_plain(
             float(value) if isinstance(value, int) and not isinstance(value, bool) else value, spec.unit, spec.name
         )
