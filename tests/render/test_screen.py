@@ -138,3 +138,20 @@ def test_no_plan_is_said_to_cost_less_whose_handling_makes_it_cost_more(kb: whyg
     assert dearer, "nothing on the shortlist costs less an hour: ask for a smaller job"
     said = " ".join(sentence.text for sentence in view_of(advice).but)
     assert not any(f"{plan.accelerator.name} BF16 with LoRA would cost less" in said for plan in dearer)
+
+
+def test_what_costs_less_is_told_of_once_for_each_card(kb: whygpu.KnowledgeBase) -> None:
+    """The reasons say why not four cards that cost less; eight of them were held against the recommendation."""
+    run = {"phase": "training", "task": "vision", "model": "vit-l-16", "dataset_samples": 1281167, "epochs": 90}
+    view = view_of(kb.advise({**run, "deadline_hours": 16, "batch_size": 64}, engine="evaluator", today=TODAY))
+    cheaper = [sentence.text for sentence in view.because if " costs less, " in sentence.text]
+    assert cheaper, "nothing costs less than the recommendation: ask for a job with another deadline"
+    card = cheaper[0].partition("x ")[2].partition(" BF16")[0]
+    assert not any(f"{card} BF16" in sentence.text and "would cost less" in sentence.text for sentence in view.but)
+
+
+def test_what_would_cost_less_is_said_with_what_keeps_it_back(kb: whygpu.KnowledgeBase) -> None:
+    run = {"phase": "training", "task": "vision", "model": "vit-b-16", "dataset_samples": 1281167, "epochs": 300}
+    view = view_of(kb.advise({**run, "deadline_hours": 12}, engine="evaluator", today=TODAY))
+    (said,) = (sentence.text for sentence in view.but if "would cost less" in sentence.text)
+    assert ". Against it: " in said

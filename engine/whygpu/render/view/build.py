@@ -57,7 +57,7 @@ def view_of(advice: Advice, *, flips: Search = "limits") -> View:
         Sentence(request(consultation)),
         headline(advice),
         (*because(advice, words), *(why_not_cheaper(advice, deciding, words) if deciding is not None else ())),
-        but(advice, weights, words),
+        but(advice, weights, words, deciding),
         () if plan is None else meter_rows(consultation, plan),
         lists.shortlist(advice, deciding),
         lists.reasons(advice.maker, weights, words) if heads else (),

@@ -61,14 +61,20 @@ def clause(best: Plan, plan: Plan, deciding: Deciding) -> str:
     return against or (found[0].otherwise if found else "")
 
 
-def why_not_cheaper(advice: Advice, deciding: Deciding, words: Words) -> Iterator[Sentence]:
-    """Why the cheapest plan of the shortlist is not the recommendation, where another one is."""
+def cheapest_of(advice: Advice) -> Plan | None:
+    """The cheapest plan of the shortlist, where it costs less than the recommendation."""
     best = advice.recommendation
     plan = next((pick.plan for pick in advice.shortlist if pick.role == "cheapest"), None)
     if best is None or plan is None or plan.cost is None or best.cost is None:
-        return
-    found = held_back(best, plan, deciding)
-    if not found or (plan.cost.objective or 0) >= (best.cost.objective or 0):
+        return None
+    return plan if (plan.cost.objective or 0) < (best.cost.objective or 0) else None
+
+
+def why_not_cheaper(advice: Advice, deciding: Deciding, words: Words) -> Iterator[Sentence]:
+    """Why the cheapest plan of the shortlist is not the recommendation, where another one is."""
+    best, plan = advice.recommendation, cheapest_of(advice)
+    found = () if best is None or plan is None else held_back(best, plan, deciding)
+    if best is None or plan is None or not found:
         return
     said = []
     for item in found[:_TOLD]:

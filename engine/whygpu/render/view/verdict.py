@@ -12,6 +12,7 @@ from whygpu.knowledge.preferences import POWER, SPEED
 from whygpu.quantity import show
 from whygpu.render.view.meters import label_of
 from whygpu.render.view.model import Confidence, Headline, Sentence
+from whygpu.render.view.rivals import cheapest_of, clause
 from whygpu.render.words import method_text, money_text, price_text, short_text, spread_text
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice
-    from whygpu.explain.deciding import Weight
+    from whygpu.explain.deciding import Deciding, Weight
     from whygpu.explain.plan import Buying, Plan
     from whygpu.render.view.words import Words
 
@@ -209,7 +210,9 @@ def _speed(plan: Plan, other: Plan) -> str:
     return "by its figures"
 
 
-def but(advice: Advice, weights: Sequence[Weight], words: Words) -> tuple[Sentence, ...]:
+def but(
+    advice: Advice, weights: Sequence[Weight], words: Words, deciding: Deciding | None = None
+) -> tuple[Sentence, ...]:
     """What speaks against it: that it misses what was asked for, or else the weightiest rule; and a warning where
     nothing but its price speaks for it.
     """
@@ -224,17 +227,24 @@ def but(advice: Advice, weights: Sequence[Weight], words: Words) -> tuple[Senten
     if not any(item.row == plan.index and item.favourable for item in weights) and advice.alternatives:
         found.append(Sentence("Only its price is in its favour: look at the shortlist before you decide."))
     if not found:
-        found += _given_up(advice, plan)
+        found += _given_up(advice, plan, deciding)
     return tuple(found)
 
 
-def _given_up(advice: Advice, plan: Plan) -> Iterator[Sentence]:
-    """What another plan of the shortlist has more of, where no rule speaks against the recommendation."""
+def _given_up(advice: Advice, plan: Plan, deciding: Deciding | None) -> Iterator[Sentence]:
+    """What another plan of the shortlist has more of, where no rule speaks against the recommendation; of one that
+    costs less, what keeps it back. The card of the cheapest is told of in the reasons, with its price.
+    """
+    cheapest = cheapest_of(advice)
     for pick in advice.shortlist:
         if pick.role in ("fastest", "room-to-grow", "easiest-to-get") and pick.gains:
             gain, cheaper = pick.gains.partition(";")[0], costs_less(pick.plan, plan)
-            if cheaper and _money(pick.plan) >= _money(plan):
-                continue  # its hours cost less, the hour before and after them does not
+            told = cheapest is not None and pick.plan.accelerator.id == cheapest.accelerator.id
+            if cheaper and (told or _money(pick.plan) >= _money(plan)):
+                continue  # or its hours cost less, and the hour before and after them does not
+            against = clause(plan, pick.plan, deciding) if cheaper and deciding is not None else ""
             what = "cost less" if cheaper else "give more"
-            yield Sentence(f"{short_text(pick.plan)} would {what}: {gain}.")
+            yield Sentence(
+                f"{short_text(pick.plan)} would {what}: {gain}{f'. Against it: {against}' if against else ''}."
+            )
             return
