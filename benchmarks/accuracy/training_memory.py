@@ -105,8 +105,6 @@ def _torchtune(row: Row, subjects: Subjects) -> Outcome:
     step = LADDER.index(method) if method in LADDER else len(LADDER)
     if method == LADDER[0]:
         return LeftOut(row["family"], row["id"], "samples are not packed and their lengths are not stated")
-    if method == LADDER[6]:
-        return LeftOut(row["family"], row["id"], "activations offloaded to the host, which whygpu does not offer")
     adapters = step == len(LADDER)
     quantized = method.startswith("QLoRA")
     setup = Setup(
@@ -119,12 +117,13 @@ def _torchtune(row: Row, subjects: Subjects) -> Outcome:
         optimizer="adamw-8bit" if method == LADDER[7] else "adamw",
         cross_entropy="chunked" if step >= 3 else "plain",
         gradient_checkpointing="full" if step >= 4 else "off",
+        offload="activations" if step in (6, 7) else "none",
         lora_rank=8,
         runtime="compiled" if step >= 2 else "transformers",
     )
     done = memory.estimate(subjects.shape(row["model"]), setup, ParallelLayout(), subjects.coefficients)
     figure = allocated(done)
-    if step in (5, 7):  # the optimizer runs inside the backward pass: the gradients are never all there
+    if step in (5, 6, 7):  # the optimizer runs inside the backward pass: the gradients are never all there
         figure = _less(figure, done.gradients + done.reused)
     return compared(row, TRAINING_MEMORY, figure, GIB, done, subjects.held(done, row["gpu"]))
 

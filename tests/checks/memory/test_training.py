@@ -162,6 +162,49 @@ def test_offloading_empties_the_card(facts: Facts) -> None:
     assert done[2].weights < done[1].weights == done[0].weights
 
 
+@pytest.mark.parametrize(("tokens", "gigabytes"), [(16384, 4.295), (131072, 34.36)])
+def test_offloaded_inputs_of_layers_leave_the_card(facts: Facts, tokens: int, gigabytes: float) -> None:
+    """Layers x tokens x hidden x 2 bytes, as measured to the last megabyte (transformers, pull request 48444); 32
+    layers of 4,096 here.
+    """
+    setup = Setup(
+        facts.formats["bf16"],
+        phase="fine-tuning",
+        method="lora",
+        sequence_tokens=tokens,
+        gradient_checkpointing="full",
+        cross_entropy="chunked",
+    )
+    kept, left = (
+        memory.estimate(
+            facts.shape("llama-3.1-8b"), replace(setup, offload=where), ParallelLayout(), facts.coefficients
+        )
+        for where in ("none", "activations")
+    )
+    assert (kept.total - left.total) / 1e9 == pytest.approx(gigabytes, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "gigabytes"), [(1024, 5), (4096, 7), (8192, 8), (16384, 10), (32768, 16), (65536, 25), (100_000, 37)]
+)
+def test_long_samples_as_unsloth_trains_them(facts: Facts, tokens: int, gigabytes: float) -> None:
+    """QLoRA of Llama 2 7B (LLaMA-Factory, performance comparison: printed in whole GB): what runs Unsloth keeps the
+    inputs of layers in the host's memory and computes the loss in pieces.
+    """
+    setup = Setup(
+        facts.formats["nf4"],
+        phase="fine-tuning",
+        method="qlora",
+        lora_rank=8,
+        sequence_tokens=tokens,
+        gradient_checkpointing="full",
+        cross_entropy="chunked",
+        offload="activations",
+    )
+    need = memory.estimate(facts.shape("llama-2-7b"), setup, ParallelLayout(), facts.coefficients)
+    assert need.total / 1e9 == pytest.approx(gigabytes, rel=0.15)
+
+
 def test_gradients_outlive_a_micro_batch_when_they_accumulate(facts: Facts) -> None:
     shape = facts.shape("llama-3.2-1b")
     once, more = (

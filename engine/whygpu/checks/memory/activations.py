@@ -54,7 +54,7 @@ def activations(
     logits = _logits(shape, setup, layout, coefficients, context)
     whole = whole_bytes(shape, setup, layout)
     if setup.gradient_checkpointing == "full":
-        kept = checkpoint_bytes(shape, setup, layout) * tokens
+        kept = 0.0 if setup.offload == "activations" else checkpoint_bytes(shape, setup, layout) * tokens
         # While the last layer is recomputed its activations stand beside the checkpoints; the logits are gone by then.
         layers = Range(
             kept * held + max(each_layer.low * tokens - logits.low, 0),
@@ -270,10 +270,13 @@ def _explain_layers(
         formula = f"tokens * layers * layer_activations{beside}"
         terms = (*terms, layer.as_term(), *added)
         return [layer, Calculation("activations", formula, terms, kept.layers.likely, "bytes")]
+    offloaded = setup.offload == "activations"
     checkpoint = checkpoint_bytes(shape, setup, layout)
+    at_host = Term("checkpoint", 0, "bytes per token and layer", ("checkpoint-offload",), "the host has them")
+    on_card = Term("checkpoint", checkpoint, "bytes per token and layer", ("korthikanti-2022",))
     terms = (
         *terms,
-        Term("checkpoint", checkpoint, "bytes per token and layer", ("korthikanti-2022",)),
+        at_host if offloaded else on_card,
         layer.as_term(),
         Term("logits", kept.logits.likely, "bytes"),
         *added,

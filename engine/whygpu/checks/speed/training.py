@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from whygpu.checks.memory.activations import activations, step_tokens
+from whygpu.checks.memory.activations import activations, step_tokens, width
 from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.weights import ENDS
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
@@ -83,6 +83,7 @@ class TrainingWork:
     tensor_wire_s: FloatArray
     data_wire_s: FloatArray
     table_wire_s: FloatArray
+    offload_s: FloatArray
     further_s: FloatArray
     rollout: Rollout
     step_s: FloatArray
@@ -207,16 +208,17 @@ def work(columns: Columns) -> TrainingWork:
     copied = np.where(columns.tables, trained - looked_up(columns), trained)
     data_wire = _gradient_exchange(columns, copied, wire.data_bytes_s, hiding) / together
     table_wire = _table_wire_s(columns, wire)
+    offload = _offload_s(columns)
     update = _update_s(columns, trained, bandwidth)
     further, written = further_passes(columns) * forward_s(columns, batch), rollout(columns)
     step = (
-        compute + tensor_wire + data_wire + table_wire + update / accumulation + further
+        compute + tensor_wire + data_wire + table_wire + offload + update / accumulation + further
     ) * columns.unmodelled() + written.seconds
     samples = columns.data * columns.batch / step
     tokens = samples * setup.sequence_tokens
     sequences = setup.dataset_samples * setup.generations
     total = setup.epochs * (setup.dataset_tokens / setup.sequence_tokens if setup.dataset_tokens else sequences)
-    beside = (tensor_wire, data_wire, table_wire, further, written)
+    beside = (tensor_wire, data_wire, table_wire, offload, further, written)
     return TrainingWork(columns, batch, bubble, compute, update, *beside, step, samples, tokens, total)
 
 
@@ -331,6 +333,18 @@ def _update_s(columns: Columns, trained: FloatArray, bandwidth: FloatArray) -> F
         return moved / bandwidth
     carried = 4.0 * trained / cards / columns.pcie_bytes_s()
     return moved / columns.more_is_better("host-update-bytes-s") + carried
+
+
+def _offload_s(columns: Columns) -> FloatArray:
+    """Rows: seconds in which the inputs of recomputed layers go to the host and come back, layer by layer; the card
+    waits for them, as in transformers, where other trainers copy meanwhile (transformers, pull request 48444).
+    """
+    shape, setup = columns.shape, columns.setup
+    carried = np.zeros(columns.device.size)
+    if setup.offload == "activations" and setup.gradient_checkpointing == "full" and shape.kind in TOKEN_KINDS:
+        layers = _layers(shape) / columns.pipeline
+        carried = 2.0 * step_tokens(shape, setup) * layers * shape.hidden_size * width(setup) / columns.tensor
+    return carried / columns.pcie_bytes_s()
 
 
 def _gradient_exchange(columns: Columns, trained: FloatArray, bytes_s: FloatArray, compute_s: FloatArray) -> FloatArray:

@@ -66,6 +66,10 @@ def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculati
         source = done.columns.coefficients.pick("table-exchange-bytes", done.columns.base).source
         terms = (*terms, Term("table_wire", _likely(done.table_wire_s, i), "s", source, text))
         formula = f"{formula} + table_wire"
+    if (carried := _likely(done.offload_s, i)) > 0:
+        text = "inputs of recomputed layers to the host and back"
+        terms = (*terms, Term("offload", carried, "s", ("checkpoint-offload",), text))
+        formula = f"{formula} + offload"
     if compares(done.columns.shape, done.columns.setup):
         passes_of = coefficient_of(done.columns, i, PASSES, "passes")
         forward = Term("forward", _likely(forward_s(done.columns, done.batch), i), "s", (), "a forward pass")
