@@ -359,3 +359,21 @@ def test_what_is_owned_and_not_tried_is_told(kb: whygpu.KnowledgeBase) -> None:
         advice = advise(kb, **SERVE, owned=FOUR_3090, **restriction)
         assert not any(plan.owned for plan in every_plan(advice))
         assert "owned-left-out-rtx-3090" in {item.id for item in advice.warnings}
+
+
+def test_a_long_job_takes_all_the_cards_that_are_there(kb: whygpu.KnowledgeBase) -> None:
+    """Eight in one machine cost no more than two of them for four times as long; two were recommended."""
+    train = {"phase": "training", "model": "llama-3.2-1b", "dataset_tokens": 20e9}
+    best = advise(kb, **train, owned=[{"accelerator": "rtx-4090", "count": 8}]).recommendation
+    assert best is not None
+    assert best.owned
+    assert best.count == 8
+
+
+def test_counts_that_fill_a_machine_stand_beside_those_that_do_not(kb: whygpu.KnowledgeBase) -> None:
+    """Three cards hold the job, and machines come with four (ai-rng-42): the fourth makes it faster and no dearer."""
+    job = {"phase": "fine-tuning", "algorithm": "grpo", "method": "full", "model": "qwen2.5-7b"}
+    advice = advise(kb, **job, dataset_samples=7500, accelerators=["a100-sxm-80gb"])
+    assert {3, 4} <= {plan.count for plan in every_plan(advice)}
+    assert advice.recommendation is not None
+    assert advice.recommendation.count == 4

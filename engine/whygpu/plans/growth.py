@@ -53,10 +53,47 @@ class Growth:
                 added.append(np.flatnonzero(np.all(grown != np.stack(tried), axis=0)))
                 tried.append(grown)
         rows = np.concatenate(added)
-        if len(rows) == len(plan_set):
+        if len(rows) > len(plan_set):
+            ways = np.concatenate([way[new] for way, new in zip(tried, added, strict=True)])
+            plan_set = self._search.timed(plan_set.card[rows], ways, plan_set.fits[rows])
+        return self._evened(plan_set) if self._work.setup.trains else plan_set
+
+    def _evened(self, plan_set: PlanSet) -> PlanSet:
+        """The same training plans; and beside those whose cards fill no machine evenly the same over as many as do."""
+        rows, ways = [], []
+        for index in np.flatnonzero(plan_set.fits).tolist():
+            card, number = int(plan_set.card[index]), int(plan_set.configuration[index])
+            configuration = plan_set.configurations[number]
+            layout, per_node = configuration.layout, int(plan_set.cards.per_node[card])
+            data = _whole_machines(layout.cards, per_node) * layout.data // layout.cards
+            if data == layout.data:
+                continue
+            setup = configuration.setup
+            if self._options.samples is not None:
+                setup = self._search.changed(setup, batch_size=self._search.least_batch)
+            wider = self._within(setup, layout.over(data), card)
+            if wider is not None and self._busy(wider[1]):
+                rows.append(index)
+                ways.append(self._search.configure(*wider))
+        if not rows:
             return plan_set
-        ways = np.concatenate([way[new] for way, new in zip(tried, added, strict=True)])
-        return self._search.timed(plan_set.card[rows], ways, plan_set.fits[rows])
+        card, number, fits = plan_set.card[rows], np.array(ways, dtype=np.int64), plan_set.fits[rows]
+        if self._options.samples is not None:
+            more = filled(self._search, card, number, fits, self._options, fits, self._options.shardings)
+        else:
+            more = self._search.timed(card, number, fits)
+        held = [more.configurations[way].memory.total for way in more.configuration.tolist()]
+        more = more.take(np.flatnonzero(np.array(held) <= more.cards.usable_bytes[more.card]))
+        return self._search.timed(
+            np.concatenate([plan_set.card, more.card]),
+            np.concatenate([plan_set.configuration, more.configuration]),
+            np.concatenate([plan_set.fits, more.fits]),
+        )
+
+    def _busy(self, layout: ParallelLayout) -> bool:
+        """Whether each replica has a sample of a step, where a step has so many at most."""
+        samples = self._options.samples
+        return samples is None or layout.data * self._search.micro_batches(layout)[0] <= samples
 
     def _met(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The same plans, spread as the targets ask."""
