@@ -77,11 +77,11 @@ class Growth:
                 ways.append(self._search.configure(*wider))
         if not rows:
             return plan_set
-        card, number, fits = plan_set.card[rows], np.array(ways, dtype=np.int64), plan_set.fits[rows]
+        on, numbers, fits = plan_set.card[rows], np.array(ways, dtype=np.int64), plan_set.fits[rows]
         if self._options.samples is not None:
-            more = filled(self._search, card, number, fits, self._options, fits, self._options.shardings)
+            more = filled(self._search, on, numbers, fits, self._options, fits, self._options.shardings)
         else:
-            more = self._search.timed(card, number, fits)
+            more = self._search.timed(on, numbers, fits)
         held = [more.configurations[way].memory.total for way in more.configuration.tolist()]
         more = more.take(np.flatnonzero(np.array(held) <= more.cards.usable_bytes[more.card]))
         return self._search.timed(
