@@ -119,7 +119,7 @@ def _explain_weights(
         whole_model = held_weights(shape, setup.format, layout, coefficients, training_context(shape, setup, layout))
         meaning = f"the model in {setup.format.name}"
         terms.append(Term("model", whole_model.likely, "bytes", setup.format.source, meaning))
-        terms.append(Term("frozen", share, "share", (), "of it that is not trained"))
+        terms.append(Term("frozen", share, "share", (), "of it that is held and not trained"))
         formula = f"model * frozen / ranks + {formula}"
     if states.upcast.likely:
         terms += [

@@ -46,15 +46,20 @@ def expert_bytes(shape: ModelShape, number_format: Format) -> float:
     )
 
 
+def beside_bytes(shape: ModelShape, number_format: Format) -> float:
+    """Bytes of the networks of a pipeline beside its denoisers: text encoders and autoencoder; 0 where there are none."""
+    return sum(
+        part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name == BESIDE
+    )
+
+
 def turns(shape: ModelShape, number_format: Format) -> tuple[float, float]:
     """Bytes of the largest denoiser of a pipeline, and of the largest network beside it; 0 where there is none.
 
     They are on the card in turn (diffusers' enable_model_cpu_offload, ComfyUI): text encoders, then the denoiser, of
     several one after the other (Wan 2.2: first for high noise, then for low), then the autoencoder.
     """
-    beside = sum(
-        part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name == BESIDE
-    )
+    beside = beside_bytes(shape, number_format)
     sizes: dict[bool, list[int]] = {True: [], False: []}
     for component in shape.components:
         sizes[component.name.startswith(DENOISERS)].append(component.parameters)
