@@ -47,7 +47,7 @@ def expert_bytes(shape: ModelShape, number_format: Format) -> float:
 
 
 def beside_bytes(shape: ModelShape, number_format: Format) -> float:
-    """Bytes of the networks of a pipeline beside its denoisers: text encoders and autoencoder; 0 where there are none."""
+    """Bytes of what a pipeline has beside its denoisers: text encoders and autoencoder; 0 where there are none."""
     return sum(
         part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name == BESIDE
     )

@@ -61,6 +61,13 @@ def clause(best: Plan, plan: Plan, deciding: Deciding) -> str:
     return against or (found[0].otherwise if found else "")
 
 
+def told(item: Hold, best: Plan) -> str:
+    """What speaks against a plan, or for the recommendation alone."""
+    if item.against is None and item.lacking is not None:
+        return f"For {best.label} only: {item.lacking.title}"
+    return f"Against it: {item.otherwise if item.against is None else item.against.title}"
+
+
 def cheapest_of(advice: Advice) -> Plan | None:
     """The cheapest plan of the shortlist, where it costs less than the recommendation."""
     best = advice.recommendation
@@ -76,14 +83,7 @@ def why_not_cheaper(advice: Advice, deciding: Deciding, words: Words) -> Iterato
     found = () if best is None or plan is None else held_back(best, plan, deciding)
     if best is None or plan is None or not found:
         return
-    said = []
-    for item in found[:_TOLD]:
-        if item.against is not None:
-            said.append(f"Against it: {item.against.title} ({item.times:.2f}x).")
-        elif item.lacking is not None:
-            said.append(f"For {best.label} only: {item.lacking.title} ({item.times:.2f}x).")
-        else:
-            said.append(f"Against it: {item.otherwise} ({item.times:.2f}x).")
+    said = [f"{told(item, best)} ({item.times:.2f}x)." for item in found[:_TOLD]]
     rule = next((item.against or item.lacking for item in found if item.against or item.lacking), None)
     text = f"{short_text(plan)} costs less, {money_text(plan)}, but ranks lower. {' '.join(said)}"
     yield Sentence(text, Evidence() if rule is None else words.of_rule(rule))

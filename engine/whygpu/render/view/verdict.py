@@ -12,7 +12,7 @@ from whygpu.knowledge.preferences import POWER, SPEED
 from whygpu.quantity import show
 from whygpu.render.view.meters import label_of
 from whygpu.render.view.model import Confidence, Headline, Sentence
-from whygpu.render.view.rivals import cheapest_of, clause
+from whygpu.render.view.rivals import cheapest_of, held_back, told
 from whygpu.render.words import method_text, money_text, price_text, short_text, spread_text
 
 if TYPE_CHECKING:
@@ -239,12 +239,11 @@ def _given_up(advice: Advice, plan: Plan, deciding: Deciding | None) -> Iterator
     for pick in advice.shortlist:
         if pick.role in ("fastest", "room-to-grow", "easiest-to-get") and pick.gains:
             gain, cheaper = pick.gains.partition(";")[0], costs_less(pick.plan, plan)
-            told = cheapest is not None and pick.plan.accelerator.id == cheapest.accelerator.id
-            if cheaper and (told or _money(pick.plan) >= _money(plan)):
+            named = cheapest is not None and pick.plan.accelerator.id == cheapest.accelerator.id
+            if cheaper and (named or _money(pick.plan) >= _money(plan)):
                 continue  # or its hours cost less, and the hour before and after them does not
-            against = clause(plan, pick.plan, deciding) if cheaper and deciding is not None else ""
+            held = held_back(plan, pick.plan, deciding)[:1] if cheaper and deciding is not None else ()
             what = "cost less" if cheaper else "give more"
-            yield Sentence(
-                f"{short_text(pick.plan)} would {what}: {gain}{f'. Against it: {against}' if against else ''}."
-            )
+            after = "".join(f" {told(item, plan)}." for item in held)
+            yield Sentence(f"{short_text(pick.plan)} would {what}: {gain}.{after}")
             return
