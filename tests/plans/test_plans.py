@@ -162,6 +162,7 @@ def test_recomputing_before_running_out_of_memory(kb: whygpu.KnowledgeBase) -> N
         "method": "lora",
         "model": "llama-3.1-8b",
         "sequence_tokens": 1536,
+        "cross_entropy": "plain",
         "accelerators": ["rtx-5090"],
         "count": 1,
     }
