@@ -155,3 +155,12 @@ def test_what_would_cost_less_is_said_with_what_keeps_it_back(kb: whygpu.Knowled
     view = view_of(kb.advise({**run, "deadline_hours": 12}, engine="evaluator", today=TODAY))
     (said,) = (sentence.text for sentence in view.but if "would cost less" in sentence.text)
     assert ". Against it: " in said or " only: " in said
+
+
+def test_that_nobody_rents_so_many_is_said(kb: whygpu.KnowledgeBase) -> None:
+    """Nothing was: there is no plan that a rule could have rejected."""
+    asked = {"phase": "training", "model": "gpt2", "accelerators": ["tpu-v5e"], "count": 3}
+    trouble = view_of(kb.advise(asked, engine="evaluator", today=TODAY)).trouble
+    assert trouble is not None
+    (said,) = (sentence.text for sentence in trouble.conflict)
+    assert "slices are of 1, 4, 8," in said

@@ -116,15 +116,10 @@ def _in_slices(consultation: Consultation, candidate: Candidate) -> None:
         return
     name, group = candidate.accelerator.name, layout.tensor * layout.pipeline
     what = "a job takes one" if trains else f"a replica that needs {group} takes one of {slices.smallest(group)}"
-    message = f"{layout.cards}x {name} cannot be rented: slices are of {_one_of(slices.sizes(), 'or')}, and {what}"
-    nearest = _one_of(slices.nearest(layout.cards), "or")
+    message = f"{layout.cards}x {name} cannot be rented: {slices.said()}, and {what}"
+    nearest = " or ".join(str(count) for count in slices.nearest(layout.cards))
     location = consultation.answers.locations.get("count", Location("answers"))
     raise AnswerError([Problem("no-such-slice", message, location, f"set count to {nearest}")])
-
-
-def _one_of(counts: tuple[int, ...], word: str) -> str:
-    *first, last = (str(count) for count in counts)
-    return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def _against(advice: Advice) -> tuple[Reason, ...]:

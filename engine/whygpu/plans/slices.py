@@ -58,6 +58,11 @@ class Slices:
         """Every slice there is, smallest first."""
         return tuple(cards for cards in range(1, self.most + 1) if self.has(cards))
 
+    def said(self) -> str:
+        """The sizes in words."""
+        *first, last = (str(size) for size in self.sizes())
+        return f"slices are of {', '.join(first)} or {last}"
+
     def nearest(self, cards: int) -> tuple[int, ...]:
         """The slices next to a count that is none: that below, if there is one, and that above."""
         below = max(

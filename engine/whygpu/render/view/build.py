@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 from whygpu.explain.deciding import Deciding
 from whygpu.explain.flips import Flips, doubled, limit_flips, price_flips, search
 from whygpu.explain.repairs import repairs
+from whygpu.plans.slices import Slices
 from whygpu.render.view import lists
 from whygpu.render.view.meters import meter_rows
 from whygpu.render.view.model import Evidence, Repair, Sentence, Trouble, View
@@ -104,7 +105,18 @@ def _trouble(advice: Advice, words: Words) -> Trouble:
         Repair(words.change(item.changes), short_text(item.plan), price_text(item.plan), item.changes)
         for item in repairs(consultation)
     )
-    return Trouble(tuple(_conflict(infeasible, words, rules)), fixed)
+    return Trouble((*_no_slices(consultation), *_conflict(infeasible, words, rules)), fixed)
+
+
+def _no_slices(consultation: Consultation) -> Iterator[Sentence]:
+    """That a training job was asked to be on so many of an accelerator as no slice has."""
+    count, catalogue = consultation.plans.options.count, consultation.knowledge.catalogue
+    if count is None or not consultation.plans.work.setup.trains:
+        return
+    for card in (catalogue.accelerators[name] for name in consultation.answers.accelerators or ()):
+        slices = Slices.of(card)
+        if slices is not None and not slices.has(count):
+            yield Sentence(f"{count}x {card.name} cannot be rented: {slices.said()}, and a job takes one.")
 
 
 def _conflict(infeasible: Infeasible | None, words: Words, rules: Mapping[str, Rule]) -> Iterator[Sentence]:
