@@ -204,3 +204,12 @@ def test_wider_shards_keep_to_the_machines_that_may_be(kb: whygpu.KnowledgeBase)
     found = kb.consult({**work, "max_nodes": 1}, engine="evaluator").plans
     assert found.alive.sum() > 10
     assert found.plan_set.nodes[found.alive].max() == 1
+
+
+def test_a_batch_is_no_smaller_where_the_host_is_slow(kb: whygpu.KnowledgeBase) -> None:
+    """What prepares sound limits every batch alike, so that one sample at a time would seem to be enough."""
+    sound = {"phase": "batch-inference", "model": "parakeet-tdt-0.6b-v2", "accelerators": ["a100-sxm-80gb"], "count": 1}
+    prepared, slow = best(kb, **sound, decoding="none"), best(kb, **sound, decoding="host", host_vcpus=4)
+    assert slow.batch_size == prepared.batch_size
+    assert slow.batch_size is not None
+    assert slow.batch_size >= 16
