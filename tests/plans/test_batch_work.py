@@ -213,3 +213,12 @@ def test_a_batch_is_no_smaller_where_the_host_is_slow(kb: whygpu.KnowledgeBase) 
     assert slow.batch_size == prepared.batch_size
     assert slow.batch_size is not None
     assert slow.batch_size >= 16
+
+
+def test_a_job_is_as_fast_as_it_is_done(kb: whygpu.KnowledgeBase) -> None:
+    """Nobody waits for a token or a first answer of a job: a larger batch makes these later and the job sooner."""
+    sized = kb.consult({**JOB, "dataset_samples": 1_000_000}).plans.ranking.counted.speed
+    served = kb.consult({**JOB, "phase": "inference"}).plans.ranking.counted.speed
+    assert sized is not None
+    assert served is not None
+    assert (sized.figure, served.figure) == ("train_hours", "token_ms")

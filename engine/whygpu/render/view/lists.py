@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from whygpu.render.view.words import Words
 
 _SPEEDS = (
-    ("token_ms", "{} a token", "ms"),
     ("train_hours", "{}", "hours"),
+    ("token_ms", "{} a token", "ms"),
     ("frames_per_s", "{}", "frames/s"),
     ("ttft_ms", "{}", "ms"),
     ("samples_per_s", "{}", "samples/s"),
