@@ -135,3 +135,13 @@ def test_no_plan_is_said_to_cost_less_whose_handling_makes_it_cost_more(kb: whyg
     assert dearer, "nothing on the shortlist costs less an hour: ask for a smaller job"
     said = " ".join(sentence.text for sentence in view_of(advice).but)
     assert not any(f"{plan.accelerator.name} BF16 with LoRA would cost less" in said for plan in dearer)
+
+
+def test_a_rule_that_speaks_by_two_criteria_says_which(kb: whygpu.KnowledgeBase) -> None:
+    """Two lines that read alike would look like one reason told twice."""
+    answers = {"model": "llama-3.3-70b", "concurrency": 1, "context_tokens": 8192, "deployment": "workstation"}
+    owned = {"criticality": "personal", "owned": [{"accelerator": "rtx-3090", "count": 2}]}
+    view = view_of(kb.advise({"phase": "inference", **answers, **owned}, engine="evaluator", today=TODAY))
+    titles = [(row.title, row.about) for row in view.reasons]
+    assert len(set(titles)) == len(titles)
+    assert {"Speed does not help where memory is short (memory)"} <= {title for title, _ in titles}
