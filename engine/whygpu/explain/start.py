@@ -182,11 +182,11 @@ class _Plan:
                 return None
 
     def _chunk_tokens(self) -> float:
-        """Tokens of prompts that a rank of attention data parallelism works on at once, as the plan was timed."""
+        """Tokens of prompts worked on at once, by each rank where ranks divide requests, as the plan was timed."""
         setup, layout = self._candidate.setup, self._candidate.layout
         context = setup.context(self._candidate.memory.shape)
         tokens = self._of.knowledge.catalogue.coefficients.pick("prefill-chunk-tokens", context).likely
-        return float(chunk_of_rank(tokens, layout.tensor))
+        return float(chunk_of_rank(tokens, layout.tensor if layout.cache_split == "requests" else 1))
 
     def _divides(self, runtime: str) -> bool:
         """Whether a serving stack divides the cache as the plan does."""
