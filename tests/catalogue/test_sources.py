@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 ADDRESS = re.compile(r"https://[\w.-]+\.[a-z]{2,}/\S+")
 NAMED = re.compile(r"arXiv:\d{4}\.\d{5}|doi:10\.\d{4,}/\S+|IEEE [\d-]+|kb/sources\.yaml, document \w+")
-PINNED = re.compile(r"github\.com/[\w.-]+/[\w.-]+/(blob|tree|discussions|issues|pull|search|wiki)/|github\.com/search\?")
+PINNED = re.compile(
+    r"github\.com/[\w.-]+/[\w.-]+/(blob|tree|discussions|issues|pull|search|wiki)/|github\.com/search\?"
+)
 
 
 def test_every_reference_says_where_it_is(kb: whygpu.KnowledgeBase) -> None:

@@ -107,6 +107,22 @@ WORK: dict[str, dict[str, Any]] = {
     },
     "rewards on adapters": {**TUNE, "algorithm": "grpo", "method": "lora", "accelerators": ["h100-sxm"], "count": 1},
     "rewards on four bits": {**TUNE, "algorithm": "grpo", "method": "qlora", "accelerators": ["rtx-4090"], "count": 1},
+    "tensorrt-llm": {
+        **CHAT,
+        "model": "llama-3.3-70b",
+        "accelerators": ["h100-sxm"],
+        "count": 2,
+        "format": "fp8",
+        "kv_format": "fp8",
+        "runtime": "tensorrt-llm",
+    },
+    "experts": {
+        **CHAT,
+        "model": "qwen3.5-122b-a10b",
+        "concurrency": 1,
+        "accelerators": ["rtx-4090"],
+        "offload": "experts",
+    },
     "gaudi fp8": {**CHAT, "accelerators": ["gaudi-3"], "format": "fp8"},
     "inferentia fp8": {**CHAT, "accelerators": ["inferentia2"], "format": "fp8"},
 }
@@ -166,6 +182,24 @@ def test_the_stack_that_was_sized_for_comes_first(starts: dict[str, dict[str, St
     assert next(iter(starts["one card"])) == "vllm"
     assert next(iter(starts["gguf"])) == "llama.cpp"
     assert next(iter(starts["train"])) == "accelerate"
+    assert next(iter(starts["tensorrt-llm"])) == "trtllm-serve"
+
+
+def test_tensorrt_llm_starts_a_checkpoint_in_its_format(starts: dict[str, dict[str, Start]]) -> None:
+    """trtllm-serve: a cache in FP8 is said in a file of options."""
+    command = words(starts["tensorrt-llm"]["trtllm-serve"])
+    assert command[:2] == ["trtllm-serve", "CHECKPOINT"]
+    assert command[command.index("--tp_size") + 1] == "2"
+    assert command[command.index("--config") + 1] == "cache.yaml"
+    assert any("kv_cache_config" in note for note in starts["tensorrt-llm"]["trtllm-serve"].notes)
+
+
+def test_experts_in_the_hosts_memory_are_copied_for_many_tokens_at_once(starts: dict[str, dict[str, Start]]) -> None:
+    """textgen issue 7309: prompts three times as fast in micro-batches of 2,048 as of 512, llama.cpp's default."""
+    command = words(starts["experts"]["llama.cpp"])
+    assert "--cpu-moe" in command
+    assert command[command.index("--ubatch-size") + 1] == "2048"
+    assert "--ubatch-size" not in words(starts["gguf"]["llama.cpp"])
 
 
 def test_what_learns_from_answers_is_started_by_what_runs_it(starts: dict[str, dict[str, Start]]) -> None:

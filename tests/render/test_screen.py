@@ -164,3 +164,24 @@ def test_that_nobody_rents_so_many_is_said(kb: whygpu.KnowledgeBase) -> None:
     assert trouble is not None
     (said,) = (sentence.text for sentence in trouble.conflict)
     assert "slices are of 1, 4, 8," in said
+
+
+def test_a_rule_that_speaks_by_two_criteria_says_which(kb: whygpu.KnowledgeBase) -> None:
+    """Two lines that read alike would look like one reason told twice."""
+    answers = {"model": "llama-3.3-70b", "concurrency": 1, "context_tokens": 8192, "deployment": "workstation"}
+    owned = {"criticality": "personal", "owned": [{"accelerator": "rtx-3090", "count": 2}]}
+    view = view_of(kb.advise({"phase": "inference", **answers, **owned}, engine="evaluator", today=TODAY))
+    titles = [(row.title, row.about) for row in view.reasons]
+    assert len(set(titles)) == len(titles)
+    assert {"Speed does not help where memory is short (memory)"} <= {title for title, _ in titles}
+
+
+def test_a_batch_job_is_not_said_to_have_a_number_of_requests_that_no_plan_takes(kb: whygpu.KnowledgeBase) -> None:
+    """Each plan takes as many at once as it holds (its micro-batch), unless the number was answered."""
+    job = {"phase": "batch-inference", "model": "qwen3-32b", "dataset_samples": 10_000, "accelerators": ["h100-sxm"]}
+    free, asked = (
+        view_of(kb.advise(answers, engine="evaluator", today=TODAY)).request.text
+        for answers in (job, {**job, "concurrency": 16})
+    )
+    assert "at once" not in free
+    assert "16 requests at once" in asked

@@ -200,8 +200,10 @@ class _Plan:
                 return None
 
     def _chunk_tokens(self) -> float:
-        """Tokens of prompts that a rank of attention data parallelism works on at once, as the plan was timed."""
-        return float(chunk_of_rank(self._likely("prefill-chunk-tokens"), self._candidate.layout.tensor))
+        """Tokens of prompts worked on at once, by each rank where ranks divide requests, as the plan was timed."""
+        layout = self._candidate.layout
+        ranks = layout.tensor if layout.cache_split == "requests" else 1
+        return float(chunk_of_rank(self._likely("prefill-chunk-tokens"), ranks))
 
     def _likely(self, coefficient: str) -> float:
         """The likely value of a coefficient for the plan's work."""

@@ -113,13 +113,25 @@ def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
             configurations.append(np.full(len(holding), held))
     plan = np.concatenate(plans)
     timed = search.timed(plan_set.card[plan], np.concatenate(configurations), plan_set.fits[plan])
-    speed = np.nan_to_num(timed.speeds.figures["requests_per_s"])
+    speed = np.nan_to_num(_of_cards(timed, shape))
     own = np.arange(len(plan)) < len(plan_set)
     best = np.zeros(len(plan_set))
     np.maximum.at(best, plan[~own], speed[~own])
     enough = ~own & (speed >= _EQUAL * best[plan])
     order = np.lexsort((np.arange(len(plan)), ~enough, plan))  # the smallest that is enough, or else as it was
     return timed.take(order[np.unique(plan[order], return_index=True)[1]])
+
+
+def _of_cards(timed: PlanSet, shape: ModelShape) -> NDArray[np.float64]:
+    """Requests a second of each plan as its cards give them: what prepares samples is as fast whatever the batch, and
+    would make a batch of one seem enough.
+    """
+    figures = timed.speeds.figures
+    if shape.kind in TOKEN_KINDS:
+        return figures["requests_per_s"]
+    samples = np.array([each.setup.batch_size * each.layout.data for each in timed.configurations], dtype=np.float64)
+    found: NDArray[np.float64] = samples[timed.configuration] / figures["ttft_ms"]
+    return found
 
 
 def _at_once(search: Search, setup: Setup, shape: ModelShape, size: int, replicas: int) -> Setup:

@@ -150,6 +150,31 @@ def _break_even_months(plans: PricedPlans, terms: PurchaseTerms) -> NDArray[np.f
     return money.break_even_months(terms.usd_purchase, rent, terms.usd_power_per_hour, hours)
 
 
+def _smaller_card_usd_per_hour(plans: PricedPlans) -> v.Number:
+    """The least that an hour costs on as many cards of the same family with less memory; unknown where none has a
+    price.
+    """
+    cards = plans.plan_set.cards.accelerators
+    memory_gb = [card.number("marketing_gb") or math.nan for card in cards]
+    card, count = plans.plan_set.card.tolist(), plans.each(lambda item: item.layout.cards).tolist()
+    least: dict[tuple[str, int], dict[float, float]] = {}
+    for i, n, usd in zip(card, count, plans.costs.hourly.tolist(), strict=True):
+        if not math.isnan(usd):
+            of_family = least.setdefault((cards[i].family, n), {})
+            of_family[memory_gb[i]] = min(usd, of_family.get(memory_gb[i], math.inf))
+    return v.column(
+        np.array(
+            [
+                min(
+                    (usd for gb, usd in least.get((cards[i].family, n), {}).items() if gb < memory_gb[i]),
+                    default=math.nan,
+                )
+                for i, n in zip(card, count, strict=True)
+            ]
+        )
+    )
+
+
 def _spot_usd_per_hour(plans: PricedPlans) -> v.Number:
     found = [plans.costs.spot_price(plans.plan_set, index) for index in range(len(plans.plan_set))]
     return v.column(np.array([math.nan if price is None else price.usd_per_hour for price in found]))
@@ -203,6 +228,7 @@ _COLUMNS: Mapping[str, Column] = MappingProxyType(
         "plan.owned": lambda plans: _flags(plans.plan_set.owned),
         "plan.usd_per_hour": lambda plans: v.column(plans.costs.usd_per_hour),
         "plan.usd_compared_per_hour": lambda plans: v.column(plans.costs.hourly),
+        "plan.smaller_card_usd_per_hour": _smaller_card_usd_per_hour,
         "plan.usd_total": lambda plans: v.column(plans.costs.usd_total),
         "plan.bought": _purchase_of(lambda _, terms: terms.bought),
         "plan.usd_purchase": _purchase_of(lambda _, terms: terms.usd_purchase),

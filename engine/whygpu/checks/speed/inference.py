@@ -39,6 +39,8 @@ UNCERTAIN = (
     "unpacked-rate-share",
     "stage-hop-s",
     "step-s",
+    "batch-tail",
+    "windows-per-sample",
     "formula-error",
     *WIRE,
 )
@@ -272,9 +274,21 @@ def _in_flight(
     if columns.shape.kind not in GENERATIVE:  # all requests are in one pass: no steps to join, no prompt to wait for
         return token, np.zeros_like(prompt), columns.data * requests / prompt
     steps = (output - 1) * token
-    cycle = prompt + (requests - 1) * joined + steps
+    cycle = (prompt + (requests - 1) * joined + steps * tail(columns, requests)) * windows(columns)
     tokens = columns.data * requests * output / cycle
     return token + others_prompts(requests, joined, output), wait_s(joined, steps, requests), tokens
+
+
+def tail(columns: Columns, requests: FloatArray) -> FloatArray:
+    """Rows: time in which a batch of answers is written over that of answers of average length: where none takes the
+    place of one that is done, all wait for the longest (Yu et al. 2022, Orca, 3.1).
+    """
+    return np.where(requests > 1, columns.less_is_better("batch-tail"), 1.0)
+
+
+def windows(columns: Columns) -> FloatArray:
+    """Rows: windows read for each that a recording is long, where they overlap; 1 of what is no sound."""
+    return columns.less_is_better("windows-per-sample") if columns.shape.sample_seconds else np.ones((1, 1))
 
 
 def _step_wait_s(columns: Columns, step: FloatArray) -> FloatArray:

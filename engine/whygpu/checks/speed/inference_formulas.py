@@ -10,7 +10,7 @@ from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.model_shape import GENERATIVE
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed import splitting
-from whygpu.checks.speed.columns import LIKELY, coefficient_of, power_term
+from whygpu.checks.speed.columns import LIKELY, Columns, coefficient_of, power_term
 from whygpu.checks.speed.inference import (
     InferenceWork,
     Overheads,
@@ -321,7 +321,7 @@ def _answers(
         joined,
         token.as_term(),
     )
-    formula = "data * requests * output / (prefill_s / stages + (requests - 1) * joined + (output - 1) * token_s)"
+    rate = _rate(columns, i, terms)
     return [
         Calculation(
             "ttft_ms",
@@ -331,5 +331,18 @@ def _answers(
             "ms",
         ),
         Calculation("token_ms", further_ms, further, 1e3 * _likely(done.mean_token_s, i), "ms"),
-        Calculation("tokens_per_s", formula, terms, _likely(done.tokens_s, i), "tokens/s"),
+        replace(rate, value=_likely(done.tokens_s, i)),
     ]
+
+
+def _rate(columns: Columns, i: int, terms: tuple[Term, ...]) -> Calculation:
+    """Tokens a second of all replicas, with what batches that are not filled up and windows that overlap cost."""
+    steps, cycle = "(output - 1) * token_s", "prefill_s / stages + (requests - 1) * joined"
+    longest = coefficient_of(columns, i, "batch-tail", "tail")
+    if columns.requests()[i] > 1 and longest.value != 1:
+        steps, terms = f"{steps} * tail", (*terms, longest)
+    formula = f"data * requests * output / ({cycle} + {steps})"
+    overlap = coefficient_of(columns, i, "windows-per-sample", "windows")
+    if columns.shape.sample_seconds and overlap.value != 1:
+        formula, terms = f"{formula} / windows", (*terms, overlap)
+    return Calculation("tokens_per_s", formula, terms, 0.0, "tokens/s")

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from whygpu.render.view.words import Words
 
 _SPEEDS = (
-    ("token_ms", "{} a token", "ms"),
     ("train_hours", "{}", "hours"),
+    ("token_ms", "{} a token", "ms"),
     ("frames_per_s", "{}", "frames/s"),
     ("ttft_ms", "{}", "ms"),
     ("samples_per_s", "{}", "samples/s"),
@@ -90,10 +90,11 @@ def speed_text(plan: Plan) -> str:
 def reasons(maker: PlanMaker, weights: Sequence[Weight], words: Words) -> tuple[ReasonRow, ...]:
     """The rules behind the order, what decides first."""
     best = maker.rows.heads[0]
+    told = Counter((item.rule.id, item.row) for item in weights)
     return tuple(
         ReasonRow(
             item.favourable,
-            item.rule.title,
+            item.rule.title + (f" ({item.criterion})" if told[item.rule.id, item.row] > 1 else ""),
             words.text(item),
             item.criterion,
             worth_text(item.worth),

@@ -91,12 +91,14 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
     texts = (_VERBS.get(phase, "Run"), name)
     found = [Chip(key, text, key not in given) for key, text in zip(_WORK, texts, strict=True)]
     ignored = {item.id for item in consultation.applied.irrelevant}
+    # Streams say it themselves, and each plan of a batch job takes as many at once as it holds.
+    elsewhere = "streams" in {**assumed, **given} or phase == "batch-inference"
     for key in dict.fromkeys((*_PHRASES, *given)):
         if key in ("task", *_WORK) or key in ignored:
             continue
         if key in given:
             found.append(Chip(key, _phrase(consultation, key, given[key]), assumed=False))
-        elif key in assumed and key in _MATTER and not (key == "concurrency" and "streams" in {**assumed, **given}):
+        elif key in assumed and key in _MATTER and not (key == "concurrency" and elsewhere):
             found.append(Chip(key, _phrase(consultation, key, assumed[key]), assumed=True))
         elif key == "resolution" and work.shape.kind == "diffusion" and work.shape.image_size:
             found.append(Chip(key, _phrase(consultation, key, work.shape.image_size), assumed=True))

@@ -200,9 +200,9 @@ def _contributions(plan: Plan, other: Plan) -> Iterator[tuple[str, float]]:
 
 def _speed(plan: Plan, other: Plan) -> str:
     for name, unit, what in (
+        ("train_hours", "hours", ""),
         ("token_ms", "ms", " a token"),
         ("ttft_ms", "ms", " to the first answer"),
-        ("train_hours", "hours", ""),
     ):
         one, two = plan.speed.get(name), other.speed.get(name)
         if one is not None and two is not None:
