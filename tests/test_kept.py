@@ -29,7 +29,7 @@ def test_an_edition_that_nobody_asks_is_let_go(tmp_path: Path) -> None:
 def test_a_consultation_goes_with_who_asked_for_it(kb: KnowledgeBase) -> None:
     """Without the collector: what stood in a circle was looked through again and again, and stayed until it came."""
     consultation = kb.consult({"phase": "inference", "model": "llama-3.1-8b"}, engine="evaluator")
-    parts = [weakref.ref(consultation.session.environment), weakref.ref(consultation.plans.environment)]
+    session, plans = weakref.ref(consultation.session.environment), weakref.ref(consultation.plans.environment)
     with collector_at_rest():
         del consultation
-        assert [part() for part in parts] == [None, None]
+        assert (session(), plans()) == (None, None)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.render.cases import CASES, GOLDEN, LIFE, TODAY, WIDTHS
 from tests.render.write_golden import screen
+from whygpu.explain.flips import price_flips
 from whygpu.render.lifecycle import LifeRenderer
 from whygpu.render.screen import Screen
 from whygpu.render.view import view_of
+from whygpu.render.view.lists import flips
 from whygpu.render.view.model import ItemRow, View
 from whygpu.render.view.words import Words
 
@@ -138,6 +142,15 @@ def test_no_plan_is_said_to_cost_less_whose_handling_makes_it_cost_more(kb: whyg
     assert dearer, "nothing on the shortlist costs less an hour: ask for a smaller job"
     said = " ".join(sentence.text for sentence in view_of(advice).but)
     assert not any(f"{plan.accelerator.name} BF16 with LoRA would cost less" in said for plan in dearer)
+
+
+def test_two_prices_that_differ_are_written_differently(kb: whygpu.KnowledgeBase) -> None:
+    consultation = kb.consult({"phase": "inference", "model": "llama-3.1-8b"}, engine="evaluator", today=TODAY)
+    first = price_flips(consultation)[0]
+    for times in (1.002, 1.0002):
+        (row,) = flips((replace(first, before=0.6, after=0.6 * times),), (), Words(consultation))
+        after, before = re.findall(r"\$([\d.]+)", row.change)
+        assert float(after) > float(before)
 
 
 def test_what_costs_less_is_told_of_once_for_each_card(kb: whygpu.KnowledgeBase) -> None:

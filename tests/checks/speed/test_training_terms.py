@@ -134,9 +134,9 @@ def test_the_output_layer_is_computed_in_16_bits(kb: whygpu.KnowledgeBase) -> No
     columns = Columns.of(shape, setup, ParallelLayout(), h100(), kb.knowledge.catalogue.coefficients)
     assert head_flops(columns) == pytest.approx(6 * 128256 * 4096 * step_tokens(shape, setup))
     twice = replace(columns, device=Device.of([3.35e12], [1979e12], half_flops_s=[989.5e12]))
-    assert float(at_one_rate(twice, 1e15)[0]) == pytest.approx(1e15 + head_flops(columns))
+    assert float(at_one_rate(twice, np.array([1e15]))[0]) == pytest.approx(1e15 + head_flops(columns))
     slow = replace(columns, device=Device.of([3.35e12], [67e12], half_flops_s=[989.5e12]))
-    assert float(at_one_rate(slow, 1e15)[0]) == 1e15, "FP32 is not sped up by it"
+    assert float(at_one_rate(slow, np.array([1e15]))[0]) == 1e15, "FP32 is not sped up by it"
 
 
 def test_sharded_states_are_updated_in_parts(kb: whygpu.KnowledgeBase) -> None:

@@ -119,6 +119,9 @@ def _price_row(item: PriceFlip) -> FlipRow:
     bought = cost is not None and cost.basis == "buying"
     hours = cost.compared.usd_per_month / cost.compared.usd_per_hour if cost is not None and bought else 1.0
     after, before = (show(value * hours, "USD") for value in (item.after, item.before))
+    if after == before:  # to the cent
+        pairs = ((f"${value * hours:,.{digits}g}" for value in (item.after, item.before)) for digits in range(3, 8))
+        after, before = next(((one, other) for one, other in pairs if one != other), (after, before))
     change = f"{item.plan.label} {word} {after} {'a month to own' if bought else 'an hour'} (now {before})"
     return FlipRow(change, "it wins" if item.winner.id == item.plan.id else short_text(item.winner), item.near)
 
