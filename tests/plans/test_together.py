@@ -22,13 +22,24 @@ WORKS: tuple[dict[str, Any], ...] = (
     {"phase": "fine-tuning", "model": "llama-3.1-8b", "dataset_tokens": 2e7},
     {"phase": "training", "model": "resnet-50", "dataset_samples": 1e6},
 )
+TUNE: dict[str, Any] = {"phase": "fine-tuning", "model": "llama-3.1-8b", "dataset_tokens": 5e7}
+STEPS: dict[str, dict[str, Any]] = {
+    "all weights": {"phase": "training", "model": "qwen2.5-7b", "dataset_tokens": 1e10, "deadline_hours": 200},
+    "inputs at the host": {**TUNE, "method": "qlora", "offload": "activations", "sequence_tokens": 8192},
+    "optimizer at the host": {**TUNE, "method": "full", "offload": "optimizer"},
+    "stages": {"phase": "training", "model": "llama-3.1-405b", "dataset_tokens": 1e11},
+    "rewards": {**TUNE, "algorithm": "grpo", "sequence_tokens": 4096},
+    "tables": {"phase": "training", "model": "dlrm-criteo-1tb", "dataset_samples": 4e9},
+    "pictures": {"phase": "training", "model": "vit-l-16", "dataset_samples": 1.28e6, "deadline_hours": 16},
+}
+"""Training, whose plans differ in the samples and the micro-batches of a step."""
 
 
-@pytest.mark.parametrize("answers", one_in(3, WORKS))
+@pytest.mark.parametrize("answers", [*one_in(3, WORKS), *(pytest.param(item, id=name) for name, item in STEPS.items())])
 def test_a_plan_is_as_fast_among_others_as_alone(kb: KnowledgeBase, answers: dict[str, Any]) -> None:
     plans = kb.consult(answers, engine="evaluator").plans.plan_set
-    formats = {configuration.setup.format.id for configuration in plans.configurations}
-    assert len(formats) > 1
+    setups = [configuration.setup for configuration in plans.configurations]
+    assert len({(setup.format.id, setup.batch_size, setup.gradient_accumulation) for setup in setups}) > 1
     for index in range(0, len(plans), 7):
         alone = plans.estimate(index)
         for name, column in plans.speeds.figures.items():

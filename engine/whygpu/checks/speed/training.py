@@ -343,7 +343,7 @@ def _offload_s(columns: Columns) -> FloatArray:
     carried = np.zeros(columns.device.size)
     if setup.offload == "activations" and setup.gradient_checkpointing == "full" and shape.kind in TOKEN_KINDS:
         layers = _layers(shape) / columns.pipeline
-        carried = 2.0 * step_tokens(shape, setup) * layers * shape.hidden_size * width(setup) / columns.tensor
+        carried = 2.0 * tokens_of(columns) * layers * shape.hidden_size * width(setup) / columns.tensor
     return carried / columns.pcie_bytes_s()
 
 
