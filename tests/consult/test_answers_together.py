@@ -203,7 +203,7 @@ GIVEN: dict[str, Any] = {
     "lora_targets": "all-linear",
     "gradient_accumulation": 4,
     "attention": "eager",
-    "cross_entropy": "chunked",
+    "cross_entropy": "plain",
     "offload": "optimizer",
     "sharding": "fsdp",
     "deadline_hours": 3,

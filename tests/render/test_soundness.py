@@ -216,6 +216,17 @@ def test_a_card_that_lost_wins_at_the_load_that_is_named(
     assert advice.would_win(best.accelerator.id) == ()
 
 
+def test_a_load_at_which_a_card_wins_is_found_though_another_wins_first(kb: whygpu.KnowledgeBase) -> None:
+    """Just above the load that the few cards next to it name a card beyond them is better still."""
+    asked = {"phase": "inference", "model": "llama-3.1-8b"}
+    card = "a100-sxm-80gb"
+    best = kb.advise({**asked, "concurrency": 64}, engine="evaluator", today=TODAY).recommendation
+    assert best is not None
+    assert best.accelerator.id == card, "another card is best for 64 requests: ask for it"
+    few = kb.advise({**asked, "concurrency": 8}, engine="evaluator", today=TODAY)
+    assert "concurrency" in {item.answer for item in few.would_win(card)}
+
+
 @pytest.mark.parametrize("name", ["chat", "serve-llama-70b"])
 def test_twice_the_load_changes_what_is_said_to_change(advised: dict[str, whygpu.Advice], name: str) -> None:
     consultation = advised[name].consultation

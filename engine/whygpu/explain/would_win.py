@@ -50,12 +50,14 @@ def _of_answer(consultation: Consultation, card: str, key: str, among: Planner) 
         return
     attempt = partial(_attempt, consultation, card, key)
     for up in (True, False):
-        ends = nearest(value, _behind(consultation, card), spec, partial(attempt, among), up=up)
-        if ends is None:
-            continue
-        after = rerun_or_none(consultation, {key: ends[1]})
-        if after is not None and _first(after, card) and not attempt(None, ends[0]).changes:
-            yield Flip(key, value, ends[1], PlanMaker(after).best(), ends[0])
+        for planner in (among, None):  # what is not true among all is looked for among all
+            ends = nearest(value, _behind(consultation, card), spec, partial(attempt, planner), up=up)
+            if ends is None:
+                break
+            after = rerun_or_none(consultation, {key: ends[1]})
+            if after is not None and _first(after, card) and not attempt(None, ends[0]).changes:
+                yield Flip(key, value, ends[1], PlanMaker(after).best(), ends[0])
+                break
 
 
 def _attempt(consultation: Consultation, card: str, key: str, planner: Planner | None, number: float) -> Tried:
