@@ -41,16 +41,17 @@ def held_weights(
 
 def expert_bytes(shape: ModelShape, number_format: Format) -> float:
     """Bytes of all routed experts; 0 for a dense model."""
-    return sum(
-        part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name == "experts"
-    )
+    return _bytes_of(shape, number_format, "experts")
 
 
 def beside_bytes(shape: ModelShape, number_format: Format) -> float:
     """Bytes of what a pipeline has beside its denoisers: text encoders and autoencoder; 0 where there are none."""
-    return sum(
-        part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name == BESIDE
-    )
+    return _bytes_of(shape, number_format, BESIDE)
+
+
+def _bytes_of(shape: ModelShape, number_format: Format, name: str) -> float:
+    """Bytes of the parts with this name."""
+    return sum(part.parameters * number_format.bits_in(shape, name) / 8 for part in shape.parts if part.name == name)
 
 
 def turns(shape: ModelShape, number_format: Format) -> tuple[float, float]:
