@@ -3,7 +3,8 @@
 A user has an answer to about half of the questions that apply, and leaves the others to what is assumed; with
 ``--leaves-to-rules`` all leave those that usually are left to the rules, as the number format. Counted are the
 questions until the recommendation is the one that all answers give, and stays it: in the knowledge base's order, and in
-that of the interview. Times are those of the processor.
+that of the interview, and in the interview of one who first chooses from the list of questions those that they have an
+answer to (the list counts as one). Times are those of the processor.
 
 ``--decides`` prints what kb/questions.yaml has as ``decides``: of the users with an answer, the share whose
 recommendation it changes, where all are asked in the knowledge base's order.
@@ -24,7 +25,7 @@ from whygpu.explain.interview import Interview, Memory, left_to_rules
 from whygpu.explain.rerun import choice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from whygpu import KnowledgeBase
     from whygpu.consult.consultation import Consultation
@@ -102,7 +103,9 @@ def in_file_order(kb: KnowledgeBase, user: User) -> tuple[dict[str, Any], dict[s
         _take(kb, answers, key, user.answer(key, consultation))
 
 
-def in_interview(kb: KnowledgeBase, user: User, memory: Memory) -> tuple[list[object], list[float]]:
+def in_interview(
+    kb: KnowledgeBase, user: User, memory: Memory, *, chooses: bool = False
+) -> tuple[list[object], list[float]]:
     """What is recommended after each question, and the milliseconds that it took to find each."""
     answers: dict[str, Any] = {}
     said: list[str] = []
@@ -118,6 +121,10 @@ def in_interview(kb: KnowledgeBase, user: User, memory: Memory) -> tuple[list[ob
         taken.append(1000 * (time.process_time() - begun))
         if asked is None:
             return found, taken
+        if chooses and asked.witness is not None:  # the work is known
+            chooses = False
+            said[:0] = [item.id for item in interview.choosable if user.answer(item.id, consultation) is None]
+            continue
         said.append(asked.id)
         _take(kb, answers, asked.id, user.answer(asked.id, consultation))
 
@@ -146,22 +153,25 @@ def measure(kb: KnowledgeBase, users: int, seed: int, *, leaves: bool) -> Mappin
         user = User(kb, seed + number, leaves=leaves)
         before = list(in_file_order(kb, user)[1].values())
         after, times = in_interview(kb, user, memory)
+        picked = in_interview(kb, user, memory, chooses=True)[0]
         taken += times
         file.append(until_settled(before, before[-1]))
         if after[-1] == before[-1]:
             same += 1
-            ours.append((until_settled(after, after[-1]), file[-1]))
-        ends.append((len(after), len(before)))
+            ours.append((until_settled(after, after[-1]), until_settled(picked, after[-1]), file[-1]))
+        ends.append((len(after), len(picked), len(before)))
     taken.sort()
     return {
         "same recommendation": f"{same} of {users}",
-        "until it is the final one, file order": statistics.mean(item[1] for item in ours),
-        "until it is the final one, interview": statistics.mean(item[0] for item in ours),
-        "until the end, file order": statistics.mean(item[1] for item in ends),
-        "until the end, interview": statistics.mean(item[0] for item in ends),
+        **{f"until it is the final one, {way}": statistics.mean(found) for way, found in _by_way(ours)},
+        **{f"until the end, {way}": statistics.mean(found) for way, found in _by_way(ends)},
         "median ms": statistics.median(taken),
         "95th percentile ms": taken[int(0.95 * len(taken))],
     }
+
+
+def _by_way(counts: list[tuple[int, int, int]]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    return zip(("interview", "questions chosen first", "file order"), zip(*counts, strict=True), strict=True)
 
 
 def decides(kb: KnowledgeBase, users: int, seed: int, *, leaves: bool) -> Mapping[str, Any]:

@@ -75,6 +75,24 @@ def test_a_question_mark_says_why(kb: KnowledgeBase) -> None:
     assert "changes it" in text
 
 
+def test_list_lets_one_choose_what_is_asked(kb: KnowledgeBase) -> None:
+    said: list[str] = []
+    work = {"phase": "inference", "model": "llama-3.1-8b"}
+    questions = kb.interview(work).choosable
+    number = 1 + next(at for at, item in enumerate(questions) if item.id == "budget_per_hour")
+    typed = _typed("list", "99", str(number), "list", "", "0.5")
+    assert ask(kb, work, None, typed, said.append) == {**work, "budget_per_hour": "0.5"}
+    text = "".join(said)
+    assert f"Type numbers from 1 to {len(questions)}." in text
+    assert text.index(questions[number - 1].ask) < text.index("No remaining question would change it.")
+
+
+def test_the_work_is_not_a_matter_of_choice(kb: KnowledgeBase) -> None:
+    said: list[str] = []
+    assert ask(kb, {}, None, _typed("list", "inference", "list", "done"), said.append) == {"phase": "inference"}
+    assert "".join(said).count("What the work is comes first.") == 2
+
+
 def test_what_cannot_be_used_is_said_and_asked_again(kb: KnowledgeBase) -> None:
     said: list[str] = []
     assert ask(kb, {}, None, _typed("cooking", "inference", "done"), said.append) == {"phase": "inference"}

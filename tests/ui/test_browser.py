@@ -243,6 +243,10 @@ def test_axe_finds_nothing_in_what_opens(scheme: Literal["light", "dark"], serve
         page.wait_for_timeout(500)
         said[name] = _axe(page, "body")
         page.keyboard.press("Escape")
+    _open(page, server, f"{SERVING}&page=better")
+    page.get_by_text("Choose what you are asked").click()
+    page.get_by_role("button", name="Ask only these").wait_for()
+    said["choose"] = _axe(page)
     context.close()
     assert not {name: found for name, found in said.items() if found}
 

@@ -119,12 +119,31 @@ def test_only_what_matters_is_asked_until_nothing_does(opened: Opened, kb: Knowl
     assert app.title[0].value == first.question.ask
     assert "At stake." in _text(app, plain)
     for _ in kb.knowledge.questions:
-        if app.title[0].value == "Nothing else can change this":
+        if app.title[0].value == "Nothing else to ask":
             break
         app = _press(app, "keep")
-    assert app.title[0].value == "Nothing else can change this"
+    assert app.title[0].value == "Nothing else to ask"
     known = {key: value for key, value in _answers(app).items() if value is not None}
     assert choice(kb.consult(known, engine="evaluator")) == choice(kb.consult(SERVING, engine="evaluator"))
+
+
+def test_who_chooses_what_is_asked_is_asked_only_that_and_may_return_to_the_rest(
+    opened: Opened, kb: KnowledgeBase, plain: Plain
+) -> None:
+    app = opened(**SERVING, page="better")
+    app = app.toggle[1].set_value(True).run()
+    offered = [item.label for item in app.checkbox]
+    assert offered == [item.ask for item in kb.interview(SERVING).choosable]
+    (box,) = (item for item in app.checkbox if "budget_per_hour" in str(item.key))
+    box.check()
+    app = _press(app, "chosen")
+    assert app.title[0].value == box.label
+    app = _press(app, "keep")
+    assert app.title[0].value == "Nothing else to ask"
+    assert all(f"- {ask}" in app.markdown[-1].value for ask in offered)
+    app = _press(app, "again")
+    assert _answers(app) == opened(**SERVING, page="better").session_state["whygpu"].answers
+    assert "At stake." in _text(app, plain)
 
 
 def test_an_answer_says_what_it_changed(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:

@@ -15,11 +15,14 @@ from whygpu_ui.model_field import ANOTHER_MODEL
 from whygpu_ui.pieces import inline, show, table, who
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import take
-from whygpu_ui.session import ANSWER_PAGE, BETTER, give, go, state
+from whygpu_ui.session import ANSWER_PAGE, BETTER, change, give, go, leave, part, state
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whygpu import KnowledgeBase
-    from whygpu.explain.interview import NextQuestion
+    from whygpu.explain.interview import Interview, NextQuestion
+    from whygpu.knowledge.questions import Question
     from whygpu.render.view.asking import AskView
 
 
@@ -35,13 +38,12 @@ def better_page(knowledge_base: KnowledgeBase) -> None:
     _verdict(knowledge_base)
     asked = next_question(knowledge_base, now.answers)
     if asked is None:
-        st.title("Nothing else can change this", anchor=False)
-        st.markdown("No answer to a remaining question changes the recommendation.")
-        st.button("Back to the answer", type="primary", key="to-answer", on_click=go, args=(ANSWER_PAGE,))
+        _end([item for item in knowledge_base.knowledge.questions if item.id in finding.applicable])
         return
     interview = knowledge_base.interview(now.answers, consultation=advice.consultation)
     _question(ask_view(knowledge_base.knowledge, asked.question, asked, interview))
     _why(knowledge_base, asked)
+    _choose(interview)
 
 
 def _verdict(knowledge_base: KnowledgeBase) -> None:
@@ -116,6 +118,41 @@ def _another(asked: AskView) -> str:
 
 def _submit(question: str, key: str) -> None:
     take(question, str(st.session_state.get(key) or "").strip(), BETTER)
+
+
+def _end(applicable: Sequence[Question]) -> None:
+    """Nothing more is asked; what was left to what is assumed can be asked again."""
+    given = state().answers
+    left = [item for item in applicable if given.get(item.id, item) is None]
+    st.title("Nothing else to ask" if left else "Nothing else can change this", anchor=False)
+    st.markdown("No answer to a remaining question changes the recommendation.")
+    st.button("Back to the answer", type="primary", key="to-answer", on_click=go, args=(ANSWER_PAGE,))
+    if left:
+        asks = "\n".join(f"- {rendered(item.ask)}" for item in left)
+        st.markdown(f"These were left to what is assumed, and may change it:\n\n{asks}")
+        st.button("Ask these, too", key="again", on_click=change, args=({item.id: None for item in left},))
+
+
+@part
+def _choose(interview: Interview) -> None:
+    """Who says what they can answer is asked only that."""
+    questions = interview.choosable
+    if not questions or not st.toggle("Choose what you are asked", key=f"choose-{state().visit}"):
+        return
+    with st.form("choose", border=False):
+        columns = st.columns(2)
+        for number, item in enumerate(questions):
+            with columns[2 * number // len(questions)]:
+                st.checkbox(rendered(item.ask), key=_box(item))
+        st.form_submit_button("Ask only these", key="chosen", on_click=_chosen, args=(questions,))
+
+
+def _chosen(questions: Sequence[Question]) -> None:
+    leave(item.id for item in questions if not st.session_state.get(_box(item)))
+
+
+def _box(question: Question) -> str:
+    return f"choose-{question.id}-{state().visit}"
 
 
 @st.fragment

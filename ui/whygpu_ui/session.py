@@ -147,6 +147,13 @@ def give(question: str, value: Given, page: str | None = None) -> None:
     now.before = before
 
 
+def leave(questions: Iterable[str]) -> None:
+    """Leave these questions to what is assumed, staying on the page."""
+    now = state()
+    now.answers = {**dict.fromkeys(questions), **now.answers}  # the topic of what was answered last goes on
+    go(now.page)
+
+
 def forget(key: str) -> None:
     """Take an answer back, staying on the page."""
     change({key: None})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from whygpu.api import KnowledgeBase
     from whygpu.explain.interview import Interview, NextQuestion
 
-HELP = "Enter takes what is in brackets; ? says more and why it is asked; back; done answers now; Ctrl-C stops"
+HELP = (
+    "Enter takes what is in brackets; ? says more and why it is asked; list lets you choose what is asked; back; "
+    "done answers now; Ctrl-C stops"
+)
 
 
 class Stop(Exception):  # noqa: N818  no error: whoever is asked has had enough
@@ -40,10 +44,10 @@ class _Asked:
     def answers(self) -> dict[str, Any]:
         return {key: value for key, value in self.said.items() if value is not None}
 
-    def say(self, question: str, value: Any) -> None:
+    def say(self, said: dict[str, Any]) -> None:
         self.before.append(self.said)
-        rest = {key: old for key, old in self.said.items() if key != question}
-        self.said = {**rest, question: value}  # what was said last comes last
+        rest = {key: old for key, old in self.said.items() if key not in said}
+        self.said = {**rest, **said}  # what was said last comes last
 
     def back(self) -> bool:
         if not self.before:
@@ -107,10 +111,7 @@ class _Session:
         view = ask_view(self._kb.knowledge, asked.question, asked, interview)
         self._show(view)
         while True:
-            try:
-                text = self._read("> ").strip()
-            except (EOFError, KeyboardInterrupt):
-                raise Stop from None
+            text = self._typed()
             word = text.lower()
             if word == "?":
                 self._explain(view, interview, asked)
@@ -120,8 +121,36 @@ class _Session:
                 if self._now.back():
                     return True
                 self._say("This is the first question.")
+            elif word in ("list", "l"):
+                if self._choose(interview):
+                    return True
+                self._show(view)
             elif self._take(view, asked, text):
                 return True
+
+    def _typed(self) -> str:
+        try:
+            return self._read("> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            raise Stop from None
+
+    def _choose(self, interview: Interview) -> bool:
+        """Leave to what is assumed all questions but those that are chosen; False where none is."""
+        questions = interview.choosable
+        if not questions:
+            self._say("What the work is comes first.")
+            return False
+        for number, item in enumerate(questions, 1):
+            self._say(f"  {number}. {item.ask}")
+        self._say("  the numbers of those that you can answer, such as 1 3; Enter goes back")
+        while text := self._typed():
+            chosen = {int(word) for word in re.findall(r"\d+", text)}
+            if chosen and max(chosen) <= len(questions) and min(chosen) >= 1:
+                rest = (item for number, item in enumerate(questions, 1) if number not in chosen)
+                self._now.say({item.id: None for item in rest})
+                return True
+            self._say(f"Type numbers from 1 to {len(questions)}.")
+        return False
 
     def _show(self, view: AskView) -> None:
         self._say("")
@@ -144,7 +173,7 @@ class _Session:
     def _take(self, view: AskView, asked: NextQuestion, text: str) -> bool:
         """Whether the text is an answer; what is wrong with it is said."""
         if not text:
-            self._now.say(asked.id, None)
+            self._now.say({asked.id: None})
             return True
         try:
             value = self._value(view, asked, text)
@@ -153,7 +182,7 @@ class _Session:
             for item in error.problems:
                 self._say(f"{item.message}{f' ({item.help})' if item.help else ''}")
             return False
-        self._now.say(asked.id, value)
+        self._now.say({asked.id: value})
         if self._save is not None:
             write_answers(self._save, self._now.answers)
         return True

@@ -180,6 +180,11 @@ class Interview:
 
         return tuple(sorted(open_, key=order))
 
+    @property
+    def choosable(self) -> tuple[Question, ...]:
+        """The candidates once the work is known: who says which of them they can answer is asked only those."""
+        return () if any(item.id in _THE_WORK for item in self.candidates) else self.candidates
+
     def irrelevant(self) -> tuple[Question, ...]:
         """Questions of which no answer that was tried changes the recommendation: every choice, and numbers around
         each one that rules compare with.
