@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
@@ -20,7 +21,7 @@ import whygpu
 from tests.effort import PATIENCE
 from tests.loader.small import real_texts, small_texts
 from whygpu.cli import main
-from whygpu.errors import Problem
+from whygpu.errors import EngineUnavailableError, Problem
 from whygpu.lint.review import Target
 from whygpu.loader import assemble
 from whygpu.loader.files import default_root
@@ -41,6 +42,28 @@ CHROMIUM_FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
+
+
+_NO_DURABLE = "durable-rules is not installed here: docs/how-to/run-without-a-compiler.md"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what shows durable-rules where it is not installed."""
+    if find_spec("durable_rules_engine") is None:
+        for item in items:
+            if item.get_closest_marker("durable") is not None:
+                item.add_marker(pytest.mark.skip(reason=_NO_DURABLE))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    """Skip what asks durable-rules where it is not installed; where it is, and cannot be loaded, that is a failure."""
+    try:
+        yield
+    except EngineUnavailableError:
+        if find_spec("durable_rules_engine") is not None:
+            raise
+        pytest.skip(_NO_DURABLE)
 
 
 @pytest.fixture(scope="session", autouse=True)

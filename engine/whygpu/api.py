@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import Answers, as_node
-from whygpu.chain.durable import DurableEngine, Program
+from whygpu.chain.durable import DurableEngine, Program, default_engine
 from whygpu.chain.engines import Chain, EvaluatorChain
 from whygpu.chain.names import EngineName, unknown_engine
 from whygpu.collector import collector_at_rest
@@ -71,18 +71,18 @@ class KnowledgeBase:
     def _durable(self) -> DurableEngine:
         return DurableEngine(self.knowledge, self.program)
 
-    def chain(self, engine: EngineName) -> Chain:
-        """A new chain on an engine.
+    def chain(self, engine: EngineName | None) -> Chain:
+        """A new chain on an engine; where none is named on durable-rules, or else on the evaluator.
 
         Raises AnswerError for a name that is no engine's, EngineUnavailableError where durable-rules is not installed.
         """
-        match engine:
+        match default_engine() if engine is None else engine:
             case "durable":
                 return self._durable.chain()
             case "evaluator":
                 return EvaluatorChain()
-            case _:
-                return unknown_engine(engine)
+            case other:
+                return unknown_engine(other)
 
     def check(self, answers: Answers | ReadOnly[str, object] | Node) -> Answers:
         """Answers as plain data or a node, checked; raises AnswerError with every problem."""
@@ -96,7 +96,7 @@ class KnowledgeBase:
         self,
         answers: Answers | ReadOnly[str, object] | Node,
         *,
-        engine: EngineName = "durable",
+        engine: EngineName | None = None,
         today: date | None = None,
     ) -> Consultation:
         """Everything decided about the answers; raises AnswerError."""
@@ -140,7 +140,7 @@ class KnowledgeBase:
         self,
         answers: Answers | ReadOnly[str, object] | Node,
         *,
-        engine: EngineName = "durable",
+        engine: EngineName | None = None,
         today: date | None = None,
     ) -> Plan:
         """The plan on the one accelerator and the count that the answers name, whether it fits or not.
@@ -153,7 +153,7 @@ class KnowledgeBase:
         self,
         answers: Answers | ReadOnly[str, object] | Node,
         *,
-        engine: EngineName = "durable",
+        engine: EngineName | None = None,
         today: date | None = None,
     ) -> Estimate:
         """The same with every figure's formula, and how far the work could grow; raises AnswerError."""
@@ -167,7 +167,7 @@ class KnowledgeBase:
         self,
         answers: Answers | ReadOnly[str, object] | Node,
         *,
-        engine: EngineName = "durable",
+        engine: EngineName | None = None,
         today: date | None = None,
     ) -> Advice | Any:
         """The advice on the answers; raises AnswerError.
@@ -187,7 +187,7 @@ class KnowledgeBase:
         measured: Iterable[Measurement],
         answers: ReadOnly[str, object] | Node | None = None,
         *,
-        engine: EngineName = "durable",
+        engine: EngineName | None = None,
         today: date | None = None,
     ) -> Sized:
         """Replicas, capacity and cost of a service from its load test; raises AnswerError.
@@ -206,7 +206,7 @@ class KnowledgeBase:
         measured: Iterable[Measurement],
         answers: ReadOnly[str, object] | Node | None = None,
         *,
-        engine: EngineName = "durable",
+        engine: EngineName | None = None,
         today: date | None = None,
     ) -> Sized:
         """Accelerator-hours, days and cost of a training run from measured steps; raises AnswerError.
@@ -225,7 +225,7 @@ class KnowledgeBase:
         return sized_training(asked, self.knowledge, lambda: self.chain(engine), estimate, today)
 
     def advise_lifecycle(
-        self, answers: ReadOnly[str, object] | Node, *, engine: EngineName = "durable", today: date | None = None
+        self, answers: ReadOnly[str, object] | Node, *, engine: EngineName | None = None, today: date | None = None
     ) -> LifecycleAdvice:
         """The advice on a lifecycle, answers with ``phases``; raises AnswerError."""
         checked = check_lifecycle(as_node(answers), self.knowledge)
@@ -238,7 +238,7 @@ class KnowledgeBase:
         return conclude_lifecycle(checked.given, train, serve, again, self.chain(engine))
 
     def diagnose(
-        self, *measurements: Measurement | ReadOnly[str, object], engine: EngineName = "durable", ask: bool = True
+        self, *measurements: Measurement | ReadOnly[str, object], engine: EngineName | None = None, ask: bool = True
     ) -> Diagnosis:
         """The causes of what was measured of one system: measurements, or what a measurement file holds as a mapping.
 

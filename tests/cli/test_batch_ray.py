@@ -28,7 +28,7 @@ def test_without_ray_it_says_what_to_install(
     assert "pip install 'whygpu[ray]'" in capsys.readouterr().err
 
 
-def die_once(knowledge: KnowledgeBase, node: Any, engine: EngineName, detail: Detail) -> dict[str, Any]:
+def die_once(knowledge: KnowledgeBase, node: Any, engine: EngineName | None, detail: Detail) -> dict[str, Any]:
     """An answer that ends its process at the eighth accelerator, the first time."""
     flag = Path(os.environ["WHYGPU_TEST_FLAG"])
     if str(node.items["count"].value) == "8" and not flag.exists():

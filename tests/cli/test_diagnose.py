@@ -56,6 +56,7 @@ def test_json_is_as_its_schema_says(run: Run, kb: whygpu.KnowledgeBase) -> None:
     assert found["trace"]["steps"]
 
 
+@pytest.mark.durable
 def test_both_engines_say_the_same(run: Run) -> None:
     texts = {run("diagnose", *MUCH, "--engine", engine).stdout for engine in ("durable", "evaluator")}
     assert len(texts) == 1

@@ -343,8 +343,9 @@ def test_without_a_compiler_the_evaluator_answers_and_durable_says_what_to_do(
     """As on a machine where durable-rules could not be built: its module cannot be imported."""
     monkeypatch.setitem(sys.modules, "durable_rules_engine", None)
     monkeypatch.setattr(whygpu, "load", lambda _=None: whygpu.KnowledgeBase(kb.knowledge))  # its engine is not made yet
-    for engine, status in (("evaluator", 0), ("durable", 2)):
-        done = run("explain", "--set", "model=llama-3.1-8b", "--engine", engine)
+    for engine, status in ((), 0), (("--engine", "evaluator"), 0), (("--engine", "durable"), 2):
+        done = run("explain", "--set", "model=llama-3.1-8b", *engine)
         assert done.returncode == status, done.stderr
         assert "Traceback" not in done.stderr
-        assert ("--engine evaluator" in done.stderr) == (engine == "durable")
+        assert ("--engine evaluator" in done.stderr) == (status == 2)
+        assert ("evaluator engine" in done.stdout) == (status == 0)

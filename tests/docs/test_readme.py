@@ -28,6 +28,7 @@ def test_it_is_read_in_one_go() -> None:
     assert len(TEXT.splitlines()) <= MOST_LINES
 
 
+@pytest.mark.durable
 def test_the_picture_shows_what_the_command_prints() -> None:
     """Where this fails, look at the new answer and run ``python -m docs.tools.terminal``."""
     held = terminal.shown(terminal.PICTURE.read_text(encoding="utf-8"))

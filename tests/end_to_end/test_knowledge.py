@@ -106,6 +106,7 @@ def test_a_7b_model_runs_on_8_gb_at_4_bits_and_not_at_16(kb: whygpu.KnowledgeBas
     assert kb.advise({**answers, "format": "fp16"}, today=TODAY).status == "infeasible"
 
 
+@pytest.mark.durable
 def test_the_readme_prints_true_output(kb: whygpu.KnowledgeBase) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     match = re.search(r"<!-- output of kb-explain (\S+) -->\n```text\n(.*?)```", text, re.DOTALL)

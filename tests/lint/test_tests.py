@@ -164,6 +164,7 @@ def test_effects_of_every_kind_can_be_named() -> None:
     assert [len(found) for found in _checked(*texts)] == [0, 1] * len(KINDS)
 
 
+@pytest.mark.durable
 def test_durable_rules_is_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that tells of nothing is noticed, although the evaluator is right.
 

@@ -298,6 +298,15 @@ def dumps(value: object) -> str:
     return json.dumps(value)
 
 
+def default_engine() -> EngineName:
+    """durable-rules where it is installed and can be loaded, or else the evaluator, which means the same."""
+    try:
+        import durable_rules_engine  # noqa: F401, PLC0415  a broken build is told only by loading it
+    except ImportError:
+        return "evaluator"
+    return "durable"
+
+
 class DurableEngine:
     """A compiled rule set and its pool of sessions; shared by threads, one consultation a session at a time."""
 
@@ -317,7 +326,8 @@ class DurableEngine:
             import durable_rules_engine  # noqa: PLC0415  the evaluator must run where this cannot be built
         except ImportError as error:
             raise EngineUnavailableError(
-                "durable-rules is not installed (it needs a C compiler); use --engine evaluator"
+                f"durable-rules cannot be loaded ({error}); use --engine evaluator, which means the same, or see "
+                "'Run without a compiler' in the documentation"
             ) from error
         self._library = durable_rules_engine
         self.program = program or Program(knowledge, knowledge.strata, without)

@@ -60,7 +60,7 @@ def run(
     options: argparse.Namespace,
     knowledge: KnowledgeBase,
     key: str,
-    answer: Callable[[KnowledgeBase, Node, EngineName, Detail], dict[str, Any]],
+    answer: Callable[[KnowledgeBase, Node, EngineName | None, Detail], dict[str, Any]],
     detail: Detail,
 ) -> int:
     """Answer every row; the result stands under ``key``. A bad row becomes an error and never stops the rest.

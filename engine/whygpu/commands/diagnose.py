@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from whygpu.chain.names import ENGINES
-from whygpu.commands.inputs import read_measurements
+from whygpu.commands.inputs import add_engine, read_measurements
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text")
     parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one with whygpu)")
-    parser.add_argument("--engine", choices=ENGINES, default="durable", help="which engine fires the rules")
+    add_engine(parser)
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return OK
 
 
-def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
+def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName | None, detail: Detail) -> dict[str, Any]:
     """One row of a batch; raises AnswerError."""
     from whygpu.explain.json_form import plan_dict  # noqa: PLC0415
 

@@ -263,7 +263,7 @@ def settings(texts: Iterable[str]) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName, detail: Detail) -> dict[str, Any]:
+def answer(knowledge: KnowledgeBase, node: Node, engine: EngineName | None, detail: Detail) -> dict[str, Any]:
     """One row of a batch; raises AnswerError."""
     advice = _of_phase(knowledge.advise(node, engine=engine, today=detail.today), detail.only)
     return advice.to_dict(every=detail.every, trace=detail.trace)

@@ -51,8 +51,15 @@ def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("te
     parser.add_argument(
         "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
     )
-    parser.add_argument("--engine", choices=ENGINES, default="durable", help="which engine fires the rules")
+    add_engine(parser)
     add_date(parser)
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """The engine; where none is named durable-rules, or the evaluator where that is not installed."""
+    parser.add_argument(
+        "--engine", choices=ENGINES, help="which engine fires the rules (default durable, where it is installed)"
+    )
 
 
 def add_date(parser: argparse.ArgumentParser, what: str = "prices are judged by") -> None:

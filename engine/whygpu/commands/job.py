@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 class Job:
     """What to do with each row."""
 
-    answer: Callable[[KnowledgeBase, Node, EngineName, Detail], dict[str, Any]]
+    answer: Callable[[KnowledgeBase, Node, EngineName | None, Detail], dict[str, Any]]
     """A function of a module, so that its name can be sent."""
     key: str
     """What its result stands under."""
-    engine: EngineName
+    engine: EngineName | None
     kb: str | None
     knowledge_hash: str
     common: Node | None

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whygpu.chain.names import ENGINES
-from whygpu.commands.inputs import MAX_ANSWERS_BYTES, add_date
+from whygpu.commands.inputs import MAX_ANSWERS_BYTES, add_date, add_engine
 
 if TYPE_CHECKING:
     import argparse
@@ -27,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_date(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one with whygpu)")
-    parser.add_argument("--engine", choices=ENGINES, default="durable", help="which engine fires the rules")
+    add_engine(parser)
 
 
 def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:

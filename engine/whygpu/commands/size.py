@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from whygpu.chain.names import ENGINES
-from whygpu.commands.inputs import add_date, read_measurements
+from whygpu.commands.inputs import add_date, add_engine, read_measurements
 
 if TYPE_CHECKING:
     import argparse
@@ -38,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
     )
-    parser.add_argument("--engine", choices=ENGINES, default="durable", help="which engine fires the rules")
+    add_engine(parser)
     add_date(parser)
 
 

@@ -27,14 +27,14 @@ _SHOWN = 3
 
 
 def check_cases(
-    kb: KnowledgeBase, engine: EngineName = "durable", cases: tuple[c.Case, ...] | None = None
+    kb: KnowledgeBase, engine: EngineName | None = None, cases: tuple[c.Case, ...] | None = None
 ) -> Iterator[Problem]:
     """A problem for each expectation that is not met; ``cases``: only these."""
     for case in kb.knowledge.cases if cases is None else cases:
         yield from check_case(kb, case, engine)
 
 
-def check_case(kb: KnowledgeBase, case: c.Case, engine: EngineName) -> Iterator[Problem]:
+def check_case(kb: KnowledgeBase, case: c.Case, engine: EngineName | None) -> Iterator[Problem]:
     """A problem for each expectation of one case that is not met."""
     try:
         advice = kb.advise(case.answers, engine=engine, today=asked_on(case))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_diagnoses(
-    kb: KnowledgeBase, engine: EngineName = "durable", cases: tuple[DiagnosisCase, ...] | None = None
+    kb: KnowledgeBase, engine: EngineName | None = None, cases: tuple[DiagnosisCase, ...] | None = None
 ) -> Iterator[Problem]:
     """A problem for each expectation that a worked diagnosis does not meet; ``cases``: only these."""
     for case in kb.knowledge.diagnoses if cases is None else cases:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whygpu.api import REGISTRY, KnowledgeBase
-from whygpu.errors import EngineUnavailableError, KnowledgeBaseError, Problem
+from whygpu.chain.durable import default_engine
+from whygpu.errors import KnowledgeBaseError, Problem
 from whygpu.lint.diagnoses import check_diagnoses
 from whygpu.lint.parallel import cases_at_once
 from whygpu.lint.registry import lint
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import date
 
-    from whygpu.chain.names import EngineName
     from whygpu.knowledge.base import Knowledge
 
 
@@ -152,20 +152,12 @@ def _findings(kb: KnowledgeBase, target: Target, today: date | None) -> Iterator
     rules = [rule for rule in knowledge.rules if name is None or rule.location.file == name]
     cases = tuple(case for case in knowledge.cases if name is None or case.location.file == name)
     worked = tuple(case for case in knowledge.diagnoses if name is None or case.location.file == name)
-    with cases_at_once(kb, _engine(kb), cases) as of_cases:
+    with cases_at_once(kb, default_engine(), cases) as of_cases:
         yield from (_with_snippet(item, target) for item in check_tests(knowledge, rules))
-        yield from (_with_snippet(item, target) for item in check_diagnoses(kb, _engine(kb), worked))
+        yield from (_with_snippet(item, target) for item in check_diagnoses(kb, default_engine(), worked))
         found = (item for item in lint(knowledge, today) if name is None or item.location.file == name)
         yield from (_with_snippet(item, target) for item in found)
         yield from (_with_snippet(item, target) for item in of_cases())
-
-
-def _engine(kb: KnowledgeBase) -> EngineName:
-    try:
-        kb.chain("durable")
-    except EngineUnavailableError:
-        return "evaluator"
-    return "durable"
 
 
 def _with_snippet(problem: Problem, target: Target) -> Problem:
