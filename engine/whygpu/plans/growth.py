@@ -13,7 +13,7 @@ from whygpu.plans.batches import filled
 from whygpu.plans.search import SHARDS, Search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -59,22 +59,25 @@ class Growth:
         return self._evened(plan_set) if self._work.setup.trains else plan_set
 
     def _evened(self, plan_set: PlanSet) -> PlanSet:
-        """The same training plans; and beside those whose cards fill no machine evenly the same over as many as do."""
+        """The same training plans; and beside those whose cards fill no machine evenly, or leave cards idle that are
+        paid for, the same over as many as do.
+        """
         rows, ways = [], []
         for index in np.flatnonzero(plan_set.fits).tolist():
             card, number = int(plan_set.card[index]), int(plan_set.configuration[index])
             configuration = plan_set.configurations[number]
-            layout, per_node = configuration.layout, int(plan_set.cards.per_node[card])
-            data = _whole_machines(layout.cards, per_node) * layout.data // layout.cards
-            if data == layout.data:
-                continue
-            setup = configuration.setup
-            if self._options.samples is not None:
-                setup = self._search.changed(setup, batch_size=self._search.least_batch)
-            wider = self._within(setup, layout.over(data), card)
-            if wider is not None and self._busy(wider[1]):
-                rows.append(index)
-                ways.append(self._search.configure(*wider))
+            layout = configuration.layout
+            for cards in self._even_counts(layout.cards, card):
+                data = cards * layout.data // layout.cards
+                if data == layout.data:
+                    continue
+                setup = configuration.setup
+                if self._options.samples is not None:
+                    setup = self._search.changed(setup, batch_size=self._search.least_batch)
+                wider = self._within(setup, layout.over(data), card)
+                if wider is not None and self._busy(wider[1]):
+                    rows.append(index)
+                    ways.append(self._search.configure(*wider))
         if not rows:
             return plan_set
         on, numbers, fits = plan_set.card[rows], np.array(ways, dtype=np.int64), plan_set.fits[rows]
@@ -89,6 +92,15 @@ class Growth:
             np.concatenate([plan_set.configuration, more.configuration]),
             np.concatenate([plan_set.fits, more.fits]),
         )
+
+    def _even_counts(self, cards: int, card: int) -> Iterable[int]:
+        """As many cards or more, spread evenly over links; and those of the machines or boards that are paid for."""
+        per_node, accelerator = int(self._search.cards.per_node[card]), self._search.cards.accelerators[card]
+        even, rented = _whole_machines(cards, per_node), self._options.machines.rented
+        if rented is not None:
+            return {even, rented(accelerator.id, even, per_node)}
+        board = int(accelerator.number("sold_by") or 1)
+        return {even, -(-even // board) * board}
 
     def _busy(self, layout: ParallelLayout) -> bool:
         """Whether each replica has a sample of a step, where a step has so many at most."""
