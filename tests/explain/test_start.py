@@ -65,7 +65,14 @@ WORK: dict[str, dict[str, Any]] = {
         "gradient_checkpointing": "full",
     },
     "train without bf16": {**TUNE, "model": "llama-3.2-1b", "accelerators": ["v100-sxm2-32gb"], "count": 1},
-    "pairs without bf16": {**TUNE, "model": "llama-3.2-3b", "algorithm": "dpo", "method": "qlora", "accelerators": ["t4"], "count": 1},
+    "pairs without bf16": {
+        **TUNE,
+        "model": "llama-3.2-3b",
+        "algorithm": "dpo",
+        "method": "qlora",
+        "accelerators": ["t4"],
+        "count": 1,
+    },
     "train zero2": {**TUNE, "accelerators": ["h100-sxm"], "count": 8, "sharding": "zero2", "gradient_accumulation": 4},
     "train zero3": {
         **TUNE,
