@@ -214,6 +214,14 @@ class Setup:
         square = shape.square_flops_per_sample / shape.flops_per_sample if shape.flops_per_sample else 0.0
         return area * (1 - square + square * area)
 
+    def activation_bytes(self, shape: ModelShape) -> float:
+        """Bytes of one sample's activations in FP32, by the model's own figure: attention's scores, which grow with the
+        square of the area, are among them where they are written out (Dao et al. 2022, arXiv:2205.14135).
+        """
+        area, scores = self.pixel_scale(shape), shape.square_activation_bytes_per_sample
+        written = scores * area**2 if self.attention == "eager" else 0.0
+        return (shape.activation_bytes_per_sample - scores) * area + written
+
     def requests_per_replica(self, replicas: int) -> int:
         """Requests that one replica holds at once, spread evenly."""
         return -(-self.concurrency // max(replicas, 1))
