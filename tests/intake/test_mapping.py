@@ -54,7 +54,7 @@ def test_a_pipeline_is_the_sum_of_its_networks(sizes: SizeTable) -> None:
         ({"parameters": 10, "square_flops_per_sample": 6}, "model.square_flops_per_sample", "more than"),
         (
             {"parameters": 10, "square_activation_bytes_per_sample": 6},
-            "square_activation_bytes_per_sample",
+            "model.square_activation_bytes_per_sample",
             "more than",
         ),
         ({"parameters": 10, "experts": 4, "experts_per_token": 8}, "model.experts_per_token", "more than"),

@@ -109,13 +109,16 @@ def read_bytes(columns: Columns) -> float:
 
 
 def moved_bytes(columns: Columns) -> float:
-    """Bytes of one batch's activations at the computing width: the model's own figure, else by its arithmetic."""
+    """Bytes of one batch's activations at the computing width: the model's own figure, else by its arithmetic.
+
+    Attention's scores are among them: fused kernels do not move these, but take as much longer than products.
+    """
     shape, setup = columns.shape, columns.setup
-    each = setup.activation_bytes(shape) * setup.format.compute_bits / 32
+    each = shape.activation_bytes_per_sample * setup.format.compute_bits / 32
     if not each and shape.flops_per_sample:
         share = columns.coefficients.pick("activation-bytes-per-gflop", columns.contexts[0]).likely
-        each = share * shape.flops_per_sample / 1e9 * setup.format.compute_bits / 16 * setup.pixel_scale(shape)
-    return each * setup.batch_size
+        each = share * shape.flops_per_sample / 1e9 * setup.format.compute_bits / 16
+    return each * setup.pixel_scale(shape) * setup.batch_size
 
 
 def bands(done: VisionWork) -> dict[str, Band]:
