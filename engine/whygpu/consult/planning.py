@@ -119,7 +119,7 @@ class Planning:
             machines=Machines(
                 self._networks(today),
                 self._vcpus(today),
-                None if self._bought else price_list(self._knowledge, self._answers, today).rented,
+                None if self._bought else price_list(self._knowledge, self._answers, today).rented_for,
             ),
         )
 

@@ -53,9 +53,9 @@ class Machines:
     """Bytes a second and card between machines."""
     vcpus: tuple[float, ...] = ()
     """Threads of the host's processors for each card."""
-    rented: Callable[[str, int, int], int] | None = None
-    """Of an accelerator's id, the cards of a training job and those of them in one machine: the cards of the machines
-    that are rented for it; None where hardware is bought.
+    rented_for: Callable[[str, int, int, int], int] | None = None
+    """Of an accelerator's id, the cards of a group, the groups of a plan and the cards in one machine: the cards of the
+    machines that are rented for it; None where hardware is bought.
     """
 
 

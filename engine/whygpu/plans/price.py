@@ -139,12 +139,12 @@ class PriceList:
             self._found[key] = self._price(*key)
         return self._found[key]
 
-    def rented(self, accelerator: str, cards: int, together: int) -> int:
-        """Accelerators that are paid for where so many work as one, ``together`` of them in a machine: whole machines,
-        and as many as are used where nobody allowed offers them.
+    def rented_for(self, accelerator: str, shard: int, replicas: int, together: int) -> int:
+        """Accelerators that are paid for where so many groups are used, as `price` has them: whole machines; as many as
+        are used where nobody allowed offers them.
         """
-        price = self.price(accelerator, cards, 1, together)
-        return cards if price is None else price.rented
+        price = self.price(accelerator, shard, replicas, together)
+        return shard * replicas if price is None else price.rented
 
     def network_bytes_s(self, accelerator: str, together: int) -> float:
         """Bytes a second of the network between machines, for each accelerator of one that holds ``together`` of them,
