@@ -293,8 +293,8 @@ class _Reader:
         measured: tuple[Measurement, ...] = ()
         model: str | dict[str, Any] | None = None
         for key, node in self._node.items.items():
-            if isinstance(node, Scalar) and node.value is None:
-                continue
+            if (isinstance(node, Scalar) and node.value is None) or (isinstance(node, Sequence) and not node.items):
+                continue  # nothing is named: not answered
             locations[key] = node.location
             if key == "model":
                 model = self._model(node)
@@ -340,7 +340,11 @@ class _Reader:
             regions=lists.get("regions"),
             price_kinds=lists.get("price_kinds", ("on-demand",)),
             owned=owned,
-            given=MappingProxyType(given if isinstance(given, dict) else {}),
+            given=MappingProxyType(
+                {key: value for key, value in given.items() if value is not None and value != []}
+                if isinstance(given, dict)
+                else {}
+            ),
             measured=measured,
         )
 

@@ -90,3 +90,13 @@ def test_in_the_cloud_nothing_is_estimated(kb: whygpu.KnowledgeBase) -> None:
     apple = next(plan for plan in advice.alternatives if plan.accelerator.family != "L4")
     assert apple.cost is None
     assert "nobody-rents-it" in {rule for verdict in apple.verdicts for rule in verdict.rules}
+
+
+@pytest.mark.parametrize("key", ["providers", "provider_classes", "accelerators", "regions", "price_kinds"])
+def test_a_list_of_nothing_is_no_answer(kb: whygpu.KnowledgeBase, key: str) -> None:
+    """As null is (docs/reference/answers.md): what an empty list left nothing to rent from was said "from , in eu"."""
+    asked = {"model": "llama-3.1-8b", "regions": ["eu"]}
+    advice = kb.advise({**asked, key: []}, engine="evaluator", today=DAY)
+    given = {name: value for name, value in asked.items() if name != key}
+    assert advice.recommendation is not None
+    assert advice.recommendation == kb.advise(given, engine="evaluator", today=DAY).recommendation

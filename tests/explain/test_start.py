@@ -64,6 +64,17 @@ WORK: dict[str, dict[str, Any]] = {
         "sharding": "fsdp1",
         "gradient_checkpointing": "full",
     },
+    "train without bf16": {**TUNE, "model": "llama-3.2-1b", "accelerators": ["v100-sxm2-32gb"], "count": 1},
+    "pairs without bf16": {
+        **TUNE,
+        "model": "llama-3.2-3b",
+        "algorithm": "dpo",
+        "method": "qlora",
+        "accelerators": ["t4"],
+        "count": 1,
+    },
+    "train fp8": {**TUNE, "accelerators": ["h100-sxm"], "count": 8, "format": "fp8"},
+    "train nvfp4": {**TUNE, "accelerators": ["b200"], "count": 8, "format": "nvfp4"},
     "train zero2": {**TUNE, "accelerators": ["h100-sxm"], "count": 8, "sharding": "zero2", "gradient_accumulation": 4},
     "train zero3": {
         **TUNE,
@@ -250,6 +261,17 @@ def test_a_micro_batch_of_pairs_counts_pairs_for_trl(starts: dict[str, dict[str,
     assert adapters[adapters.index("--lora_r") + 1] == "32"
 
 
+def test_a_card_without_bf16_is_started_in_fp16(starts: dict[str, dict[str, Start]]) -> None:
+    """On a V100 Accelerate stops where BF16 is asked of it (huggingface/accelerate#1693)."""
+    volta = words(starts["train without bf16"]["accelerate"])
+    assert volta[volta.index("--mixed_precision") + 1] == "fp16"
+    turing = words(starts["pairs without bf16"]["trl"])
+    assert (turing[turing.index("--dtype") + 1], turing[turing.index("--fp16") + 1]) == ("float16", "True")
+    assert "--fp16" not in words(starts["pairs on four bits"]["trl"])
+    narrow = words(starts["train fp8"]["accelerate"])
+    assert narrow[narrow.index("--mixed_precision") + 1] == "fp8"
+
+
 def test_what_a_tool_cannot_run_is_said_and_not_written(starts: dict[str, dict[str, Start]]) -> None:
     for work, tool, word in (
         ("gguf", "vllm", "q4_k_m"),
@@ -259,6 +281,7 @@ def test_what_a_tool_cannot_run_is_said_and_not_written(starts: dict[str, dict[s
         ("int8 cache", "sglang", "INT8 cache"),
         ("two machines", "kubernetes", "one machine"),
         ("two machines", "llama.cpp", "2 machines"),
+        ("train nvfp4", "accelerate", "ends at FP8"),
         ("train jax", "accelerate", "starts PyTorch"),  # jax-multi-process
         ("train zero2 on tpus", "accelerate", "DeepSpeed does not run"),  # deepspeed-accelerators
         ("inferentia fp8", "vllm", "compiled"),  # neuron-fp8-tutorial

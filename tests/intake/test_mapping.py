@@ -52,6 +52,11 @@ def test_a_pipeline_is_the_sum_of_its_networks(sizes: SizeTable) -> None:
         ({"parameters": 10, "lookup_parameters": 6}, "model.lookup_parameters", "more than"),
         ({"parameters": 10, "heads": 4, "kv_heads": 8}, "model.kv_heads", "more than"),
         ({"parameters": 10, "square_flops_per_sample": 6}, "model.square_flops_per_sample", "more than"),
+        (
+            {"parameters": 10, "square_activation_bytes_per_sample": 6},
+            "model.square_activation_bytes_per_sample",
+            "more than",
+        ),
         ({"parameters": 10, "experts": 4, "experts_per_token": 8}, "model.experts_per_token", "more than"),
         ({"parameters": 10, "kv_lora_rank": 512}, "model.qk_rope_head_dim", "missing"),
         ({"parameters": 10, "tied_embeddings": "yes"}, "model.tied_embeddings", "true or false"),

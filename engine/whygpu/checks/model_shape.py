@@ -118,7 +118,8 @@ class ModelShape:
     `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step
     for diffusion); `square_flops_per_sample` are those of them that grow with the square of the image's area: of
     attention to itself. `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
-    `activation_16bit_share` the share of that under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
+    `square_activation_bytes_per_sample` those of them that are attention's scores, which fused kernels do not keep,
+    `activation_16bit_share` the share under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
     most (the largest neighbouring tensors, FP32). `frames` are those of a sample that is a clip. `sample_seconds` is
     the sound that a sample is, of models that hear it. `trained_parameters` are those a full fine-tuning trains, where
     that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks
@@ -165,6 +166,7 @@ class ModelShape:
     flops_per_sample: float = 0.0
     square_flops_per_sample: float = 0.0
     activation_bytes_per_sample: float = 0.0
+    square_activation_bytes_per_sample: float = 0.0
     activation_16bit_share: float = 0.0
     peak_bytes_per_sample: float = 0.0
     sample_seconds: float = 0.0

@@ -38,7 +38,8 @@ class Format:
     `bits_per_weight` counts scales and zero points. `parts` gives other bits for some parts of a model (a Part's
     name), as quantized files keep the token table and the head wider. `compute_bits` is the width of activations
     beside it. `rate` lists the accelerator rates that can do its arithmetic, the best first. A card that lacks the
-    rate `needs` runs the format `instead` in its place, if there is one.
+    rate `needs` runs the format `instead` in its place, if there is one. `trains`: whether all weights can be trained
+    with products of it, beside weights of 16 bits.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Format:
     bits_per_weight: float
     kind: str = "float"
     quantized: bool = False
+    trains: bool = False
     parts: tuple[tuple[str, float], ...] = ()
     compute_bits: int = 16
     rate: tuple[str, ...] = ()
@@ -72,6 +74,7 @@ class Format:
             bits_per_weight=float(entry["bits_per_weight"]),
             kind=str(entry.get("kind", "float")),
             quantized=bool(entry.get("quantized", False)),
+            trains=bool(entry.get("trains", False)),
             parts=tuple(sorted(parts.items())),
             compute_bits=int(entry.get("compute_bits", 16)),
             rate=tuple(entry.get("rate") or ()),
@@ -213,6 +216,14 @@ class Setup:
         area = self.pixel_scale(shape)
         square = shape.square_flops_per_sample / shape.flops_per_sample if shape.flops_per_sample else 0.0
         return area * (1 - square + square * area)
+
+    def activation_bytes(self, shape: ModelShape) -> float:
+        """Bytes of one sample's activations in FP32, by the model's own figure: attention's scores, which grow with the
+        square of the area, are among them where they are written out (Dao et al. 2022, arXiv:2205.14135).
+        """
+        area, scores = self.pixel_scale(shape), shape.square_activation_bytes_per_sample
+        written = scores * area**2 if self.attention == "eager" else 0.0
+        return (shape.activation_bytes_per_sample - scores) * area + written
 
     def requests_per_replica(self, replicas: int) -> int:
         """Requests that one replica holds at once, spread evenly."""

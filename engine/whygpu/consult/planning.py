@@ -116,7 +116,11 @@ class Planning:
             shared="concurrency" in self._answers.values,
             fixed=self._fixed_layout(),
             owned=self._owned(),
-            machines=Machines(self._networks(today), self._vcpus(today)),
+            machines=Machines(
+                self._networks(today),
+                self._vcpus(today),
+                None if self._bought else price_list(self._knowledge, self._answers, today).rented_for,
+            ),
         )
 
     def _networks(self, today: date) -> tuple[float, ...]:
@@ -154,6 +158,11 @@ class Planning:
         streams, seconds = self._session.number("streams"), self._work.shape.sample_seconds
         return streams / seconds if streams and seconds else None
 
+    @property
+    def _bought(self) -> bool:
+        """Whether hardware is bought where the work is to run."""
+        return self._session.answered("deployment") in OWN_DEPLOYMENTS
+
     def _costs(self, plan_set: PlanSet, today: date) -> Costs:
         """What the plans cost."""
         session = self._session
@@ -166,7 +175,7 @@ class Planning:
         terms = terms_of(self._knowledge, place)
         prices = price_list(self._knowledge, self._answers, today)
         spot = spot_list(self._knowledge, self._answers, today)
-        bought, setup = deployment in OWN_DEPLOYMENTS, self._work.setup
+        bought, setup = self._bought, self._work.setup
         return _RECENT.get(
             (plan_set, prices, terms, spot),
             (setup, bought),

@@ -54,6 +54,7 @@ NUMBERS: Mapping[str, str] = {
     "flops_per_sample": "flops",
     "square_flops_per_sample": "flops",
     "activation_bytes_per_sample": "bytes",
+    "square_activation_bytes_per_sample": "bytes",
     "peak_bytes_per_sample": "bytes",
     "sample_seconds": "seconds",
 }
@@ -125,8 +126,9 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
         values["parameters"] = sum(component.parameters for component in values["components"])
     if not values["parameters"] and not reader.problems:
         reader.complain("parameters", "is missing", "give the number of parameters, such as 8B")
-    if values["square_flops_per_sample"] > values["flops_per_sample"]:
-        reader.complain("square_flops_per_sample", "is more than flops_per_sample, of which it is a part")
+    for whole in ("flops_per_sample", "activation_bytes_per_sample"):
+        if values[f"square_{whole}"] > values[whole]:
+            reader.complain(f"square_{whole}", f"is more than {whole}, of which it is a part")
     if has_errors(reader.problems):
         return None, reader.problems
     assumed = _complete(values, kind, reader, sizes)

@@ -135,6 +135,7 @@ def resized(shape: ModelShape, factor: float) -> ModelShape:
         flops_per_sample=shape.flops_per_sample * factor,
         square_flops_per_sample=shape.square_flops_per_sample * factor,
         activation_bytes_per_sample=shape.activation_bytes_per_sample * factor,
+        square_activation_bytes_per_sample=shape.square_activation_bytes_per_sample * factor,
         components=tuple(replace(item, parameters=times(item.parameters)) for item in shape.components),
         kv_groups=tuple(replace(group, layers=times(group.layers)) for group in shape.kv_groups),
         parts=tuple(replace(part, parameters=times(part.parameters)) for part in shape.parts),

@@ -146,6 +146,7 @@ def format_schema(rates: Iterable[str], runtimes: Iterable[str]) -> Form:
             "bits_per_weight": between(0.1, 64, whole=False, zero=False),
             "kind": one_of(("float", "integer", "block")),
             "quantized": FLAG,
+            "trains": FLAG,
             "compute_bits": between(1, 64, whole=True, zero=False),
             "rate": rate,
             "needs": one_of(rate.words),

@@ -82,6 +82,7 @@ def _configurations(work: Work, options: Options) -> Iterator[Setup]:
         setup = replace(setup, concurrency=1, batch_size=1)
     for method in options.methods or (work.setup.method,):
         for name in options.formats:
-            if work.setup.trains and (method == "qlora") != formats[name].quantized:
+            narrow = formats[name].quantized
+            if work.setup.trains and (method == "qlora") != narrow and not (method == "full" and formats[name].trains):
                 continue  # only QLoRA trains on top of a quantized base, and it does so always
             yield replace(setup, format=formats[name], method=method)

@@ -53,6 +53,10 @@ class Machines:
     """Bytes a second and card between machines."""
     vcpus: tuple[float, ...] = ()
     """Threads of the host's processors for each card."""
+    rented_for: Callable[[str, int, int, int], int] | None = None
+    """Of an accelerator's id, the cards of a group, the groups of a plan and the cards in one machine: the cards of the
+    machines that are rented for it; None where hardware is bought.
+    """
 
 
 @dataclass(frozen=True, slots=True)

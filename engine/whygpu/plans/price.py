@@ -139,6 +139,13 @@ class PriceList:
             self._found[key] = self._price(*key)
         return self._found[key]
 
+    def rented_for(self, accelerator: str, shard: int, replicas: int, together: int) -> int:
+        """Accelerators that are paid for where so many groups are used, as `price` has them: whole machines; as many as
+        are used where nobody allowed offers them.
+        """
+        price = self.price(accelerator, shard, replicas, together)
+        return shard * replicas if price is None else price.rented
+
     def network_bytes_s(self, accelerator: str, together: int) -> float:
         """Bytes a second of the network between machines, for each accelerator of one that holds ``together`` of them,
         as the offering states it that such machines are priced by; 0 where it states none.

@@ -50,3 +50,33 @@ def test_the_arithmetic_of_a_larger_clip_adds_up(facts: Facts, phase: str) -> No
     assert any(term.name == "square" for item in found.calculations() for term in item.terms)
     for item in found.calculations():
         assert value_of(item) == pytest.approx(item.value, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "heads", "layers", "tokens"),
+    [
+        ("flux.1-dev", 24, 57, 4608),
+        ("stable-diffusion-3.5-large", 38, 38, 4429),
+        ("cogvideox-5b", 48, 42, 17_776),
+        ("wan2.1-t2v-14b", 40, 40, 32_760),
+    ],
+)
+def test_scores_are_counted_from_the_models_configuration(
+    facts: Facts, model: str, heads: int, layers: int, tokens: int
+) -> None:
+    """A score for each pair of tokens in each head and layer, in FP32 (Dao et al. 2022, arXiv:2205.14135, 2.2)."""
+    shape = facts.shape(model)
+    assert shape.square_activation_bytes_per_sample == pytest.approx(4 * heads * layers * tokens**2, rel=0.001)
+
+
+def test_attention_of_an_image_has_a_rate_of_its_own_in_training(facts: Facts) -> None:
+    """The backward pass of attention takes 2.5 times the forward's operations (Dao 2023, arXiv:2307.08691, 4.1)."""
+    shape = facts.shape("wan2.1-t2v-14b")
+    setup = Setup(facts.formats["bf16"], phase="training", batch_size=1, gradient_checkpointing="full")
+    found = {
+        item.name: item.value
+        for item in speed.estimate(shape, setup, ParallelLayout(), H100, facts.coefficients).calculations()
+    }
+    assert found["attention"] == pytest.approx(4.5 * shape.square_flops_per_sample)
+    rest = shape.flops_per_sample - shape.square_flops_per_sample
+    assert found["products"] == pytest.approx(4 * rest)

@@ -173,7 +173,7 @@ def sample_bytes(shape: ModelShape, setup: Setup) -> float:
     keeps of an element (Korthikanti et al. 2022, 4.1 and 5.3).
     """
     share = 1.0 if setup.training_precision in FULL_WIDTH else shape.activation_16bit_share or 0.5
-    kept = shape.activation_bytes_per_sample * setup.pixel_scale(shape) * share
+    kept = setup.activation_bytes(shape) * share
     if setup.gradient_checkpointing != "full" or not shape.layers:
         return kept
     if any(component.name == "transformer" for component in shape.components):

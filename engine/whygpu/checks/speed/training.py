@@ -110,8 +110,8 @@ def product_flops(columns: Columns) -> FloatArray:
     """
     shape = columns.shape
     if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
-        scale = columns.setup.operations_scale(shape)
-        return passes(columns) / 2 * shape.flops_per_sample * scale * columns.batch
+        products = (shape.flops_per_sample - shape.square_flops_per_sample) * columns.setup.pixel_scale(shape)
+        return passes(columns) / 2 * products * columns.batch
     return passes(columns) * multiplied(columns) * tokens_of(columns)
 
 
@@ -147,10 +147,13 @@ def attention_passes(columns: Columns) -> float:
 
 
 def attention_flops(columns: Columns) -> FloatArray:
-    """Operations of one micro-batch in scores and sums of values; 0 where a model's own figure has them already."""
+    """Operations of one micro-batch in scores and sums of values; 0 where a model's own figure does not tell them from
+    its products.
+    """
     shape = columns.shape
     if shape.kind not in TOKEN_KINDS:
-        return np.zeros(columns.device.size)
+        forward = shape.square_flops_per_sample * columns.setup.pixel_scale(shape) ** 2
+        return attention_passes(columns) * forward * columns.batch
     return attention_passes(columns) * 4 * shape.query_width * attended(columns) * tokens_of(columns)
 
 

@@ -9,7 +9,7 @@ from whygpu.checks.memory.alignment import compares
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed.alignment import PASSES, ROLLOUTS, TAIL, rollouts, written_tokens
-from whygpu.checks.speed.columns import LIKELY, coefficient_of
+from whygpu.checks.speed.columns import LIKELY, Columns, coefficient_of
 from whygpu.checks.speed.training import (
     TrainingWork,
     attended,
@@ -23,7 +23,6 @@ from whygpu.checks.speed.training import (
     traffic_bytes,
     traffic_of,
 )
-from whygpu.checks.speed.vision import area_terms, grown_forward
 
 
 def explain(done: TrainingWork, i: int) -> list[Calculation]:
@@ -172,16 +171,22 @@ def _explain_traffic_s(done: TrainingWork, i: int) -> Calculation:
 
 def _explain_products(done: TrainingWork, i: int) -> Calculation:
     columns = done.columns
-    shape, setup = columns.shape, columns.setup
+    shape = columns.shape
     every = Term("passes", passes(columns), "operations per parameter", ("kaplan-2020",))
     if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
         return Calculation(
             "products",
-            f"passes / 2 * {grown_forward(shape)} * batch",
+            "passes / 2 * forward * area * batch",
             (
                 every,
-                Term("forward", shape.flops_per_sample, "operations", shape.source),
-                *area_terms(shape, setup),
+                Term(
+                    "forward",
+                    shape.flops_per_sample - shape.square_flops_per_sample,
+                    "operations",
+                    shape.source,
+                    "without attention of an image to itself" if shape.square_flops_per_sample else "",
+                ),
+                _area(columns),
                 Term("batch", float(columns.batch[i]), "samples"),
             ),
             float(done.batch.product_flops[i]),
@@ -200,13 +205,32 @@ def _explain_products(done: TrainingWork, i: int) -> Calculation:
     )
 
 
+def _area(columns: Columns) -> Term:
+    return Term("area", columns.setup.pixel_scale(columns.shape), "share", (), "image area against the model's own")
+
+
 def _explain_attention(done: TrainingWork, i: int) -> Calculation:
     columns, shape = done.columns, done.columns.shape
+    every = Term("passes", attention_passes(columns), "forward passes", ("flash-attention-2",))
+    if shape.kind not in TOKEN_KINDS:
+        text = "of an image to itself, which grow with the square of its area"
+        return Calculation(
+            "attention",
+            "passes * square * area ** 2 * batch",
+            (
+                every,
+                Term("square", shape.square_flops_per_sample, "operations", shape.source, text),
+                _area(columns),
+                Term("batch", float(columns.batch[i]), "samples"),
+            ),
+            float(done.batch.attention_flops[i]),
+            "operations",
+        )
     return Calculation(
         "attention",
         "passes * 4 * width * attended * tokens",
         (
-            Term("passes", attention_passes(columns), "forward passes", ("flash-attention-2",)),
+            every,
             Term("width", shape.query_width, "elements", shape.source),
             Term("attended", attended(columns), "tokens", (), "that one token sees, over all layers"),
             Term("tokens", float(tokens_of(columns)[i]), "tokens"),

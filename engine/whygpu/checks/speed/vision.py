@@ -109,7 +109,10 @@ def read_bytes(columns: Columns) -> float:
 
 
 def moved_bytes(columns: Columns) -> float:
-    """Bytes of one batch's activations at the computing width: the model's own figure, else by its arithmetic."""
+    """Bytes of one batch's activations at the computing width: the model's own figure, else by its arithmetic.
+
+    Attention's scores are among them: fused kernels do not move these, but take as much longer than products.
+    """
     shape, setup = columns.shape, columns.setup
     each = shape.activation_bytes_per_sample * setup.format.compute_bits / 32
     if not each and shape.flops_per_sample:
