@@ -42,6 +42,17 @@ def opened() -> Callable[..., AppTest]:
 
 
 @pytest.fixture(scope="session")
+def opened_chip() -> Callable[[AppTest, str], AppTest]:
+    """Open a chip of the answer page, as a click does: what is in it is drawn then."""
+
+    def open_chip(app: AppTest, name: str) -> AppTest:
+        app.session_state[f"chip-{name}-{app.session_state['whygpu'].visit}"] = True
+        return app.run()
+
+    return open_chip
+
+
+@pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """The address of a running ``whygpu ui``."""
     command = [sys.executable, "-m", "whygpu.cli", "ui", "--port", "0"]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from whygpu import KnowledgeBase
 
     Opened = Callable[..., AppTest]
+    OpenedChip = Callable[[AppTest, str], AppTest]
     Plain = Callable[[str], str]
 
 CAMERAS = {"phase": "inference", "task": "vision", "model": "yolo11m"}
@@ -83,8 +84,8 @@ def test_the_address_of_a_models_page_names_it(end: str, kb: KnowledgeBase) -> N
         typed_model(f"https://evil.example/Qwen/Qwen3-8B{end}", kb.knowledge.catalogue)
 
 
-def test_what_no_chip_says_is_said_too(opened: Opened) -> None:
-    app = opened(phase="fine-tuning", model="llama-3.1-8b", page="answer")
+def test_what_no_chip_says_is_said_too(opened: Opened, opened_chip: OpenedChip) -> None:
+    app = opened_chip(opened(phase="fine-tuning", model="llama-3.1-8b", page="answer"), "more")
     offered = next(item for item in app.selectbox if str(item.key).startswith("more-"))
     offered.set_value("deadline_hours").run()
     field = next(item for item in app.text_input if "finished" in item.label)
@@ -94,8 +95,8 @@ def test_what_no_chip_says_is_said_too(opened: Opened) -> None:
     assert app.query_params["page"] == "answer"
 
 
-def test_what_is_refused_is_said_beside_its_field_alone(opened: Opened, plain: Plain) -> None:
-    app = opened(**SERVING, page="answer")
+def test_what_is_refused_is_said_beside_its_field_alone(opened: Opened, opened_chip: OpenedChip, plain: Plain) -> None:
+    app = opened_chip(opened(**SERVING, page="answer"), "given-concurrency")
     field = next(item for item in app.text_input if "in flight" in item.label)
     field.set_value("1,5")
     app = _press(app, f"next-{field.key}")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from whygpu import KnowledgeBase
 
     Opened = Callable[..., AppTest]
+    OpenedChip = Callable[[AppTest, str], AppTest]
     Plain = Callable[[str], str]
 
 SERVING = {"phase": "inference", "task": "language", "model": "llama-3.1-8b", "concurrency": "8"}
@@ -89,8 +90,10 @@ def test_the_first_screen_is_the_view(opened: Opened, kb: KnowledgeBase, plain: 
     assert all(row.plan in text for row in view.shortlist)
 
 
-def test_an_answer_is_edited_in_place(opened: Opened, kb: KnowledgeBase) -> None:
+def test_an_answer_is_edited_in_place(opened: Opened, opened_chip: OpenedChip, kb: KnowledgeBase) -> None:
     app = opened(**SERVING, page="answer")
+    assert not app.text_input  # what is in a chip waits for whoever opens it
+    app = opened_chip(app, "given-concurrency")
     field = next(item for item in app.text_input if "in flight" in item.label)
     field.set_value("64")
     app = _press(app, f"next-{field.key}")

@@ -15,7 +15,7 @@ from whygpu_ui.markdown import literal, rendered
 from whygpu_ui.pieces import inline, meters, show, who
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import answer_form, question_of
-from whygpu_ui.session import BETTER, COMPARE, change, forget, go, state
+from whygpu_ui.session import BETTER, COMPARE, change, forget, go, part, state
 
 if TYPE_CHECKING:
     from whygpu import Advice, KnowledgeBase
@@ -62,11 +62,16 @@ def _chips(knowledge_base: KnowledgeBase, advice: Advice) -> None:
         _another(knowledge_base, advice, {item.answer for item in found})
 
 
+@part
 def _chip(knowledge_base: KnowledgeBase, item: Chip) -> None:
     kind = "assumed" if item.assumed else "given"
     questions = {question.id for question in knowledge_base.knowledge.questions}
     label = literal(item.text if len(item.text) <= 40 else f"{item.text[:39]}…")
-    with st.popover(f"{label} ?" if item.assumed else label, key=f"chip-{kind}-{item.answer}-{state().visit}"):
+    key = f"chip-{kind}-{item.answer}-{state().visit}"
+    chip = st.popover(f"{label} ?" if item.assumed else label, key=key, on_change="rerun")
+    if not chip.open:  # what is in a dozen of them would come before the verdict
+        return
+    with chip:
         if item.answer in questions:
             question = question_of(knowledge_base, item.answer)
             st.markdown(f"**{rendered(question.ask)}**")
@@ -76,11 +81,15 @@ def _chip(knowledge_base: KnowledgeBase, item: Chip) -> None:
             st.button(f"Remove: {label}", key=f"remove-{item.answer}", on_click=forget, args=(item.answer,))
 
 
+@part
 def _another(knowledge_base: KnowledgeBase, advice: Advice, said: set[str]) -> None:
     """What no chip says yet can be said too, whether or not it would change anything by itself."""
     rest = {item.id: item.ask for item in advice.consultation.applied.applicable if item.id not in said}
     key = f"more-{state().visit}"
-    with st.popover(literal("+ Say more"), key=f"chip-{key}"):
+    more = st.popover(literal("+ Say more"), key=f"chip-{key}", on_change="rerun")
+    if not more.open:
+        return
+    with more:
         chosen = st.selectbox(
             "What else is known?", list(rest), None, lambda name: rest[name], key, placeholder="Choose, or type"
         )
