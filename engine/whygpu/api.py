@@ -15,8 +15,8 @@ from whygpu.chain.names import EngineName, unknown_engine
 from whygpu.collector import collector_at_rest
 from whygpu.consult.consultation import Consultation
 from whygpu.consult.driver import consult
+from whygpu.consult.hardware import HARDWARE_NAMES
 from whygpu.consult.names import PHASE_OF_LIFE
-from whygpu.consult.owned import OWNED_NAMES
 from whygpu.errors import EngineError, KnowledgeBaseError, Location, Problem
 from whygpu.explain.advice import Advice
 from whygpu.explain.start import START_NAMES
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 REGISTRY = Registry(
     FUNCTIONS,
-    (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, *START_NAMES, *SIZING_NAMES, *OWNED_NAMES, PHASE_OF_LIFE),
+    (*PLAN_NAMES, *GPU_NAMES, *MODEL_NAMES, *LIFE_NAMES, *START_NAMES, *SIZING_NAMES, *HARDWARE_NAMES, PHASE_OF_LIFE),
 )
 
 

@@ -15,7 +15,7 @@ from tests.checks.formulas import value_of
 from whygpu.errors import AnswerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 TODAY = date(2026, 11, 21)
 SERVE: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b"}
@@ -336,10 +336,33 @@ def test_what_is_wrong_with_owned_is_told(kb: whygpu.KnowledgeBase, owned: objec
 
 def test_what_is_owned_and_out_is_told(kb: whygpu.KnowledgeBase) -> None:
     eight = [{"accelerator": "v100-sxm2-32gb", "count": 8}]
-    advice = advise(kb, **SERVE, deployment="on-prem", criticality="production", owned=eight)
+    advice = advise(kb, **SERVE, deployment="on-prem", criticality="production", concurrency=16, owned=eight)
     assert not any(plan.owned for plan in every_plan(advice))
     (told,) = [item.text for item in advice.warnings if item.id == "owned-out-v100-sxm2-32gb"]
     assert "compute capability" in told
+    assert told.endswith(
+        "llama.cpp runs on it. runtime = llama.cpp would allow it."
+    )  # README of llama.cpp: CUDA from Maxwell on
+
+
+@pytest.mark.parametrize(
+    ("model", "requests", "tokens", "owned", "cache"),
+    [
+        ("qwen3-32b", 25, 12000, {"accelerator": "rtx-4090", "count": 4}, "fp8"),
+        ("llama-3.3-70b", 2, 16000, {"accelerator": "rtx-6000-ada", "count": 1}, "int8"),
+    ],
+)
+def test_a_cache_of_eight_bits_that_lets_in_what_is_owned_is_told(
+    kb: whygpu.KnowledgeBase, model: str, requests: int, tokens: int, owned: Mapping[str, Any], cache: str
+) -> None:
+    """vLLM halves the cache with --kv-cache-dtype fp8, llama.cpp, which has no FP8, with q8_0 (their arguments)."""
+    load = {"concurrency": requests, "context_tokens": tokens}
+    answers = {"phase": "inference", "model": model, **load, "owned": [owned]}
+    (told,) = [item.text for item in advise(kb, **answers).warnings if item.id == f"owned-out-{owned['accelerator']}"]
+    assert told.endswith(f"kv_format = {cache} would allow it.")
+    best = advise(kb, **answers, kv_format=cache).recommendation
+    assert best is not None
+    assert best.owned
 
 
 def test_what_lets_in_what_is_owned_is_told(kb: whygpu.KnowledgeBase) -> None:

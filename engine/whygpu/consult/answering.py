@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whygpu.chain.environment import SessionEnvironment, known_value, plain, unknown_of
 from whygpu.consult.consultation import AppliedAnswers, DefaultApplied
+from whygpu.consult.hardware import hardware_facts
 from whygpu.consult.names import PHASE_OF_LIFE
-from whygpu.consult.owned import owned_facts
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.resolve import shape_of
 from whygpu.plans.work import Work, format_checks, model_facts, setup_of
@@ -75,7 +75,7 @@ class Answering:
         self.environment.provide(format_checks(self._knowledge))
         if PHASE_OF_LIFE in self._knowledge.vocabulary:
             self.environment.set(PHASE_OF_LIFE, known_value(self._answers.life))
-        for name, fact in owned_facts(self._answers, self._knowledge.catalogue).items():
+        for name, fact in hardware_facts(self._answers, self._knowledge.catalogue).items():
             if name in self._knowledge.vocabulary:
                 self.environment.set(name, known_value(fact))
         for key, value in self._answers.values.items():

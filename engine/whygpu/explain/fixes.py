@@ -11,7 +11,7 @@ from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.explain.conditions import conditions_of
 from whygpu.explain.rerun import Among, applies, rerun_or_none
-from whygpu.explain.rows import Rows
+from whygpu.explain.rows import Identity, Rows
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
@@ -83,26 +83,41 @@ def _limits(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[s
 
 
 def first_fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None = None) -> Mapping[str, Any] | None:
-    """The first change of the answers that is found to silence the rule on this plan; a limit that moves needs no
-    trial. Other cards need not be looked at: no rule that rejects plans compares them.
+    """The first change of the answers that is found to silence the rule on this plan, and under which no other rule
+    comes to reject it; a limit that moves needs no trial. Other cards need not be looked at: no rule that rejects plans
+    compares them.
     """
     consultation = maker.consultation
     rule = consultation.knowledge.rule_by_id[rule_id]
     identity = maker.rows.identity(row)
     planner = planner or Among(frozenset({identity[0]}))
-    for changes in islice(fixes(consultation, rule, row), _TRIED):
+    before = _rejecting(maker.rows, row)
+    candidates = fixes(consultation, rule, row)
+    may = (item for item in candidates if is_limit(consultation, rule, item) or applies(consultation, item))
+    for changes in islice(may, _TRIED):
         if is_limit(consultation, rule, changes):
             return changes
-        if not applies(consultation, changes):
-            continue
         after = rerun_or_none(consultation, changes, planner, waits=False)  # what others hold is not looked at
         if after is None:
             continue
-        same = Rows(after).row_like(identity)
-        mask = after.plans.fired.get(rule_id)
-        if same is not None and (mask is None or not mask[same]):
+        rows = Rows(after)
+        if any(_rejecting(rows, same) <= before - {rule_id} for same in _alike(rows, identity, changes)):
             return changes
     return None
+
+
+def _alike(rows: Rows, choice: Identity, changes: Mapping[str, Any]) -> Iterator[int]:
+    """The rows of this choice; on another stack, which may have other formats, those of as many of the card."""
+    same = rows.row_like(choice)
+    if same is not None:
+        yield same
+    elif "runtime" in changes:
+        yield from rows.of_card(choice[0], choice[1])
+
+
+def _rejecting(rows: Rows, row: int) -> set[str]:
+    """The rules that reject the plan of a row."""
+    return {rule_id for rule_id, mask in rows.rejecting.items() if mask[row]}
 
 
 def is_limit(consultation: Consultation, rule: Rule, changes: Mapping[str, Any]) -> bool:

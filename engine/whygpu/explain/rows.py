@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -130,6 +130,10 @@ class Rows:
     def row_like(self, identity: Identity) -> int | None:
         """The first plan that is this choice; None where there is none."""
         return next(iter(np.flatnonzero(self.alike_rows(identity)).tolist()), None) if len(self._plan_set) else None
+
+    def of_card(self, card: str, count: int) -> Iterator[int]:
+        """The plans on so many of a card, in any format."""
+        return (row for row in range(len(self._plan_set)) if self.identity(row)[:2] == (card, count))
 
     def identity(self, row: int) -> Identity:
         """What makes a plan the same choice."""

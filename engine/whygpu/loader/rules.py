@@ -90,7 +90,7 @@ def _read_rule(topic: str, node: Node, options: Mapping[str, frozenset[str]], re
     sources = reading.cited(fields)
     overrides = fields.texts("overrides")
     tests = tuple(read_tests(fields, reading))
-    helps = tuple(_helps(fields, reading))
+    helps = read_helps(fields, reading)
     fields.done()
     if len(reading.problems) > before:
         return None
@@ -104,8 +104,12 @@ def _read_rule(topic: str, node: Node, options: Mapping[str, frozenset[str]], re
     return None if rule is None else replace(rule, helps=helps)
 
 
-def _helps(fields: Fields, reading: Reading) -> Iterator[Condition]:
+def read_helps(fields: Fields, reading: Reading) -> tuple[Condition, ...]:
     """Answers that may let a plan pass, each a name that is asked for and one of its values."""
+    return tuple(_helps(fields, reading))
+
+
+def _helps(fields: Fields, reading: Reading) -> Iterator[Condition]:
     for node in fields.text_nodes("helps"):
         condition = reading.condition(node)
         if condition is None:

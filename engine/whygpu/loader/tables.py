@@ -7,7 +7,7 @@ may overlap where they agree. ``collect``: all of them count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from whygpu.knowledge.rules import AllOf, AnyOf, Condition, Rule, RuleTest, Tabl
 from whygpu.loader.cells import Cell, is_any, read_cell
 from whygpu.loader.effects import EFFECTS, EffectReader, Placed
 from whygpu.loader.inline_tests import GIVEN, NAMED, TEST, read_effects, read_given, read_tests
-from whygpu.loader.rules import NO_TEXT, Assembly
+from whygpu.loader.rules import NO_TEXT, Assembly, read_helps
 from whygpu.yamldoc.document import Mapping as MappingNode
 from whygpu.yamldoc.document import Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, problem
@@ -60,6 +60,7 @@ ROW: Form = MappingProxyType(
         "because": TEMPLATE,
         "source": TEXTS,
         "overrides": TEXTS,
+        "helps": TEXTS,
         "tests": list_of(TEST),
     }
 )
@@ -207,12 +208,13 @@ class _TableReader:
         )
         sources = self._reading.cited(fields, required=bool(placed))
         overrides = fields.texts("overrides")
+        helps = read_helps(fields, self._reading)
         tests = tuple(read_tests(fields, self._reading))
         fields.done()
         good = [cell for cell in cells if cell is not None]
         if len(self._problems) > before:
             return None
-        return _Row(identifier, title, tuple(good), placed, because, sources, overrides, tests, fields.node)
+        return _Row(identifier, title, tuple(good), placed, because, sources, overrides, helps, tests, fields.node)
 
     def _cells(self, fields: Fields, key: str, count: int) -> list[Node]:
         node = fields.get(key)
@@ -313,7 +315,7 @@ class _TableReader:
                 (*row.tests, *(test.of(row.id) for test in tests)),
             )
             if rule is not None:
-                yield rule
+                yield replace(rule, helps=row.helps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +344,7 @@ class _Row:
     because: Template | None
     sources: tuple[str, ...]
     overrides: tuple[str, ...]
+    helps: tuple[Condition, ...]
     tests: tuple[RuleTest, ...]
     node: Node
 

@@ -40,7 +40,20 @@ if TYPE_CHECKING:
     from whygpu.loader.conditions import Reading
     from whygpu.yamldoc.forms import Form
 
-ENTITIES = ("workload", "model", "need", "gpu", "plan", "field", "life", "measured", "start", "sizing", "owned")
+ENTITIES = (
+    "workload",
+    "model",
+    "need",
+    "gpu",
+    "plan",
+    "field",
+    "life",
+    "measured",
+    "start",
+    "sizing",
+    "owned",
+    "chosen",
+)
 _NAME = rf"({'|'.join(ENTITIES)})\.[a-z][a-z0-9_]*"
 NAMES = f"^{_NAME}$"
 """What names look like, as JSON Schema has it."""
