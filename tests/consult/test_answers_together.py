@@ -262,6 +262,21 @@ def test_no_answer_is_silently_without_effect(
     assert (without(work) == figures(with_it)) == ignored
 
 
+def test_what_makes_an_answer_idle_is_said(kb: whygpu.KnowledgeBase) -> None:
+    """The answer that decides whether the question is asked (``when`` of kb/questions.yaml): vision and speech alone."""
+    seen = kb.advise({"phase": "inference", "model": "qwen3-vl-8b", "streams": 12}, engine="evaluator", today=TODAY)
+    (told,) = [item.text for item in seen.warnings if item.id == "ignored-streams"]
+    assert told == "'streams' does not apply where task is multimodal, and was ignored."
+
+
+def test_voices_that_are_spoken_are_not_held_to_what_hears(kb: whygpu.KnowledgeBase) -> None:
+    """Times real time is of sound that is heard (open-asr-leaderboard); Orpheus writes it."""
+    spoken = kb.advise({"phase": "inference", "model": "orpheus-3b", "streams": 10}, engine="evaluator", today=TODAY)
+    assert not any(item.id.startswith("unchecked") for item in spoken.warnings)
+    assert spoken.recommendation is not None
+    assert not spoken.recommendation.unverified
+
+
 def test_a_context_beyond_the_models_own_warns(kb: whygpu.KnowledgeBase) -> None:
     """aiconfigurator-configs: Llama 3.1 is made for 131,072 positions; litgpt-config: Llama 3 for 8,192."""
     for model, limit in (("llama-3-8b", 8192), ("llama-3.1-8b", 131072)):

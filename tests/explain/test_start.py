@@ -135,6 +135,11 @@ WORK: dict[str, dict[str, Any]] = {
         "offload": "experts",
     },
     "gaudi fp8": {**CHAT, "accelerators": ["gaudi-3"], "format": "fp8"},
+    "adapters": {**CHAT, "accelerators": ["h100-sxm"], "adapters": 40, "lora_rank": 24},
+    "shared memory": {**CHAT, "accelerators": ["dgx-spark"]},
+    "transcripts": {"phase": "inference", "model": "whisper-large-v3", "accelerators": ["l4"], "format": "fp16"},
+    "a distilled model": {**CHAT, "model": "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", "accelerators": ["h100-sxm"]},
+    "a release": {**CHAT, "model": "glm-4.6", "format": "fp8", "accelerators": ["h200-sxm"]},
     "inferentia fp8": {**CHAT, "accelerators": ["inferentia2"], "format": "fp8"},
 }
 
@@ -157,7 +162,7 @@ def words(start: Start) -> list[str]:
 def test_a_plan_implies_its_flags(starts: dict[str, dict[str, Start]]) -> None:
     """vLLM's own names (vllm-arguments), with what was asked for as their values."""
     one = words(starts["one card"]["vllm"])
-    assert one[:3] == ["vllm", "serve", "meta-llama/Llama-3.1-8B"]
+    assert one[:3] == ["vllm", "serve", "meta-llama/Llama-3.1-8B-Instruct"]
     assert one[one.index("--max-model-len") + 1] == "8192"
     assert one[one.index("--max-num-seqs") + 1] == "16"
     assert one[one.index("--gpu-memory-utilization") + 1] == "0.92"  # its default (vllm-cache-config)
@@ -168,6 +173,28 @@ def test_a_plan_implies_its_flags(starts: dict[str, dict[str, Start]]) -> None:
     assert cache[cache.index("--kv-cache-dtype") + 1] == "fp8_e4m3"
     assert "--nnodes" in words(starts["two machines"]["vllm"])
     assert any("rank" in note for note in starts["two machines"]["vllm"].notes)
+
+
+def test_adapters_find_room(starts: dict[str, dict[str, Start]]) -> None:
+    """vLLM has room for rank 16 unless told (vllm-lora-config), SGLang asks for rank and layers (sglang-lora)."""
+    vllm, sglang = (words(starts["adapters"][tool]) for tool in ("vllm", "sglang"))
+    assert vllm[vllm.index("--max-lora-rank") + 1] == "32"  # the next that there is room for after 24
+    assert "--max-lora-rank" not in words(starts["fp8 cache"]["vllm"])  # of rank 16
+    assert sglang[sglang.index("--max-lora-rank") + 1] == "24"
+    assert sglang[sglang.index("--lora-target-modules") + 1] == "all"
+
+
+def test_shared_memory_leaves_room_for_the_system(starts: dict[str, dict[str, Start]]) -> None:
+    """0.92 of a DGX Spark cannot be had when vLLM starts (vllm-recipe-nemotron-3-super)."""
+    spark = words(starts["shared memory"]["vllm"])
+    assert spark[spark.index("--gpu-memory-utilization") + 1] == "0.85"
+
+
+def test_what_was_named_is_started(starts: dict[str, dict[str, Start]]) -> None:
+    """The repository that was named; of a model without a name of its own the one that converses."""
+    assert words(starts["a distilled model"]["vllm"])[2] == "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B"
+    assert "zai-org/GLM-4.6" in words(starts["a release"]["vllm"])
+    assert "openai/whisper-large-v3" in words(starts["transcripts"]["vllm"])  # vllm-supported-models
 
 
 def test_what_other_hardware_asks_for_is_written(starts: dict[str, dict[str, Start]]) -> None:
@@ -371,7 +398,7 @@ def test_the_command_line_says_it(run: Command) -> None:
     assert "did you mean 'kubernetes'?" in found.stderr
     assert "\nvllm serve CHECKPOINT \\\n" in run("explain", *asked, "--set", "format=awq-int4", "--start").stdout
     found = run("explain", *asked, "--set", "format=bf16", "--start")
-    assert "\nvllm serve meta-llama/Llama-3.1-8B \\\n" in found.stdout
+    assert "\nvllm serve meta-llama/Llama-3.1-8B-Instruct \\\n" in found.stdout
     found = run("explain", *asked, "--tool", "torchrun")
     assert "not a tool for such work" in found.stderr
     assert "```\nvllm serve" in run("explain", *asked, "--format", "markdown").stdout

@@ -146,7 +146,9 @@ def _reserved(candidate: Candidate, usable: float) -> Reserved | None:
     need, setup = candidate.memory, candidate.setup
     if setup.trains or setup.runtime not in _FILLING or need.shape.kind not in GENERATIVE or not math.isfinite(usable):
         return None
-    taken = memory.reserved_bytes(usable, need.total, setup.runtime, need.coefficients)
+    taken = memory.reserved_bytes(
+        usable, need.total, setup.runtime, candidate.accelerator.text("form"), need.coefficients
+    )
     if taken > usable:
         return None
     room = need.uncorrected(taken)

@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
+from whygpu.consult.answering import holds
 from whygpu.explain.fixes import first_fix
 from whygpu.explain.parts import Item
 from whygpu.explain.rejections import reasons
 from whygpu.explain.templates import fill_template
 from whygpu.knowledge.rules import Advise, Warn
+from whygpu.language import tree as t
+from whygpu.language.tree import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whygpu.consult.consultation import Consultation, SessionResult
     from whygpu.explain.plan_maker import PlanMaker
+    from whygpu.knowledge.questions import Question, Unasked
     from whygpu.knowledge.rules import Rule
 
 
@@ -57,9 +61,22 @@ def warnings(maker: PlanMaker) -> tuple[Item, ...]:
 
 def _irrelevant(consultation: Consultation) -> Iterator[Item]:
     for question in consultation.applied.irrelevant:
-        phase = consultation.answers.given.get("phase", "this work")
-        text = f"'{question.id}' does not apply to {phase} and was ignored."
+        text = f"'{question.id}' does not apply {_where_not(consultation, question)}, and was ignored."
         yield Item(f"ignored-{question.id}", "answers", text, (), ())
+
+
+def _where_not(consultation: Consultation, question: Question | Unasked) -> str:
+    """The first condition of the question that does not hold, as what its names are."""
+    environment, vocabulary = consultation.session.environment, consultation.knowledge.vocabulary
+    parts = question.when.parts if isinstance(question.when, t.All) else (question.when,)
+    failed = next((part for part in parts if not holds(environment, part)), question.when)
+    found = {item.name: plain(environment.value(item.name)) for item in names(failed) if item.name != question.name}
+    said = [
+        f"{vocabulary[name].answer or name.replace('.', ' ')} is {value}"
+        for name, value in found.items()
+        if isinstance(value, str)
+    ]
+    return f"where {' and '.join(said)}" if said else f"to {consultation.answers.given.get('phase', 'this work')}"
 
 
 def _unchecked(consultation: Consultation, best: int) -> Iterator[Item]:

@@ -18,6 +18,7 @@ from whygpu.checks.memory.alignment import serving
 from whygpu.checks.memory.estimate import reserved_bytes
 from whygpu.checks.speed.splitting import chunk_of_rank
 from whygpu.checks.speed.training import TrainingWork
+from whygpu.knowledge.catalogue import fold
 from whygpu.knowledge.rules import expression_of
 from whygpu.language.evaluate import Evaluator
 from whygpu.plans.splits import can_split, context_cards
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from whygpu.checks.setup import ParallelLayout, Setup
     from whygpu.consult.consultation import Consultation
+    from whygpu.knowledge.catalogue import Entry
     from whygpu.knowledge.launches import Launch, LaunchLine
     from whygpu.knowledge.rules import AllOf, Template
     from whygpu.language import values as v
@@ -228,8 +230,8 @@ class _Plan:
         usable = catalogue.usable_bytes(self._candidate.accelerator)
         if math.isnan(usable) or self._launch is None or self._launch.runtime is None:
             return None
-        need = self._candidate.memory
-        taken = reserved_bytes(usable, need.total, self._launch.runtime, need.coefficients)
+        need, form = self._candidate.memory, self._candidate.accelerator.text("form")
+        taken = reserved_bytes(usable, need.total, self._launch.runtime, form, need.coefficients)
         return min(math.ceil(round(100 * taken / usable, 6)) / 100, 1.0)
 
     # what is told
@@ -274,12 +276,27 @@ def _accumulation(setup: Setup, layout: ParallelLayout) -> int:
     return math.ceil(setup.gradient_accumulation / group) * group
 
 
+def _repository(entry: Entry, typed: str, *, serves: bool) -> str | None:
+    """The repository on the Hub that was named, or else the entry's own: to serve the one that converses. None where
+    none is known.
+    """
+    names = [alias for alias in entry.aliases if "/" in alias]
+    if fold(typed) not in (fold(entry.id), fold(entry.name)):
+        named = next((name for name in names if fold(typed) in (fold(name), fold(name.partition("/")[2]))), None)
+        if named is not None:
+            return named
+    own = next(iter(names), None)
+    return entry.data.get("converses", own) if serves else own
+
+
 def _model(consultation: Consultation) -> str | None:
     """The model's name on the Hub, or its file or folder; None where neither is known."""
     given = consultation.answers.model
     if isinstance(given, str):
+        typed = consultation.answers.given.get("model")
         entry = consultation.knowledge.catalogue.models[given]
-        return next((alias for alias in entry.aliases if "/" in alias), None)
+        serves = not consultation.plans.work.setup.trains
+        return _repository(entry, typed if isinstance(typed, str) else given, serves=serves)
     for key, path in (given or {}).items():
         if key in ("gguf", "safetensors", "config", "diffusers") and isinstance(path, str):
             cached = _CACHED.search(path)

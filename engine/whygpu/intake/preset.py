@@ -9,18 +9,19 @@ from typing import Any
 from whygpu.intake.mapping import from_mapping
 from whygpu.intake.problems import IntakeResult
 from whygpu.intake.sizes import SizeTable
-from whygpu.yamldoc.forms import ANYTHING, CALENDAR_DAY, FLAG, Form, between
+from whygpu.yamldoc.forms import ANYTHING, CALENDAR_DAY, FLAG, TEXT, Form, between
 
 DESCRIPTIVE: Form = MappingProxyType(
     {
         **dict.fromkeys(("modality", "context_tokens", "licence", "family", "config"), ANYTHING),
         "released": CALENDAR_DAY,
         "conversational": FLAG,
+        "converses": TEXT,
         "downloads": between(0, 10**10, whole=True),
     }
 )
 """Fields of an entry that say something of the model but nothing of its shape. ``downloads``: from the Hugging Face
-Hub in the last 30 days."""
+Hub in the last 30 days. ``converses``: the repository that does, where the first alias only continues a text."""
 
 
 def from_preset(entry: Mapping[str, Any], sizes: SizeTable) -> IntakeResult:

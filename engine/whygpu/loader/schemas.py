@@ -65,11 +65,12 @@ CONDITIONS = (
     "software",
     "link",
     "memory",
+    "form",
     "deployment",
     "provider_class",
 )
-"""What a coefficient may depend on: the words of checks.setup.Setup.context, of checks.setup.CardKind, where the
-hardware stands, and who rents it out."""
+"""What a coefficient may depend on: the words of checks.setup.Setup.context, of checks.setup.CardKind, the form of a
+card, where the hardware stands, and who rents it out."""
 OTHER = MappingProxyType({"is": needed(ANYTHING), "source": needed(TEXTS)})
 FIGURE: Form = MappingProxyType(
     {"is": ANYTHING, "source": TEXTS, "estimate": TEXT, "because": TEXT, "others": list_of(OTHER), "absent": FLAG}

@@ -83,9 +83,9 @@ def test_replicas_share_the_requests(facts: Facts) -> None:
 
 
 def test_a_serving_runtime_takes_more_than_it_needs(facts: Facts) -> None:
-    taken = memory.reserved_bytes(80e9, 20e9, "vllm", facts.coefficients)
+    taken = memory.reserved_bytes(80e9, 20e9, "vllm", "pcie", facts.coefficients)
     assert taken == pytest.approx(0.92 * 80e9)  # vllm/config/cache.py: gpu_memory_utilization
-    assert memory.reserved_bytes(80e9, 20e9, "transformers", facts.coefficients) == 20e9
+    assert memory.reserved_bytes(80e9, 20e9, "transformers", "pcie", facts.coefficients) == 20e9
 
 
 def test_the_largest_concurrency_fits_and_one_more_does_not(facts: Facts) -> None:

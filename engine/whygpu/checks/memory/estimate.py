@@ -137,9 +137,13 @@ def estimate(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficien
     )
 
 
-def reserved_bytes(usable_bytes: float, needed_bytes: float, runtime: str, coefficients: Coefficients) -> float:
-    """Bytes that a runtime takes of a card, whatever the model needs: serving runtimes fill a set share with cache."""
-    share = coefficients.pick("reserved-share", {"runtime": runtime}).likely
+def reserved_bytes(
+    usable_bytes: float, needed_bytes: float, runtime: str, form: str | None, coefficients: Coefficients
+) -> float:
+    """Bytes that a runtime takes of a card of this form, whatever the model needs: serving runtimes fill a set share
+    with cache.
+    """
+    share = coefficients.pick("reserved-share", {"runtime": runtime, "form": form or ""}).likely
     return max(needed_bytes, share * usable_bytes)
 
 
