@@ -102,8 +102,10 @@ def show(value: float, unit: str | None = None) -> str:
         text = f"{value:.0f}"
     elif size >= 10:
         text = f"{value:.1f}"
-    elif size >= 0.01:
+    elif size >= 0.1:
         text = f"{value:.2f}".rstrip("0").rstrip(".")
+    elif size >= 0.01:
+        text = f"{value:.3g}"
     else:
         text = f"{value:.2g}"
     if unit is None or unit in ("parameters", "tokens", "count"):

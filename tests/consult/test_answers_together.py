@@ -263,7 +263,7 @@ def test_no_answer_is_silently_without_effect(
 
 
 def test_what_makes_an_answer_idle_is_said(kb: whygpu.KnowledgeBase) -> None:
-    """The answer that decides whether the question is asked (``when`` of kb/questions.yaml): vision and speech alone."""
+    """The answer that decides whether the question is asked (``when`` of kb/questions.yaml): vision or speech."""
     seen = kb.advise({"phase": "inference", "model": "qwen3-vl-8b", "streams": 12}, engine="evaluator", today=TODAY)
     (told,) = [item.text for item in seen.warnings if item.id == "ignored-streams"]
     assert told == "'streams' does not apply where task is multimodal, and was ignored."
