@@ -198,3 +198,17 @@ def test_a_batch_job_is_not_said_to_have_a_number_of_requests_that_no_plan_takes
     )
     assert "at once" not in free
     assert "16 requests at once" in asked
+
+
+def test_a_rent_for_more_than_is_used_says_so(kb: whygpu.KnowledgeBase) -> None:
+    """AWS rents A100 by the eight (aws-p4d-24xlarge-eu-central-1); four of them cost as much."""
+    answers = {"phase": "inference", "model": "llama-3.3-70b", "concurrency": 20, "accelerators": ["a100-sxm-40gb"]}
+    answers |= {"providers": ["aws"], "regions": ["eu-central-1"]}
+    texts = {
+        count: Screen(width=100).render(
+            view_of(kb.advise({**answers, "count": count}, engine="evaluator", today=TODAY))
+        )
+        for count in (4, 8)
+    }
+    assert "an hour for a machine of 8, of which it uses 4, $" in texts[4]
+    assert "of which it uses" not in texts[8]

@@ -63,13 +63,24 @@ def price(plan: Plan) -> str:
         return "no price known"
     part = cost.compared
     if part.usd_total is not None:
-        return f"{price_text(plan)}, {show(part.usd_total, 'USD')} for the job"
+        return f"{price_text(plan)}{_idle(plan)}, {show(part.usd_total, 'USD')} for the job"
     month = f"{show(part.usd_per_month, 'USD')} a month"
     if cost.basis == "buying" and cost.buying is not None:
         estimated = " (estimated)" if cost.estimated else ""
         bought = f"{show(cost.buying.usd_purchase, 'USD')} {_bought(plan, cost.buying)}{estimated}"
         return f"{bought}, {month} including power"
-    return f"{price_text(plan)}, {month}"
+    return f"{price_text(plan)}{_idle(plan)}, {month}"
+
+
+def _idle(plan: Plan) -> str:
+    """The machines that the rent is for, where the plan leaves a part of them idle; else empty."""
+    cost = plan.cost
+    if cost is None or cost.basis != "renting" or cost.machines is None or cost.machine_accelerators is None:
+        return ""
+    if plan.count >= cost.machines * cost.machine_accelerators:
+        return ""
+    machines = "a machine" if cost.machines == 1 else f"{cost.machines} machines"
+    return f" for {machines} of {cost.machine_accelerators}, of which it uses {plan.count}"
 
 
 def _confidence(advice: Advice, plan: Plan) -> tuple[Confidence, str]:
