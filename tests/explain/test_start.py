@@ -139,6 +139,13 @@ WORK: dict[str, dict[str, Any]] = {
     "shared memory": {**CHAT, "accelerators": ["dgx-spark"]},
     "transcripts": {"phase": "inference", "model": "whisper-large-v3", "accelerators": ["l4"], "format": "fp16"},
     "a distilled model": {**CHAT, "model": "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", "accelerators": ["h100-sxm"]},
+    "experts in blocks": {
+        **CHAT,
+        "model": "minimax-m2.5",
+        "format": "fp8",
+        "accelerators": ["h100-sxm"],
+        "tensor_parallel": 8,
+    },
     "a release": {**CHAT, "model": "glm-4.6", "format": "fp8", "accelerators": ["h200-sxm"]},
     "inferentia fp8": {**CHAT, "accelerators": ["inferentia2"], "format": "fp8"},
 }
@@ -182,6 +189,14 @@ def test_adapters_find_room(starts: dict[str, dict[str, Start]]) -> None:
     assert "--max-lora-rank" not in words(starts["fp8 cache"]["vllm"])  # of rank 16
     assert sglang[sglang.index("--max-lora-rank") + 1] == "24"
     assert sglang[sglang.index("--lora-target-modules") + 1] == "all"
+
+
+def test_experts_are_not_cut_inside_blocks(starts: dict[str, dict[str, Start]]) -> None:
+    """1,536 by eight is 192, and a block of MiniMax M2.5 has 128 (vllm-recipe-minimax-m2.5)."""
+    assert "--enable-expert-parallel" in words(starts["experts in blocks"]["vllm"])
+    sglang = words(starts["experts in blocks"]["sglang"])
+    assert sglang[sglang.index("--ep-size") + 1] == "8"
+    assert "--enable-expert-parallel" not in words(starts["a release"]["vllm"])
 
 
 def test_shared_memory_leaves_room_for_the_system(starts: dict[str, dict[str, Start]]) -> None:

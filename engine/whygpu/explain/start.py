@@ -40,6 +40,7 @@ START_NAMES = (
     "start.context_cards",
     "start.chunk_tokens",
     "start.divides_cache",
+    "start.cuts_blocks",
     "start.cache_tokens",
     "start.cards",
     "start.machines",
@@ -174,6 +175,8 @@ class _Plan:
                 return self._chunk_tokens()
             case "start.divides_cache":
                 return runtime is None or self._divides(runtime)
+            case "start.cuts_blocks":
+                return self._cuts_blocks()
             case "start.cache_tokens":
                 return float(setup.requests_per_replica(layout.data) * setup.context_tokens)
             case "start.cards":
@@ -223,6 +226,15 @@ class _Plan:
         work = replace(plan_set.work, setup=replace(self._candidate.setup, runtime=runtime))
         kind = plan_set.cards.kinds[int(plan_set.cards.kind[plan_set.card[self._row]])]
         return can_split(work, kind.software, self._candidate.layout.cache_split)
+
+    def _cuts_blocks(self) -> bool:
+        """Whether shards of an expert would end inside the blocks that the model's makers quantized its weights by."""
+        given, setup = self._of.answers.model, self._candidate.setup
+        entry = self._of.knowledge.catalogue.models[given] if isinstance(given, str) else None
+        block = None if entry is None else entry.data.get("weight_block")
+        if entry is None or block is None or setup.format.id != entry.data.get("published_format"):
+            return False
+        return bool(self._candidate.memory.shape.expert_ffn_size % (block * self._candidate.layout.tensor))
 
     def _memory_share(self) -> float | None:
         """The share of the card that the tool is to take: what it takes by itself, more where the plan needs more."""
