@@ -185,6 +185,21 @@ def test_a_ring_over_machines_has_a_lane_through_each_adapter(facts: Facts) -> N
     assert path(8, 2, 8) == pytest.approx((3e11, 2.5e10))  # each rank has one partner on the other machine
 
 
+def test_a_link_that_joins_machines_is_taken_between_them(facts: Facts) -> None:
+    """Of 72 GB200 in a rack, four to a machine, or of a pod of TPUs; the network begins beyond."""
+    setup, share = Setup(facts.formats["bf16"]), facts.coefficients.pick("bus-share", {}).likely
+    rack = Device.of(8e12, 2.5e15, link_bytes_s=9e11, link_cards=72, network_bytes_s=1e10, kinds=CardKind("blackwell"))
+
+    def paths(tensor: int, data: int) -> tuple[float, ...]:
+        layout = ParallelLayout(tensor=tensor, data=data, nodes=tensor * data // 4)
+        wire = Columns.of(facts.shape("llama-3.1-70b"), setup, layout, rack, facts.coefficients).wire()
+        found = wire.tensor_bytes_s, wire.data_bytes_s, wire.card_bytes_s
+        return tuple(float(row[0, 0]) / share for row in found)
+
+    assert paths(8, 9) == pytest.approx((9e11, 9e11, 9e11))
+    assert paths(8, 18) == pytest.approx((9e11, 9 * 1e10, 1e10))  # nine ranks of a rack have a partner in the other
+
+
 @pytest.mark.parametrize(
     ("pixels", "milliseconds"),
     [(640, 0.6), (1280, 2.1)],  # ultralytics/yolov5 README: YOLOv5n and YOLOv5n6, V100, batches of 32, per image

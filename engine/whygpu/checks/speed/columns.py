@@ -390,18 +390,21 @@ class Columns:
         )
         linked = np.nan_to_num(device.link_bytes_s) > 0
         joined = np.where(device.link_cards > 0, device.link_cards, per_node)
+        # Some links join the cards of several machines: those of a pod of TPUs, or of a rack of GB200.
+        together = np.where(linked, np.maximum(np.minimum(joined, per_node * self.nodes), per_node), per_node)
         direct = linked & (self.tensor <= joined)
         near = np.where(direct, self._link_bytes_s(self.tensor, joined), pcie)
-        all_linked = linked & (per_node <= joined)
-        within = np.where(all_linked, self._link_bytes_s(per_node, joined), pcie)
-        # A ring over several machines has a lane through each of its members' adapters.
-        tensor_path = np.where(self.tensor > per_node, np.minimum(network * per_node, within), near)
-        members = np.maximum(per_node / (self.tensor * self.pipeline), 1.0)
-        data_path = np.where(self.nodes > 1, np.minimum(network * members, within), within)
+        all_linked = linked & (together <= joined)
+        within = np.where(all_linked, self._link_bytes_s(together, joined), pcie)
+        # A ring over several of these has a lane through each of its members' adapters.
+        tensor_path = np.where(self.tensor > together, np.minimum(network * together, within), near)
+        members = np.maximum(together / (self.tensor * self.pipeline), 1.0)
+        apart = per_node * self.nodes > together
+        data_path = np.where(apart, np.minimum(network * members, within), within)
         share = self.more_is_better("bus-share")
         latency = np.where(direct, self.less_is_better("link-latency-s"), self.less_is_better("pcie-latency-s"))
-        latency = np.where(self.tensor > per_node, self.less_is_better("network-latency-s"), latency)
-        any_path = np.where(self.nodes > 1, np.minimum(network, within), within)  # each card by its own adapter
+        latency = np.where(self.tensor > together, self.less_is_better("network-latency-s"), latency)
+        any_path = np.where(apart, np.minimum(network, within), within)  # each card by its own adapter
         return Wire(tensor_path * share, data_path * share, any_path * share, latency)
 
 

@@ -30,6 +30,7 @@ UNCERTAIN = (
     "training-product-share",
     "attention-share",
     "training-traffic",
+    "traffic-left",
     "convolution-traffic",
     "table-exchange-bytes",
     "rollout-tail",
@@ -241,7 +242,7 @@ def _micro_batch(columns: Columns, bandwidth: FloatArray) -> MicroBatch:
     cards = columns.tensor * columns.pipeline
     products, attention = product_flops(columns), attention_flops(columns)
     counted = columns.operations_error() * at_one_rate(columns, products)
-    moved = traffic_bytes(columns) * columns.less_is_better(traffic_of(shape))
+    moved = traffic_bytes(columns) * columns.less_is_better(traffic_of(shape)) * columns.less_is_better("traffic-left")
     copied = columns.gathers * columns.less_is_better("gather-copy-bytes") * float(shape.parameters)
     unpacked = unpacked_bytes(columns) / cards
     return MicroBatch(

@@ -159,13 +159,14 @@ def _explain_traffic_s(done: TrainingWork, i: int) -> Calculation:
     terms = (
         Term("activations", float(traffic_bytes(columns)[i]), "bytes", (), "that the step computes"),
         coefficient_of(columns, i, traffic_of(shape), "traffic"),
+        coefficient_of(columns, i, "traffic-left", "left"),
         coefficient_of(columns, i, "gather-copy-bytes", "copied"),
         Term("gathered", float(columns.gathers[i]) * shape.parameters, "parameters", shape.source),
         _cards(done, i),
         Term("bandwidth", float(columns.device.bandwidth_bytes_s[i]), "bytes/s"),
         coefficient_of(columns, i, "decode-bandwidth-share", "reached"),
     )
-    formula = "(activations * traffic + copied * gathered) / (cards * bandwidth * reached)"
+    formula = "(activations * traffic * left + copied * gathered) / (cards * bandwidth * reached)"
     return Calculation("traffic_s", formula, terms, _likely(done.batch.traffic_s, i), "s")
 
 
