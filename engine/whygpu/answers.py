@@ -328,7 +328,6 @@ class _Reader:
         if isinstance(model, str):
             values["model"] = model
         self._check_together(values, lists)
-        given = in_order(plain_data(self._node))
         return Answers(
             values=MappingProxyType(dict(sorted(values.items()))),
             locations=MappingProxyType(dict(sorted(locations.items()))),
@@ -340,13 +339,15 @@ class _Reader:
             regions=lists.get("regions"),
             price_kinds=lists.get("price_kinds", ("on-demand",)),
             owned=owned,
-            given=MappingProxyType(
-                {key: value for key, value in given.items() if value is not None and value != []}
-                if isinstance(given, dict)
-                else {}
-            ),
+            given=MappingProxyType(self._given()),
             measured=measured,
         )
+
+    def _given(self) -> dict[str, Any]:
+        """What was answered, as plain data: null and an empty list are no answers."""
+        given = in_order(plain_data(self._node))
+        rest = given.items() if isinstance(given, dict) else ()
+        return {key: value for key, value in rest if value is not None and value != []}
 
     def _measured(self, node: Node, read: Callable[[Node], Measurement]) -> tuple[Measurement, ...]:
         """Measurements: mappings as in their files."""

@@ -183,8 +183,13 @@ def test_what_if_stays_in_its_phase(kb: whygpu.KnowledgeBase) -> None:
     ("train", "serve", "unknown", "because"),
     [
         ({"dataset_tokens": None}, {}, {"train"}, "answer dataset_tokens"),
-        ({"accelerators": ["b100"]}, {}, {"train", "same_hardware"}, "no price is known for"),
-        ({}, {"accelerators": ["b100"]}, {"serve"}, "no price is known for"),
+        (
+            {"accelerators": ["b100"], "deployment": "cloud"},
+            {"deployment": "cloud"},
+            {"train", "same_hardware"},
+            "no price is known for",
+        ),
+        ({}, {"accelerators": ["b100"], "deployment": "cloud"}, {"serve"}, "no price is known for"),
         (
             {"accelerators": ["l4"]},
             {"model": "llama-3.1-405b", "count": 1, "accelerators": ["l4"]},
