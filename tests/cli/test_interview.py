@@ -87,6 +87,20 @@ def test_list_lets_one_choose_what_is_asked(kb: KnowledgeBase) -> None:
     assert text.index(questions[number - 1].ask) < text.index("No remaining question would change it.")
 
 
+def test_what_is_not_chosen_opens_no_topic(kb: KnowledgeBase) -> None:
+    """The topic of what was left out last went on, before what decides more often."""
+    said: list[str] = []
+    work = {"phase": "inference", "model": "llama-3.1-8b"}
+    questions = kb.interview(work).choosable
+    chosen = ("concurrency", "budget_per_hour")
+    numbers = " ".join(str(number) for number, item in enumerate(questions, 1) if item.id in chosen)
+    ask(kb, work, None, _typed("list", numbers, "done"), said.append)
+    first, last = (next(item.ask for item in questions if item.id == key) for key in chosen)
+    asked = "".join(said).split("Enter goes back")[1]
+    assert first in asked
+    assert last not in asked
+
+
 def test_the_work_is_not_a_matter_of_choice(kb: KnowledgeBase) -> None:
     said: list[str] = []
     assert ask(kb, {}, None, _typed("list", "inference", "list", "done"), said.append) == {"phase": "inference"}

@@ -18,7 +18,7 @@ from whygpu.render.view.asking import AskView, ask_view, why_asked
 from whygpu.render.words import price_text, short_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from whygpu.api import KnowledgeBase
     from whygpu.explain.interview import Interview, NextQuestion
@@ -44,10 +44,14 @@ class _Asked:
     def answers(self) -> dict[str, Any]:
         return {key: value for key, value in self.said.items() if value is not None}
 
-    def say(self, said: dict[str, Any]) -> None:
+    def say(self, question: str, value: Any) -> None:
         self.before.append(self.said)
-        rest = {key: old for key, old in self.said.items() if key not in said}
-        self.said = {**rest, **said}  # what was said last comes last
+        rest = {key: old for key, old in self.said.items() if key != question}
+        self.said = {**rest, question: value}  # what was said last comes last
+
+    def leave(self, questions: Iterable[str]) -> None:
+        self.before.append(self.said)
+        self.said = {**dict.fromkeys(questions), **self.said}  # the topic of what was said last goes on
 
     def back(self) -> bool:
         if not self.before:
@@ -146,8 +150,7 @@ class _Session:
         while text := self._typed():
             chosen = {int(word) for word in re.findall(r"\d+", text)}
             if chosen and max(chosen) <= len(questions) and min(chosen) >= 1:
-                rest = (item for number, item in enumerate(questions, 1) if number not in chosen)
-                self._now.say({item.id: None for item in rest})
+                self._now.leave(item.id for number, item in enumerate(questions, 1) if number not in chosen)
                 return True
             self._say(f"Type numbers from 1 to {len(questions)}.")
         return False
@@ -173,7 +176,7 @@ class _Session:
     def _take(self, view: AskView, asked: NextQuestion, text: str) -> bool:
         """Whether the text is an answer; what is wrong with it is said."""
         if not text:
-            self._now.say({asked.id: None})
+            self._now.say(asked.id, None)
             return True
         try:
             value = self._value(view, asked, text)
@@ -182,7 +185,7 @@ class _Session:
             for item in error.problems:
                 self._say(f"{item.message}{f' ({item.help})' if item.help else ''}")
             return False
-        self._now.say({asked.id: value})
+        self._now.say(asked.id, value)
         if self._save is not None:
             write_answers(self._save, self._now.answers)
         return True
