@@ -298,11 +298,22 @@ def dumps(value: object) -> str:
     return json.dumps(value)
 
 
+def _library() -> Any:
+    try:
+        import durable_rules_engine  # noqa: PLC0415  the evaluator must run where this cannot be built
+    except ImportError as error:
+        raise EngineUnavailableError(
+            f"durable-rules cannot be loaded ({error}); use --engine evaluator, which means the same, or see "
+            "'Run without a compiler' in the documentation"
+        ) from error
+    return durable_rules_engine
+
+
 def default_engine() -> EngineName:
     """durable-rules where it is installed and can be loaded, or else the evaluator, which means the same."""
     try:
-        import durable_rules_engine  # noqa: F401, PLC0415  a broken build is told only by loading it
-    except ImportError:
+        _library()
+    except EngineUnavailableError:
         return "evaluator"
     return "durable"
 
@@ -322,21 +333,14 @@ class DurableEngine:
 
         Raises EngineUnavailableError where durable-rules is not installed.
         """
-        try:
-            import durable_rules_engine  # noqa: PLC0415  the evaluator must run where this cannot be built
-        except ImportError as error:
-            raise EngineUnavailableError(
-                f"durable-rules cannot be loaded ({error}); use --engine evaluator, which means the same, or see "
-                "'Run without a compiler' in the documentation"
-            ) from error
-        self._library = durable_rules_engine
+        self._library = _library()
         self.program = program or Program(knowledge, knowledge.strata, without)
         self.share = share
         try:
-            self._handle: int = durable_rules_engine.create_ruleset(f"whygpu{next(_names)}", self.program.text)
-        except durable_rules_engine.error as error:
+            self._handle: int = self._library.create_ruleset(f"whygpu{next(_names)}", self.program.text)
+        except self._library.error as error:
             raise EngineError(f"durable-rules refused the rule set: {error}") from error
-        weakref.finalize(self, durable_rules_engine.delete_ruleset, self._handle)
+        weakref.finalize(self, self._library.delete_ruleset, self._handle)
         self._free: queue.LifoQueue[str] = queue.LifoQueue()  # the one used last again: others need not grow
         for number in reversed(range(SESSIONS)):
             self._free.put(f"s{number}")

@@ -12,8 +12,13 @@ if TYPE_CHECKING:
     from whygpu.knowledge.catalogue import Catalogue
 
 HARDWARE_NAMES = (
-    *("owned.class", "owned.count", "owned.memory_gib", "owned.compute_capability"),
-    *("chosen.class", "chosen.rented", "chosen.compute_capability"),
+    "owned.class",
+    "owned.count",
+    "owned.memory_gib",
+    "owned.compute_capability",
+    "chosen.class",
+    "chosen.rented",
+    "chosen.compute_capability",
 )
 
 

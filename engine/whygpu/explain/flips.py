@@ -226,10 +226,8 @@ class _Search:
         lead = lead_of(self._c, self._before)
         for planner in dict.fromkeys((self._few, None)):
             ends = nearest(value, lead, spec, partial(self._attempt, key, planner), up=up)
-            if ends is None and planner is not None:
-                return
             if ends is None:
-                continue
+                return
             same, other = ends
             found = changed(self._c, {key: other}, self._before)
             if found is not None and (same == value or changed(self._c, {key: same}, self._before) is None):

@@ -381,7 +381,8 @@ class Columns:
 
     def wire(self) -> Wire:
         """The path that collectives of each plan's tensor group and of its data group take."""
-        per_node = np.maximum(self.tensor * self.pipeline * self.data / self.nodes, 1.0)
+        cards = self.tensor * self.pipeline * self.data
+        per_node = np.maximum(cards / self.nodes, 1.0)
         device = self.device
         # Without a direct link the cards of a machine share what its host bridges and memory carry (NCCL, issue 1639).
         pcie = np.minimum(self.pcie_bytes_s(), self.more_is_better("host-bridge-bytes-s") / per_node)
@@ -391,7 +392,7 @@ class Columns:
         linked = np.nan_to_num(device.link_bytes_s) > 0
         joined = np.where(device.link_cards > 0, device.link_cards, per_node)
         # Some links join the cards of several machines: those of a pod of TPUs, or of a rack of GB200.
-        together = np.where(linked, np.maximum(np.minimum(joined, per_node * self.nodes), per_node), per_node)
+        together = np.where(linked, np.maximum(np.minimum(joined, cards), per_node), per_node)
         direct = linked & (self.tensor <= joined)
         near = np.where(direct, self._link_bytes_s(self.tensor, joined), pcie)
         all_linked = linked & (together <= joined)
@@ -399,7 +400,7 @@ class Columns:
         # A ring over several of these has a lane through each of its members' adapters.
         tensor_path = np.where(self.tensor > together, np.minimum(network * together, within), near)
         members = np.maximum(together / (self.tensor * self.pipeline), 1.0)
-        apart = per_node * self.nodes > together
+        apart = cards > together
         data_path = np.where(apart, np.minimum(network * members, within), within)
         share = self.more_is_better("bus-share")
         latency = np.where(direct, self.less_is_better("link-latency-s"), self.less_is_better("pcie-latency-s"))

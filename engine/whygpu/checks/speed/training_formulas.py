@@ -9,7 +9,7 @@ from whygpu.checks.memory.alignment import compares
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import FloatArray
 from whygpu.checks.speed.alignment import PASSES, ROLLOUTS, TAIL, rollouts, written_tokens
-from whygpu.checks.speed.columns import LIKELY, Columns, coefficient_of
+from whygpu.checks.speed.columns import LIKELY, coefficient_of
 from whygpu.checks.speed.training import (
     TrainingWork,
     attended,
@@ -23,6 +23,7 @@ from whygpu.checks.speed.training import (
     traffic_bytes,
     traffic_of,
 )
+from whygpu.checks.speed.vision import area_term
 
 
 def explain(done: TrainingWork, i: int) -> list[Calculation]:
@@ -187,7 +188,7 @@ def _explain_products(done: TrainingWork, i: int) -> Calculation:
                     shape.source,
                     "without attention of an image to itself" if shape.square_flops_per_sample else "",
                 ),
-                _area(columns),
+                area_term(shape, columns.setup),
                 Term("batch", float(columns.batch[i]), "samples"),
             ),
             float(done.batch.product_flops[i]),
@@ -206,10 +207,6 @@ def _explain_products(done: TrainingWork, i: int) -> Calculation:
     )
 
 
-def _area(columns: Columns) -> Term:
-    return Term("area", columns.setup.pixel_scale(columns.shape), "share", (), "image area against the model's own")
-
-
 def _explain_attention(done: TrainingWork, i: int) -> Calculation:
     columns, shape = done.columns, done.columns.shape
     every = Term("passes", attention_passes(columns), "forward passes", ("flash-attention-2",))
@@ -221,7 +218,7 @@ def _explain_attention(done: TrainingWork, i: int) -> Calculation:
             (
                 every,
                 Term("square", shape.square_flops_per_sample, "operations", shape.source, text),
-                _area(columns),
+                area_term(shape, columns.setup),
                 Term("batch", float(columns.batch[i]), "samples"),
             ),
             float(done.batch.attention_flops[i]),

@@ -172,27 +172,32 @@ def _explain_compute(done: VisionWork, i: int) -> Calculation:
     operations = shape.flops_per_sample or float("nan")
     terms = (
         Term("forward", operations, "operations", columns.sources_of_operations()),
-        *area_terms(shape, setup),
+        *_area_terms(shape, setup),
         Term("batch", setup.batch_size, "samples"),
         _tensor(done, i),
         Term("rate", float(columns.device.flops_s[i]), "operations/s"),
         power_term(done.power, i),
         coefficient_of(columns, i, "vision-mfu", "mfu"),
     )
-    formula = f"{grown_forward(shape)} * batch / (tensor * rate * power * mfu)"
+    formula = f"{_grown_forward(shape)} * batch / (tensor * rate * power * mfu)"
     return Calculation("compute_s", formula, terms, float(done.compute_s[LIKELY, i]), "s")
 
 
-def area_terms(shape: ModelShape, setup: Setup) -> tuple[Term, ...]:
+def area_term(shape: ModelShape, setup: Setup) -> Term:
+    """How much larger a sample is than the model's own."""
+    return Term("area", setup.pixel_scale(shape), "share", (), "image area against the model's own")
+
+
+def _area_terms(shape: ModelShape, setup: Setup) -> tuple[Term, ...]:
     """What the operations of a sample grow by where it is larger than the model's own."""
-    area = Term("area", setup.pixel_scale(shape), "share", (), "image area against the model's own")
+    area = area_term(shape, setup)
     if not shape.square_flops_per_sample:
         return (area,)
     square = shape.square_flops_per_sample / shape.flops_per_sample
     return (area, Term("square", square, "share", shape.source, "of attention to itself, which grows twice as fast"))
 
 
-def grown_forward(shape: ModelShape) -> str:
+def _grown_forward(shape: ModelShape) -> str:
     """The operations of a sample, by the names of its terms."""
     return "forward * area * (1 - square + square * area)" if shape.square_flops_per_sample else "forward * area"
 
