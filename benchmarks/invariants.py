@@ -114,8 +114,8 @@ def _violations(rng: random.Random, answers: dict[str, Any], kb: whygpu.Knowledg
         for plan in group:
             yield from (f"{plan['id']} {text}" for text in broken(plan, limits, kb))
         yield from dominated(group)
-    if advice["status"] not in FEASIBLE:
-        return
+    if advice["status"] not in FEASIBLE or advice["recommendation"]["unverified"]:
+        return  # what could not be checked is not known to be feasible
     for key in [key for key in LIMITS if key in answers]:
         bound = kb.knowledge.name_by_answer[key].maximum or math.inf
         more = min(math.ceil(answers[key] * rng.choice((1.1, 3, 30))), bound)
@@ -270,6 +270,7 @@ def _figures(plan: dict[str, Any]) -> dict[str, float]:
         "memory": plan["memory"]["high_gib"],
         "coupled": layout["tensor"] * layout["pipeline"],
         "shards": layout["tensor"],  # which exchange every layer's results: rules judge them beside their speed
+        "copies": layout["data"] if plan["method"] else 0,  # which exchange gradients: likewise
         "unverified": plan["unverified"],
         **{name: math.inf if (value := _likely(speed, name)) is None else value for name in LESS},
         **{name: -(_likely(speed, name) or 0.0) for name in MORE},

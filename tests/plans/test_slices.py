@@ -58,6 +58,20 @@ def test_the_slices_next_to_a_count(cards: int, near: tuple[int, ...]) -> None:
     assert Slices(4, 256, single=True).nearest(cards) == near
 
 
+@pytest.mark.parametrize("limit", [{"max_nodes": 3}, {"max_count": 11}, {"max_nodes": 19}])
+def test_a_job_on_whole_slices_keeps_its_limits(kb: KnowledgeBase, limit: dict[str, int]) -> None:
+    """Found by random answers: rounded up to a slice, a job took four machines of three."""
+    answers = {"phase": "training", "model": "llama-2-7b", "framework": "jax", "ecosystem": "any", **limit}
+    plans = kb.consult({**answers, "dataset_tokens": 1e11}, engine="evaluator").plans.plan_set
+    tpus = {row for row, card in enumerate(plans.cards.accelerators) if card.id.startswith("tpu")}
+    rows = [row for row in range(len(plans)) if int(plans.card[row]) in tpus]
+    assert rows
+    for row in rows:
+        plan = plans.candidate(row)
+        assert plan.layout.nodes <= limit.get("max_nodes", 256)
+        assert plan.layout.cards <= limit.get("max_count", 10_000)
+
+
 def test_where_the_smallest_slice_is_larger() -> None:
     assert Slices(4, 64, single=False).nearest(1) == (4,)
 

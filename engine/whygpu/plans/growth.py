@@ -305,7 +305,14 @@ class Growth:
         if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
             most = min(most, self._options.samples // self._search.micro_batches(configuration.layout)[0])
         found = max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
-        return self._whole(configuration.layout.over(found), int(plan_set.card[index]), trains=True).data
+        slices = self._search.cards.slices_at(int(plan_set.card[index]))
+        if slices is None:
+            return found
+        whole = slices.replicas(configuration.layout.over(found), trains=True)
+        if whole <= most:
+            return whole
+        fewer = configuration.layout.over(max(slices.largest(most * each) // each, fewest))
+        return fewer.data if slices.rentable(fewer, trains=True) else fewest
 
     def _rentable(self, plan_set: PlanSet) -> Mask:
         """Which plans take counts that their accelerators are rented in."""

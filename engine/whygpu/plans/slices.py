@@ -54,6 +54,10 @@ class Slices:
             size *= 2
         return size if size >= cards else -(-cards // self.most) * self.most
 
+    def largest(self, cards: int) -> int:
+        """The largest slice, or several of the largest there is, of so many accelerators or fewer; 0 where none is."""
+        return max((size for size in (*self.sizes(), cards // self.most * self.most) if size <= cards), default=0)
+
     def sizes(self) -> tuple[int, ...]:
         """Every slice there is, smallest first."""
         return tuple(cards for cards in range(1, self.most + 1) if self.has(cards))
@@ -65,11 +69,8 @@ class Slices:
 
     def nearest(self, cards: int) -> tuple[int, ...]:
         """The slices next to a count that is none: that below, if there is one, and that above."""
-        below = max(
-            (size for size in (*self.sizes(), cards // self.most * self.most) if 0 < size < cards), default=None
-        )
-        above = self.smallest(cards)
-        return (above,) if below is None else (below, above)
+        below, above = self.largest(cards - 1), self.smallest(cards)
+        return (below, above) if below else (above,)
 
     def rentable(self, layout: ParallelLayout, trains: bool) -> bool:
         """Whether a plan spread so takes whole slices."""
