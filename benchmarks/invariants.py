@@ -245,13 +245,25 @@ MORE = ("tokens_per_s", "requests_per_s", "frames_per_s", "train_tokens_per_s", 
 
 
 def dominated(group: list[dict[str, Any]]) -> Iterator[str]:
-    """Plans before one of the same accelerator and format, spread and recomputing alike, that is worse in no figure
-    and better in one.
+    """Plans before one of the same accelerator and format, spread and recomputing alike, that is worse in no figure,
+    better in one, and of which no rule says less good.
     """
     for place, plan in enumerate(group):
         for other in group[place + 1 :]:
-            if _way(plan) == _way(other) and _is_better(_figures(other), _figures(plan)):
+            like = _way(plan) == _way(other) and _no_worse_spoken_of(other, plan)
+            if like and _is_better(_figures(other), _figures(plan)):
                 yield f"{plan['id']} is no better in anything than {other['id']} listed below it"
+
+
+def _spoken(plan: dict[str, Any]) -> set[tuple[bool, str]]:
+    """What rules say of a plan: those for it, and those against it."""
+    return {(item["for"], rule) for item in plan["verdicts"] for rule in item["rules"]}
+
+
+def _no_worse_spoken_of(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(favourable for favourable, _ in _spoken(one) - _spoken(other)) and not any(
+        favourable for favourable, _ in _spoken(other) - _spoken(one)
+    )
 
 
 def _way(plan: dict[str, Any]) -> tuple[object, ...]:

@@ -137,3 +137,29 @@ def test_images_are_asked_for_as_they_are_answered(model: str, kb: KnowledgeBase
     assert any(item.changes for item in effects)
     side = kb.knowledge.catalogue.models[model].data["image_size"]
     assert tried[0] == f"{2 * side}x{2 * side}"
+
+
+LARGE: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-405b", "concurrency": 8}
+
+
+@pytest.mark.parametrize("answers", [SERVING, LARGE, TUNING])
+def test_a_limit_matters_where_the_recommendation_just_misses_it(answers: dict[str, Any], kb: KnowledgeBase) -> None:
+    """What is assumed of the number of accelerators refuses nothing, so that more of them, or fewer that are enough,
+    change nothing.
+    """
+    interview = kb.interview(answers)
+    before = choice(interview.consultation)
+    assert before is not None
+    count = before[1]
+    question = next(item for item in interview.candidates if item.id == "max_count")
+    assert interview.worth_trying(question) == ((count - 1.0,) if count > 1 else ())
+    for value in (count, 2 * count, 40, 500):
+        assert choice(rerun(interview.consultation, {"max_count": float(value)})) == before
+    assert all(item.changes for item in interview.effects(question))
+
+
+def test_a_larger_limit_matters_where_plans_are_beyond_the_assumed_one(kb: KnowledgeBase) -> None:
+    answers = {"phase": "training", "model": "llama-3.1-70b", "dataset_tokens": 1e12}
+    interview = kb.interview(answers)
+    question = next(item for item in interview.candidates if item.id == "max_count")
+    assert max(value for value in interview.worth_trying(question) if isinstance(value, float)) > 64

@@ -57,6 +57,15 @@ def test_of_what_has_no_price_more_power_comes_later() -> None:
     assert rank(ALL, NONE, replace(unknown, cards=np.array([1.0, 9.0, 2.0])), 0.1).order == (0, 2, 1)
 
 
+def test_of_equals_the_one_that_works_on_less_at_once_comes_first() -> None:
+    """Found by random answers: of two batches as fast, the one of 260 requests came before that of 130, by the last
+    digit of what both count as.
+    """
+    found = counted(dollars(5 * (1 - 1e-15), 5, 7, handling=0.25), tallied((AGAINST, only())), PLAIN)
+    assert rank(ALL, NONE, replace(found, at_once=np.array([260.0, 130.0, 1.0])), 0.1).order == (1, 0, 2)
+    assert rank(ALL, NONE, replace(found, at_once=np.array([130.0, 260.0, 1.0])), 0.1).order == (0, 1, 2)
+
+
 def test_what_is_unverified_comes_after_everything_verified() -> None:
     assert ranked(1, 2, 3, unverified=(0,)).order == (1, 2, 0)
     assert ranked(1, 2, math.nan, unverified=(0,)).order == (1, 2, 0)

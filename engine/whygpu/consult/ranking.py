@@ -80,7 +80,7 @@ class Ranker:
             priority if isinstance(priority, str) else None,
             self._limits(),
         )
-        counted = replace(counted, cards=counts_of(plan_set))
+        counted = replace(counted, cards=counts_of(plan_set), at_once=plan_set.at_once)
         return rank(alive, self._judging.unverified, counted, self._preferences.tied_within)
 
     def objections(self, verdicts: VerdictTally, ranking: Ranking) -> tuple[str, ...]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.chain.strata import used_names
@@ -19,6 +21,7 @@ from whygpu.consult.driver import consult
 from whygpu.explain.open_questions import settled
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rerun import choice, rerun, rerun_or_none
+from whygpu.explain.rows import Rows
 from whygpu.explain.templates import fill_template
 from whygpu.explain.trials import Value, graded, trials
 from whygpu.kept import kept
@@ -40,14 +43,15 @@ if TYPE_CHECKING:
 _THE_WORK = ("phase", "model")
 """What the work is: always asked, for without it nothing is sized."""
 _MOST_KEPT = 20_000
-_PASSES = ((0, 1), (1, 3), (3, None))
-"""Every question's most telling answer is tried before anyone's second: what is found early needs few consultations."""
 _UNMEASURED = 0.25
 """How often a question is taken to decide where nobody measured it: as the usual one."""
 _AUTO = "auto"
 """The choice that leaves it to the rules."""
 _IN_TOPIC = 0.25
 """A topic goes on while this share of the best question elsewhere hangs on its next one."""
+
+_Round: TypeAlias = "tuple[Sequence[Question], int, int | None]"
+"""Questions, and from which of the answers worth trying to which they are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,8 @@ class Known:
     """What a consultation recommended, and the plan itself once somebody asked for it."""
 
     identity: Identity | None
+    found_anew: bool
+    """Whether the answer asks for other plans, which takes several times as long as to judge the same ones."""
     plans: list[Plan | None] = field(default_factory=list)
 
 
@@ -140,6 +146,8 @@ class Interview:
         self._assumed = {item.question.id: item for item in self.consultation.applied.assumed}
         self._before = choice(self.consultation)
         self._tried: dict[str, tuple[Value, ...]] = {}
+        self._slow: set[str] = set()
+        """Questions of which some answer asked for other plans."""
 
     def next(self) -> NextQuestion | None:
         """The question to ask now; None where no answer can change the recommendation."""
@@ -152,13 +160,23 @@ class Interview:
                 return self._asked(question, None)
         rest = [item for item in self.candidates if left_to_rules(self.consultation, item)]
         asked = [item for item in self.candidates if item not in rest]
-        for questions, begin, end in (*((asked, *bounds) for bounds in _PASSES), (rest, 0, None)):
+        for questions, begin, end in self._rounds(asked, rest):
             for question in questions:
                 effects = self._effects(question, begin, end)
                 witness = next((item for item in effects if item.changes), None)
                 if witness is not None:
                     return self._asked(question, witness)
         return None
+
+    def _rounds(self, asked: Sequence[Question], rest: Sequence[Question]) -> Iterator[_Round]:
+        """Every question's most telling answer is tried before anyone's second, and all that ask for the same plans
+        before more of the others: what is found early needs few consultations, and quick ones.
+        """
+        yield asked, 0, 1
+        yield [item for item in asked if item.id not in self._slow], 1, None
+        yield asked, 1, 3
+        yield asked, 3, None
+        yield rest, 0, None
 
     @cached_property
     def candidates(self) -> tuple[Question, ...]:
@@ -201,8 +219,9 @@ class Interview:
 
     def _asked(self, question: Question, witness: AnswerEffect | None) -> NextQuestion:
         item = self._assumed.get(question.id)
-        maker = PlanMaker(self.consultation)
-        cards = dict.fromkeys(maker.at(row).accelerator.name for row in maker.rows.heads[:3])
+        plan_set = self.consultation.plans.plan_set
+        first = plan_set.card[Rows(self.consultation).heads[:3]].tolist()
+        cards = dict.fromkeys(plan_set.cards.accelerators[card].name for card in first)
         return NextQuestion(
             question,
             None if item is None else item.value,
@@ -239,7 +258,7 @@ class Interview:
         return self._tried[question.id]
 
     def _effect(self, key: str, value: Value) -> AnswerEffect | None:
-        c = self.consultation
+        c, after = self.consultation, None
         given = {**c.answers.given, key: value}
         kept = (self._knowledge.hash, c.today, c.answers.life, repr(sorted(given.items(), key=lambda pair: pair[0])))
         known = self._memory.get(kept)
@@ -247,18 +266,26 @@ class Interview:
             after = rerun_or_none(c, {key: value})
             if after is None:
                 return None
-            known = Known(choice(after))
-            if known.identity != self._before:  # what it is will be told
-                known.plans.append(PlanMaker(after).best())
+            known = Known(choice(after), _finds_anew(c, after))
             self._memory.keep(kept, known)
+        if known.found_anew:
+            self._slow.add(key)
         return AnswerEffect(
-            value, known.identity, known.identity != self._before, partial(self._plan, known, key, value)
+            value, known.identity, known.identity != self._before, partial(self._plan, known, key, value, after)
         )
 
-    def _plan(self, known: Known, key: str, value: Value) -> Plan | None:
+    def _plan(self, known: Known, key: str, value: Value, after: Consultation | None) -> Plan | None:
         if not known.plans:
-            known.plans.append(PlanMaker(rerun(self.consultation, {key: value})).best())
+            known.plans.append(PlanMaker(after or rerun(self.consultation, {key: value})).best())
         return known.plans[0]
+
+
+def _finds_anew(before: Consultation, after: Consultation) -> bool:
+    one, other = before.plans, after.plans
+    return (one.work, one.options) != (other.work, other.options) or not (
+        np.array_equal(one.plan_set.card, other.plan_set.card)
+        and np.array_equal(one.plan_set.configuration, other.plan_set.configuration)
+    )
 
 
 def left_to_rules(consultation: Consultation, question: Question) -> bool:

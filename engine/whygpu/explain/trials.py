@@ -11,6 +11,7 @@ from whygpu.explain.rows import Rows
 from whygpu.kept import kept
 from whygpu.knowledge.rules import Verdict
 from whygpu.language import tree as t
+from whygpu.language import values as v
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,7 +44,8 @@ def trials(consultation: Consultation, spec: NameSpec, now: Value | None) -> tup
         case "number" if spec.unit == "pixels":
             return tuple(dict.fromkeys(f"{side}x{side}" for side in _sides(consultation, spec, now)))
         case "number":
-            bounded = (_within(value, spec) for value in _numbers(consultation, spec, now))
+            tried = _just_beyond if now is not None and _only_limits(consultation.knowledge, spec.name) else _numbers
+            bounded = (_within(value, spec) for value in tried(consultation, spec, now))
             return tuple(dict.fromkeys(value for value in bounded if value != now and math.isfinite(value)))
         case "text":
             return ()
@@ -60,6 +62,30 @@ def _numbers(consultation: Consultation, spec: NameSpec, now: Value | None) -> I
         yield from (cut / 2 for cut in cuts)
         yield from (cut * (1 + _BESIDE) for cut in cuts)
         yield from _USUAL if not cuts else ()
+
+
+def _just_beyond(consultation: Consultation, spec: NameSpec, now: Value | None) -> Iterator[float]:
+    """A limit that is assumed refuses nothing: one that is answered matters where the recommendation just misses it,
+    and a larger one where plans are beyond what is assumed.
+    """
+    for cut in sorted(cut_points(consultation, spec.name), reverse=True):
+        below = cut * (1 - _BESIDE)
+        below = math.floor(below) if spec.integer else below
+        if below >= (spec.minimum or 0.0):
+            yield below
+    plans = consultation.plans
+    for other in compared_with(consultation.knowledge, spec.name):
+        figures = plans.environment.evaluator.value(other)
+        if isinstance(figures, v.Number) and isinstance(now, float) and (plans.alive & (figures.high > now)).any():
+            yield now * REACH
+
+
+def _only_limits(knowledge: Knowledge, name: str) -> bool:
+    """Whether rules compare a number with figures of plans alone."""
+    others = compared_with(knowledge, name)
+    return bool(others) and all(
+        isinstance(other, t.Name) and knowledge.vocabulary[other.name].scope == "plan" for other in others
+    )
 
 
 def _sides(consultation: Consultation, spec: NameSpec, now: Value | None) -> Iterator[int]:

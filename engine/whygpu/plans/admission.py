@@ -43,7 +43,7 @@ def with_in_flight(plan_set: PlanSet, rows: NDArray[np.int64], each: NDArray[np.
     chosen = list(zip(plan_set.configuration[rows].tolist(), each.tolist(), strict=True))
     for number, at_once in dict.fromkeys(chosen):
         one = plan_set.configurations[number]
-        setup = replace(one.setup, concurrency=min(at_once * one.layout.data, one.setup.concurrency))
+        setup = one.setup.but(concurrency=min(at_once * one.layout.data, one.setup.concurrency))
         numbers[number, at_once] = len(configurations)
         configurations.append(replace(one, setup=setup))
     configuration = np.array([numbers[pair] for pair in chosen], dtype=np.int64)
@@ -71,7 +71,7 @@ def most_admitting(plan_set: PlanSet, alive: Mask) -> NDArray[np.int64]:
     ways: dict[Setup, Setup] = {}
     for index, number in enumerate(plan_set.configuration.tolist()):
         setup = plan_set.configurations[number].setup
-        way = ways.get(setup) or ways.setdefault(setup, replace(setup, concurrency=0))
+        way = ways.get(setup) or ways.setdefault(setup, setup.but(concurrency=0))
         admits = setup.concurrency if plan_set.fits[index] else 0
         key = int(plan_set.card[index]), bool(plan_set.owned[index]), way
         best[key] = max(best.get(key, (False, -1, 0)), (bool(alive[index]), admits, -index))
@@ -104,5 +104,5 @@ def _most(configuration: RunConfiguration, usable_bytes: float) -> int:
     if need.corrections:
         return largest(need.shape, configuration.setup, one, need.coefficients, room, "concurrency", asked)
     return most_within(
-        lambda at_once: configuration.size(replace(configuration.setup, concurrency=at_once), one).total, room, asked
+        lambda at_once: configuration.size(configuration.setup.but(concurrency=at_once), one).total, room, asked
     )

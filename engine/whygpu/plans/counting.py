@@ -55,6 +55,8 @@ class Counted:
     """What every plan draws, by which those are compared that have no price; NaN where it is not known."""
     cards: NDArray[np.float64] | None = None
     """Accelerators of every plan, by which those are compared whose power is not known either."""
+    at_once: NDArray[np.float64] | None = None
+    """Requests or samples that every plan works on at once, by which equals are told apart."""
 
     def with_factor(self, criterion: str, factor: NDArray[np.float64], *, by_money: bool) -> Counted:
         """With another factor for one criterion."""

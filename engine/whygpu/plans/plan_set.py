@@ -233,6 +233,12 @@ class PlanSet:
         ]
 
     @property
+    def at_once(self) -> NDArray[np.float64]:
+        """Requests in flight, or samples of a step, of each plan."""
+        setups = [configuration.setup for configuration in self.configurations]
+        return np.array([float(setup.concurrency * setup.batch_size) for setup in setups])[self.configuration]
+
+    @property
     def nodes(self) -> NDArray[np.int64]:
         """Machines of each plan."""
         counts = np.array([configuration.layout.cards for configuration in self.configurations], dtype=np.int64)
@@ -379,7 +385,7 @@ def _timed(
     for number in used.tolist():
         setup = configurations[number].setup
         if id(setup) not in alike:
-            alike[id(setup)] = replace(setup, concurrency=0)  # which differs from plan to plan
+            alike[id(setup)] = setup.but(concurrency=0)  # which differs from plan to plan
         together.setdefault(alike[id(setup)], []).append(number)
     if concurrency is None:
         concurrency = np.array([configurations[number].setup.concurrency for number in used.tolist()])[place]
@@ -433,7 +439,7 @@ def _at_once(work: Work, setups: Sequence[Setup]) -> Iterable[Sequence[Setup]]:
         alike = {"batch_size": 1, "gradient_accumulation": 1}
     groups: dict[Setup, list[Setup]] = {}
     for setup in setups:
-        groups.setdefault(replace(setup, **alike), []).append(setup)
+        groups.setdefault(setup.but(**alike), []).append(setup)
     return groups.values()
 
 

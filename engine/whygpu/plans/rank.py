@@ -11,6 +11,8 @@ import numpy as np
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from whygpu.chain.engines import Mask
     from whygpu.plans.counting import Counted
 
@@ -45,7 +47,8 @@ class Ranking:
 
 def rank(alive: Mask, unverified: Mask, counted: Counted, tied_within: float) -> Ranking:
     """Order the plans that are left; those without a known price come last, by their power times their
-    factors, or by their accelerators where the power is not known.
+    factors, or by their accelerators where the power is not known. Of equals the one that works on less at once is
+    first: it answers sooner, in less memory.
     """
     left = np.flatnonzero(alive)
     value = counted.values
@@ -55,5 +58,14 @@ def rank(alive: Mask, unverified: Mask, counted: Counted, tied_within: float) ->
         product = product * column
     drawn = np.where(np.isfinite(counted.watts), counted.watts * product, np.inf)
     cards = product if counted.cards is None else counted.cards * product
-    keys = (product[left], cards[left], drawn[left], last[left], unverified[left])  # numpy sorts by the last key first
+    at_once = np.zeros(len(value)) if counted.at_once is None else counted.at_once
+    figures = (_rounded(column)[left] for column in (at_once, product, cards, drawn, last))
+    keys = (*figures, unverified[left])  # numpy sorts by the last key first
     return Ranking(tuple(left[np.lexsort(keys)].tolist()), counted, tied_within)
+
+
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same to twelve digits: what differs in the last ones was only computed in another order."""
+    scale = 10.0 ** np.floor(np.log10(np.where(np.isfinite(values) & (values > 0), values, 1.0)))
+    found: NDArray[np.float64] = np.round(values / scale, 11) * scale
+    return found

@@ -96,7 +96,7 @@ class Sizes:
 
 def _alike(setup: Setup) -> Setup:
     """The setup without how much there is to do, which no size depends on but by what is done at once."""
-    return replace(setup, concurrency=0, gradient_accumulation=0, dataset_tokens=0.0, dataset_samples=0.0, epochs=0.0)
+    return setup.but(concurrency=0, gradient_accumulation=0, dataset_tokens=0.0, dataset_samples=0.0, epochs=0.0)
 
 
 @kept(16)
@@ -126,7 +126,7 @@ class Setups:
         key = (id(setup), name, value)
         found = self._changed.get(key)
         if found is None:
-            found = self._changed[key] = self.one(replace(setup, **{name: value}))  # type: ignore[arg-type]  # its own
+            found = self._changed[key] = self.one(setup.but(**{name: value}))
             if name in ("concurrency", "gradient_accumulation") and id(setup) in self._number:
                 self._number[id(found)] = self._number[id(setup)]
         return found
@@ -273,7 +273,7 @@ class Search:
             return
         setup = self._setups.one(setup)
         kinds = self._options.checkpointing if setup.trains else (setup.gradient_checkpointing,)
-        configurations = [replace(setup, gradient_checkpointing=kind) for kind in kinds]
+        configurations = [setup.but(gradient_checkpointing=kind) for kind in kinds]
         usable = self.cards.usable_bytes
         best = np.full(len(usable), -1, dtype=np.int64)
         least = np.full(len(usable), np.inf)

@@ -245,7 +245,7 @@ class Columns:
 
     def changed(self, **fields: Any) -> Columns:
         """The same with other values in fields of the setups."""
-        return replace(self, setups=tuple(replace(setup, **fields) for setup in self.setups))
+        return replace(self, setups=tuple(setup.but(**fields) for setup in self.setups))
 
     def among(self, **words: str) -> Columns:
         """The same with further words that coefficients may depend on."""

@@ -12,7 +12,7 @@ Sources: Kaplan et al. 2020 (2.1), Chowdhery et al. 2022 (appendix B), Korthikan
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -177,7 +177,7 @@ def traffic_bytes(columns: Columns) -> FloatArray:
     context = {**columns.contexts[0], "checkpointing": "off"}
 
     def kept(setup: Setup) -> float:
-        whole = replace(setup, gradient_checkpointing="off")
+        whole = setup.but(gradient_checkpointing="off")
         found = activations(columns.shape, whole, ParallelLayout(), columns.coefficients, context)
         return found.layers.likely + found.logits.likely
 
