@@ -261,9 +261,17 @@ def _spoken(plan: dict[str, Any]) -> set[tuple[bool, str]]:
 
 
 def _no_worse_spoken_of(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    if one["counted"] is not None and other["counted"] is not None:
+        mine, theirs = _factors(one), _factors(other)
+        return all(mine.get(name, 1.0) <= theirs.get(name, 1.0) * (1 + SLIGHTLY) for name in mine.keys() | theirs)
     return all(favourable for favourable, _ in _spoken(one) - _spoken(other)) and not any(
         favourable for favourable, _ in _spoken(other) - _spoken(one)
     )
+
+
+def _factors(plan: dict[str, Any]) -> dict[str, float]:
+    """What the verdicts on a plan are worth, by criterion."""
+    return {item["criterion"]: item["worth"] for item in plan["counted"]["factors"] if item["rules"]}
 
 
 def _way(plan: dict[str, Any]) -> tuple[object, ...]:

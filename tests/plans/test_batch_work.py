@@ -9,6 +9,7 @@ import pytest
 
 import whygpu
 from tests.checks.formulas import value_of
+from whygpu.plans.costs import counts_of, watts_of
 
 TODAY = date(2026, 11, 21)
 JOB: dict[str, Any] = {
@@ -237,3 +238,17 @@ def test_a_job_that_is_dearer_and_slower_comes_after(kb: whygpu.KnowledgeBase) -
     assert slower.cost is not None
     assert (first.cost.compared.usd_total or 0) < (slower.cost.compared.usd_total or 0)
     assert plans.index(first) < plans.index(slower)
+
+
+def test_a_job_is_not_spread_beyond_the_power_there_is(kb: whygpu.KnowledgeBase) -> None:
+    """Found by random answers: where two cards were allowed each job took two, which drew too much, and nothing was
+    left of what one card did.
+    """
+    answers = {"phase": "batch-inference", "model": "multilingual-e5-large", "dataset_samples": 7e8, "concurrency": 2}
+    place = {"deployment": "on-prem", "power_watts": 1450, "max_count": 2}
+    plans = kb.consult({**answers, **place}, engine="evaluator").plans
+    watts = watts_of(plans.plan_set)
+    cards = counts_of(plans.plan_set)
+    beyond = (watts > 1450) & (cards > 1)
+    assert not beyond.any()
+    assert (cards == 2).any()

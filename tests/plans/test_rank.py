@@ -57,6 +57,15 @@ def test_of_what_has_no_price_more_power_comes_later() -> None:
     assert rank(ALL, NONE, replace(unknown, cards=np.array([1.0, 9.0, 2.0])), 0.1).order == (0, 2, 1)
 
 
+def test_of_jobs_without_a_price_the_one_that_takes_less_energy_comes_first() -> None:
+    """Found by random answers: of two plans of the same power the slower one came first."""
+    prices, verdicts = dollars(math.nan, math.nan, 5), tallied((AGAINST, only()))
+    found = replace(
+        counted(prices, verdicts, PLAIN, watts=np.array([300.0, 300.0, 1.0])), drawn=np.array([9.0, 8.0, 1.0])
+    )
+    assert rank(ALL, NONE, found, 0.1).order == (2, 1, 0)
+
+
 def test_of_equals_the_one_that_works_on_less_at_once_comes_first() -> None:
     """Found by random answers: of two batches as fast, the one of 260 requests came before that of 130, by the last
     digit of what both count as.

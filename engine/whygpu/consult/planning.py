@@ -110,6 +110,7 @@ class Planning:
             max_count=self._limit("max_count", 8),
             max_nodes=self._limit("max_nodes", 1),
             usual_count=self._usual_count(),
+            max_watts=self._session.number("power_watts") if "power_watts" in self._answers.values else None,
             replicas=int(self._session.concluded(LEAST_REPLICAS) or 1),
             samples=self._samples(),
             at_once=self._at_once(),

@@ -9,7 +9,7 @@ import numpy as np
 
 from whygpu.knowledge.rules import Verdict
 from whygpu.language import values as v
-from whygpu.plans.costs import counts_of, money_of, watts_of
+from whygpu.plans.costs import counts_of, drawn_of, money_of, watts_of
 from whygpu.plans.counting import count
 from whygpu.plans.purchase import UNATTENDED
 from whygpu.plans.rank import rank
@@ -80,7 +80,8 @@ class Ranker:
             priority if isinstance(priority, str) else None,
             self._limits(),
         )
-        counted = replace(counted, cards=counts_of(plan_set), at_once=plan_set.at_once)
+        drawn = drawn_of(plan_set, planned.work.setup)
+        counted = replace(counted, drawn=drawn, cards=counts_of(plan_set), at_once=plan_set.at_once)
         return rank(alive, self._judging.unverified, counted, self._preferences.tied_within)
 
     def objections(self, verdicts: VerdictTally, ranking: Ranking) -> tuple[str, ...]:

@@ -144,7 +144,9 @@ def _at_once(search: Search, setup: Setup, shape: ModelShape, size: int, replica
 def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
     """The plans on twice the shards, packed: those of them that do more work by the card."""
     per_node = search.cards.per_node[plan_set.card]
-    most = np.minimum(per_node * options.max_nodes, options.count or options.max_count)
+    most = np.minimum(per_node * options.max_nodes, options.count or options.max_count).astype(np.float64)
+    if options.max_watts is not None:
+        most = np.fmin(most, options.max_watts // search.cards.power_w[plan_set.card])
     rows, configurations, growth = [], [], []
     for index in np.flatnonzero(plan_set.fits).tolist() if shape.kind in TOKEN_KINDS else ():
         configuration = plan_set.configurations[int(plan_set.configuration[index])]

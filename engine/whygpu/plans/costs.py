@@ -153,6 +153,11 @@ def comparable(costs: Costs, plan_set: PlanSet, alive: Mask) -> Costs:
     return replace(costs, objective=watts, unit="W") if np.isfinite(watts[alive]).any() else costs
 
 
+def drawn_of(plan_set: PlanSet, setup: Setup) -> NDArray[np.float64]:
+    """What each plan draws for its work: watts of a service, energy of a job; NaN where it is not known."""
+    return _objective(plan_set, setup, watts_of(plan_set))[1]
+
+
 def watts_of(plan_set: PlanSet) -> NDArray[np.float64]:
     """Power that each plan's accelerators may draw; NaN where it is not known."""
     drawn: NDArray[np.float64] = plan_set.cards.power_w[plan_set.card] * counts_of(plan_set)

@@ -52,9 +52,11 @@ class Counted:
     factors: Mapping[str, NDArray[np.float64]]
     speed: Speed | None
     watts: NDArray[np.float64]
-    """What every plan draws, by which those are compared that have no price; NaN where it is not known."""
+    """What every plan draws; NaN where it is not known."""
+    drawn: NDArray[np.float64] | None = None
+    """What every plan draws for its work, by which those are compared that have no price; NaN where it is not known."""
     cards: NDArray[np.float64] | None = None
-    """Accelerators of every plan, by which those are compared whose power is not known either."""
+    """Accelerators of every plan, by which those are compared of which that is not known either."""
     at_once: NDArray[np.float64] | None = None
     """Requests or samples that every plan works on at once, by which equals are told apart."""
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _ROUNDS = 4
 _DOUBLINGS = 5
 """How often the requests in flight are doubled where a rate asks for more than were answered."""
+_NEARER = 0.01
+"""By how much a way must come nearer to its goal to be taken for that."""
 _AT_ONCE = 7
 """Numbers of replicas or requests that are tried at once."""
 
@@ -181,8 +183,11 @@ class Growth:
         before: NDArray[np.float64],
     ) -> PlanSet:
         """The plans as they are, but where some way that was tried misses its goal by less than ``before``: then that
-        which misses it least, of several the first. ``tried``: by way, which of the ``rows`` it is of.
+        which misses it least, of several the first. What is no nearer by a hundredth is no nearer. ``tried``: by way,
+        which of the ``rows`` it is of.
         """
+        with np.errstate(divide="ignore"):
+            missed, before = (np.ceil(np.log(times) / np.log1p(_NEARER)) for times in (missed, before))
         order = np.lexsort((missed, tried))  # stable, so that the first stays before the next
         best = order[np.flatnonzero(np.diff(tried[order], prepend=-1))]
         best = best[missed[best] < before[rows[tried[best]]]]
@@ -301,7 +306,7 @@ class Growth:
         configuration = plan_set.configurations[int(plan_set.configuration[index])]
         each = configuration.layout.cards // configuration.layout.data
         wanted = max(math.ceil(configuration.layout.data * short - 1e-9), fewest)
-        most = self._most(per_node) // each
+        most = self._most(int(plan_set.card[index])) // each
         if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
             most = min(most, self._options.samples // self._search.micro_batches(configuration.layout)[0])
         found = max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
@@ -417,7 +422,7 @@ class Growth:
     def _within(self, setup: Setup, layout: ParallelLayout, card: int) -> tuple[Setup, ParallelLayout] | None:
         """The way, in counts that the card is rented in, where the limits leave room for it."""
         layout = self._whole(layout, card, trains=setup.trains)
-        beyond = layout.cards > self._most(int(self._search.cards.per_node[card]))
+        beyond = layout.cards > self._most(card)
         return None if beyond or not self._options.fixed.allows(layout) else (setup, layout)
 
     def _whole(self, layout: ParallelLayout, card: int, *, trains: bool) -> ParallelLayout:
@@ -425,8 +430,12 @@ class Growth:
         slices = self._search.cards.slices_at(card)
         return layout if slices is None else layout.over(slices.replicas(layout, trains))
 
-    def _most(self, per_node: int) -> int:
-        return min(per_node * self._options.max_nodes, self._options.max_count)
+    def _most(self, card: int) -> int:
+        """The most of a card that the limits leave."""
+        options, cards = self._options, self._search.cards
+        most = min(int(cards.per_node[card]) * options.max_nodes, options.max_count)
+        watts = float(cards.power_w[card])
+        return min(most, int(options.max_watts // watts)) if options.max_watts is not None and watts > 0 else most
 
 
 def shortfall(plan_set: PlanSet, targets: Targets) -> NDArray[np.float64]:

@@ -72,6 +72,8 @@ class Options:
     max_nodes: int
     usual_count: int
     """Accelerators up to which room to spare is looked for; beyond, only for what would hold the work at all."""
+    max_watts: float | None = None
+    """What the accelerators may draw together: no plan is spread further; None where nothing was said."""
     replicas: int = 1
     """The fewest that a service may rest on, where the limits allow as many."""
     samples: int | None = None

@@ -46,9 +46,9 @@ class Ranking:
 
 
 def rank(alive: Mask, unverified: Mask, counted: Counted, tied_within: float) -> Ranking:
-    """Order the plans that are left; those without a known price come last, by their power times their
-    factors, or by their accelerators where the power is not known. Of equals the one that works on less at once is
-    first: it answers sooner, in less memory.
+    """Order the plans that are left; those without a known price come last, by the power or energy that their work
+    takes times their factors, or by their accelerators where that is not known. Of equals the one that works on less at
+    once is first: it answers sooner, in less memory.
     """
     left = np.flatnonzero(alive)
     value = counted.values
@@ -56,7 +56,8 @@ def rank(alive: Mask, unverified: Mask, counted: Counted, tied_within: float) ->
     product = np.ones(len(value))
     for column in counted.factors.values():
         product = product * column
-    drawn = np.where(np.isfinite(counted.watts), counted.watts * product, np.inf)
+    watts = counted.watts if counted.drawn is None else counted.drawn
+    drawn = np.where(np.isfinite(watts), watts * product, np.inf)
     cards = product if counted.cards is None else counted.cards * product
     at_once = np.zeros(len(value)) if counted.at_once is None else counted.at_once
     figures = (_rounded(column)[left] for column in (at_once, product, cards, drawn, last))
