@@ -279,6 +279,14 @@ class ModelShape:
             return 0
         return max(self.parameters - (self.active_parameters - self.lookup_parameters), 0)
 
+    @property
+    def trained_at_once(self) -> int:
+        """Parameters that one run trains: of a pipeline with several denoisers the largest of them, as each learns its
+        own range of noise by itself (Wan 2.2's README: two experts; musubi-tuner trains either).
+        """
+        denoisers = [part.parameters for part in self.components if part.name.startswith(DENOISERS)]
+        return self.trained_parameters * max(denoisers) // sum(denoisers) if denoisers else self.trained_parameters
+
     def touched_parameters(self, samples: float) -> float:
         """Parameters that a pass over so many samples reads: all of them, but of a recommender's tables only the rows
         that the samples look up.

@@ -206,12 +206,18 @@ def test_detectors_of_two_stages_wait_for_the_host(kb: whygpu.KnowledgeBase) -> 
     assert many["launch"] == pytest.approx(few["launch"])
 
 
-def test_eight_bit_adapters_are_not_unpacked(kb: whygpu.KnowledgeBase) -> None:
+def test_frozen_weights_are_turned_into_16_bits(kb: whygpu.KnowledgeBase) -> None:
+    """8 bits by one conversion, 4 by looking them up in a table (Dettmers et al. 2023, arXiv:2305.14314, 3)."""
     shape = shape_of(kb, "llama-3.1-8b")
-    adapters = setup_of(kb, "fp8", method="lora")
-    assert run(kb, shape, adapters, ParallelLayout(), h100())[1].batch.unpack_s[LIKELY, 0] == 0.0
-    packed = setup_of(kb, "nf4", method="qlora")
-    assert run(kb, shape, packed, ParallelLayout(), h100())[1].batch.unpack_s[LIKELY, 0] > 0.0
+
+    def seconds(name: str, method: str) -> float:
+        done = run(kb, shape, setup_of(kb, name, method=method), ParallelLayout(), h100())[1]
+        return float(done.batch.unpack_s[LIKELY, 0])
+
+    assert seconds("bf16", "lora") == seconds("fp8", "full") == 0.0
+    assert 0.0 < seconds("int8", "qlora") < seconds("nf4", "qlora") / 3
+    assert setup_of(kb, "int8", method="qlora").rate[0] == setup_of(kb, "bf16").rate[0]
+    assert setup_of(kb, "fp8", method="full").rate[0] == "fp8_tflops"
 
 
 @settings(deadline=None)

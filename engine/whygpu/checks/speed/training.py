@@ -18,9 +18,9 @@ import numpy as np
 
 from whygpu.checks.memory.activations import activations, step_tokens, width
 from whygpu.checks.memory.adapters import adapter_parameters
-from whygpu.checks.memory.weights import ENDS
+from whygpu.checks.memory.weights import ENDS, turns
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
-from whygpu.checks.setup import HALF, FloatArray, ParallelLayout, Setup
+from whygpu.checks.setup import FloatArray, ParallelLayout, Setup
 from whygpu.checks.speed.alignment import Rollout, further_passes, rollout
 from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
 
@@ -301,7 +301,7 @@ def _trained(columns: Columns) -> FloatArray:
     if setup.method != "full":
         adapters = adapter_parameters(shape, setup.lora_rank, setup.lora_targets)
         return np.full(columns.device.size, float(adapters))
-    return columns.of_each(lambda own: min(shape.trained_parameters, shape.touched_parameters(own.batch_size)))
+    return columns.of_each(lambda own: min(shape.trained_at_once, shape.touched_parameters(own.batch_size)))
 
 
 def looked_up(columns: Columns) -> FloatArray:
@@ -330,12 +330,17 @@ def _tensor_wire_s(columns: Columns, wire: Wire) -> FloatArray:
 
 def unpacked_bytes(columns: Columns) -> float:
     """Bytes moved in a step to turn quantized frozen weights into 16-bit ones: read at their format and written at 16
-    bits each time a layer is passed through (forward, backward, and again where the forward pass is repeated).
+    bits each time a layer is passed through (forward, backward, and again where the forward pass is repeated). Of a
+    pipeline the denoiser that works alone is passed through.
     """
     shape, setup = columns.shape, columns.setup
-    if setup.method == "full" or not setup.format.quantized or setup.format.rate[0] not in HALF:
+    if setup.method == "full" or not setup.format.quantized:
         return 0.0
-    inside = sum(part.parameters for part in shape.parts if part.name not in ENDS) * setup.format.bits_per_weight / 8
+    inside = (
+        turns(shape, setup.format)[0]
+        if shape.components
+        else sum(part.parameters for part in shape.parts if part.name not in ENDS) * setup.format.bits_per_weight / 8
+    )
     written = inside * 16 / setup.format.bits_per_weight
     return (3.0 if setup.gradient_checkpointing == "full" else 2.0) * (inside + written)
 
