@@ -334,7 +334,7 @@ def unpacked_bytes(columns: Columns) -> float:
     pipeline the denoiser that works alone is passed through.
     """
     shape, setup = columns.shape, columns.setup
-    if setup.method == "full" or not setup.format.quantized:
+    if setup.method != "qlora" or not setup.format.quantized:
         return 0.0
     inside = (
         turns(shape, setup.format)[0]
