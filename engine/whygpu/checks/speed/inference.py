@@ -211,18 +211,16 @@ def step_unpacked_bytes(columns: Columns) -> FloatArray:
     bits, and read again (bitsandbytes, matmul_4bit; of one request a kernel unpacks them within the product).
     """
     flag = columns.coefficients.pick("unpacks-each-step", columns.contexts[0]).likely
-    return (
-        4.0
-        * flag
-        * sum(part.parameters for part in columns.shape.parts if part.name not in ENDS)
-        * (columns.requests() > 1)
-    )
+    inside = sum(part.parameters for part in columns.shape.parts if part.name not in ENDS)
+    moved: FloatArray = np.where(columns.requests() > 1, 4.0 * flag * inside, 0.0)
+    return moved
 
 
 def _unpack_s(columns: Columns) -> FloatArray:
     """Rows: seconds in which each card of a tensor group unpacks its part of the weights."""
     rate = columns.device.bandwidth_bytes_s * columns.more_is_better("unpack-share")
-    return step_unpacked_bytes(columns) / columns.tensor / rate
+    seconds: FloatArray = step_unpacked_bytes(columns) / columns.tensor / rate
+    return seconds
 
 
 def step_flops(columns: Columns, requests: FloatArray) -> FloatArray:

@@ -271,7 +271,8 @@ def _step(done: InferenceWork, i: int, read: Calculation, compute: Calculation) 
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     served = coefficient_of(done.columns, i, "request-step-s", "served")
     written = done.step_overheads
-    terms = (read.as_term(), compute.as_term(), _row(written, i), requests, *_host(written, i), served, wire)
+    first = (read.as_term(), compute.as_term(), _row(written, i), requests)
+    terms: tuple[Term, ...] = (*first, *_host(written, i), served, wire)
     busy = "(read_s ** 2 + compute_s ** 2) ** 0.5"
     if unpacked := float(step_unpacked_bytes(done.columns)[i]):
         busy = f"{busy} + unpack"
