@@ -117,6 +117,13 @@ WORK: dict[str, dict[str, Any]] = {
         "sharding": "zero2",
     },
     "rewards on adapters": {**TUNE, "algorithm": "grpo", "method": "lora", "accelerators": ["h100-sxm"], "count": 1},
+    "adapters on a mac": {
+        **TUNE,
+        "model": "llama-3.1-8b",
+        "method": "qlora",
+        "owned": [{"accelerator": "m4-max", "count": 1}],
+        "accelerators": ["m4-max"],
+    },
     "rewards on four bits": {**TUNE, "algorithm": "grpo", "method": "qlora", "accelerators": ["rtx-4090"], "count": 1},
     "tensorrt-llm": {
         **CHAT,
@@ -265,6 +272,7 @@ def test_what_learns_from_answers_is_started_by_what_runs_it(starts: dict[str, d
         ("rewards on adapters", "trl", ["trl", "grpo"]),
         ("rewards on four bits", "unsloth", ["UNSLOTH_VLLM_STANDBY=1", "python3", "train.py"]),
         ("train", "accelerate", ["accelerate", "launch"]),
+        ("adapters on a mac", "mlx-lm", ["mlx_lm.lora", "--model", "MODEL_4BIT", "--train"]),  # mlx-lm-lora
     ):
         assert next(iter(starts[work])) == tool, work
         assert words(starts[work][tool])[: len(command)] == command

@@ -65,6 +65,7 @@ def test_a_pipeline_comes_to_what_was_measured_of_it(tmp_path: Path, preset: str
     assert shape.parameters == pytest.approx(sum(wanted["components"].values()), rel=0.002)
     assert shape.trained_parameters == wanted["trained_parameters"]
     assert (shape.layers, shape.steps) == (wanted["layers"], wanted["steps"])
+    assert shape.denoiser_passes == wanted.get("denoiser_passes", 1)
     assert shape.image_size == pytest.approx(wanted["image_size"], rel=0.01)
     assert shape.frames == wanted.get("frames", 0)
     # SD3 was measured with 154 tokens of prompt; its pipeline takes 77 of CLIP and 256 of T5.

@@ -116,7 +116,8 @@ class ModelShape:
     which has `encoder_parameters` and reads `source_tokens` (0: the prompt).
     `parameters` counts everything held in memory, `active_parameters` what one token passes through.
     `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step
-    for diffusion); `square_flops_per_sample` are those of them that grow with the square of the image's area: of
+    for diffusion, where guidance runs the denoiser `denoiser_passes` times in one);
+    `square_flops_per_sample` are those of them that grow with the square of the image's area: of
     attention to itself. `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
     `square_activation_bytes_per_sample` those of them that are attention's scores, which fused kernels do not keep,
     `activation_16bit_share` the share under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
@@ -124,8 +125,9 @@ class ModelShape:
     the sound that a sample is, of models that hear it. `trained_parameters` are those a full fine-tuning trains, where
     that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks
     up in tables, other rows for each sample (recommenders). `positions` are the most tokens that
-    the model is made for at once. `assumed` names the fields that were derived or assumed,
-    not given.
+    the model is made for at once. `step_operators` are those that a training step dispatches to the card, whatever its
+    batch, `sample_operators` those for each sample, whose sizes the host learns from the card. `assumed` names the
+    fields that were derived or assumed, not given.
     Of a model read from its file, `stored_format` is the format that the file is in, `stored_bits` the bits it takes
     for a weight of each part, scales included, and `file_kind` gguf or safetensors. `published_format` is the format of
     fewer than 16 bits that its makers publish it in; empty where that has 16 bits, or is not known.
@@ -171,6 +173,9 @@ class ModelShape:
     peak_bytes_per_sample: float = 0.0
     sample_seconds: float = 0.0
     steps: int = 0
+    denoiser_passes: int = 0
+    step_operators: int = 0
+    sample_operators: int = 0
     trained_parameters: int = 0
     lookup_parameters: int = 0
     task: str = ""
@@ -273,6 +278,14 @@ class ModelShape:
         if self.kind != "recommender":
             return 0
         return max(self.parameters - (self.active_parameters - self.lookup_parameters), 0)
+
+    @property
+    def trained_at_once(self) -> int:
+        """Parameters that one run trains: of a pipeline with several denoisers the largest of them, as each learns its
+        own range of noise by itself (Wan 2.2's README: two experts; musubi-tuner trains either).
+        """
+        denoisers = [part.parameters for part in self.components if part.name.startswith(DENOISERS)]
+        return self.trained_parameters * max(denoisers) // sum(denoisers) if denoisers else self.trained_parameters
 
     def touched_parameters(self, samples: float) -> float:
         """Parameters that a pass over so many samples reads: all of them, but of a recommender's tables only the rows

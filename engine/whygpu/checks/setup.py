@@ -239,6 +239,13 @@ class Setup:
         """Requests that one replica holds at once, spread evenly."""
         return -(-self.concurrency // max(replicas, 1))
 
+    @property
+    def rate(self) -> tuple[str, ...]:
+        """The rates that its products run at, the one to take first: quantized weights under adapters are turned into
+        16 bits, in which activations and gradients are (Dettmers et al. 2023, QLoRA, arXiv:2305.14314, 3).
+        """
+        return HALF if self.trains and self.method == "qlora" else self.format.rate
+
     def context(self, shape: ModelShape, sharding: str = "none") -> dict[str, str]:
         """The words that coefficients may depend on."""
         return {

@@ -25,6 +25,8 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "bytes": (1, 1e15),
     "seconds": (0.01, 1e5),
     "steps": (1, 10_000),
+    "passes": (1, 100),
+    "operators": (1, 10_000_000),
     "frames": (1, 1_000_000),
     "ratio": (1e-3, 1e3),
 }

@@ -47,6 +47,9 @@ WHOLE_NUMBERS: Mapping[str, str] = {
     "image_size": "pixels",
     "frames": "frames",
     "steps": "steps",
+    "denoiser_passes": "passes",
+    "step_operators": "operators",
+    "sample_operators": "operators",
     "trained_parameters": "parameters",
     "lookup_parameters": "parameters",
 }

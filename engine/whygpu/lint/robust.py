@@ -134,6 +134,7 @@ def resized(shape: ModelShape, factor: float) -> ModelShape:
         state_layers=times(shape.state_layers),
         flops_per_sample=shape.flops_per_sample * factor,
         square_flops_per_sample=shape.square_flops_per_sample * factor,
+        step_operators=times(shape.step_operators),
         activation_bytes_per_sample=shape.activation_bytes_per_sample * factor,
         square_activation_bytes_per_sample=shape.square_activation_bytes_per_sample * factor,
         components=tuple(replace(item, parameters=times(item.parameters)) for item in shape.components),

@@ -399,7 +399,7 @@ def _timed(
         rows = card[group.plans]
         device = Device(
             cards.bandwidth_bytes_s[rows],
-            group.gathered(lambda setup: cards.rate(setup.format.rate), rows),
+            group.gathered(lambda setup: cards.rate(setup.rate), rows),
             cards.rate(HALF)[rows],
             cards.power_w[rows],
             cards.link_bytes_s[rows],

@@ -53,3 +53,15 @@ def test_turns_never_take_more_and_their_arithmetic_adds_up(facts: Facts, model:
     assert found.total < together.total
     for item in found.calculations():
         assert math.isclose(value_of(item), item.value, rel_tol=1e-6)
+
+
+def test_one_of_two_denoisers_is_trained_at_a_time(facts: Facts) -> None:
+    """Each learns its own range of noise (Wan 2.2's README); the other waits (musubi-tuner, --offload_inactive_dit)."""
+    shape, one = facts.shape("wan2.2-t2v-a14b"), 14_288_491_584
+
+    def found(method: str) -> MemoryEstimate:
+        setup = Setup(facts.formats["bf16"], phase="fine-tuning", method=method, offload="components")
+        return memory.estimate(shape, setup, ParallelLayout(), facts.coefficients)
+
+    assert found("lora").ranges.weights.likely == pytest.approx(2 * one, rel=0.02)
+    assert found("full").ranges.optimizer.likely == pytest.approx(12 * one, rel=0.01)

@@ -77,6 +77,16 @@ def test_attention_of_an_image_has_a_rate_of_its_own_in_training(facts: Facts) -
         item.name: item.value
         for item in speed.estimate(shape, setup, ParallelLayout(), H100, facts.coefficients).calculations()
     }
-    assert found["attention"] == pytest.approx(4.5 * shape.square_flops_per_sample)
+    assert found["attention"] == pytest.approx(4.5 * shape.square_flops_per_sample / 2)
     rest = shape.flops_per_sample - shape.square_flops_per_sample
-    assert found["products"] == pytest.approx(4 * rest)
+    assert found["products"] == pytest.approx(4 * rest / 2)
+
+
+@pytest.mark.parametrize(("model", "runs"), [("stable-diffusion-xl", 2), ("qwen-image", 2), ("flux.1-dev", 1)])
+def test_training_runs_the_denoiser_once(facts: Facts, model: str, runs: int) -> None:
+    """With or without the prompt, by chance (Ho and Salimans 2022, arXiv:2207.12598, algorithm 1); two backward."""
+    shape = facts.shape(model)
+    setup = Setup(facts.formats["bf16"], phase="training", batch_size=1)
+    found = speed.estimate(shape, setup, ParallelLayout(), H100, facts.coefficients).calculations()
+    forward = (shape.flops_per_sample - shape.square_flops_per_sample) / runs
+    assert next(item.value for item in found if item.name == "products") == pytest.approx(3 * forward)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.checks.conftest import Facts
 from tests.checks.speed.closed_loop import never_longer_s
 from tests.checks.strategies import CARDS, FACTS, works
+from whygpu.checks.calculation import Range
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
@@ -254,3 +255,22 @@ def test_a_mixture_reads_few_experts_for_one_token_and_nearly_all_for_many(facts
     shape = facts.shape("mixtral-8x7b")
     assert float(touched(shape, 1)) == pytest.approx(2 / 8)
     assert 0.99 < float(touched(shape, 64)) <= 1
+
+
+def test_bitsandbytes_unpacks_at_every_step_of_several_requests(facts: Facts) -> None:
+    """Gemma 3 27B in NF4 with vLLM on an RTX 6000 Ada: two requests get 9.4 tokens a second, fewer than one alone; in
+    AWQ they get about twice as many (unsloth-bnb-vllm).
+    """
+    ada = Device.of(9.6e11, 364.2e12, power_w=300, kinds=CardKind("ada", "workstation", memory="gddr6"))
+
+    def rate(name: str, requests: int) -> Range:
+        setup = Setup(
+            facts.formats[name], runtime="vllm", context_tokens=1024, output_tokens=1000, concurrency=requests
+        )
+        found = speed.estimate(facts.shape("gemma-3-27b"), setup, ParallelLayout(), ada, facts.coefficients)
+        assert found.tokens_per_s is not None
+        return found.tokens_per_s.at(0)
+
+    assert rate("nf4", 2).low < 9.4 < rate("nf4", 2).high
+    assert rate("nf4", 2).likely < rate("nf4", 1).likely
+    assert rate("awq-int4", 2).likely > 1.8 * rate("awq-int4", 1).likely

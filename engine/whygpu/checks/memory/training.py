@@ -15,7 +15,7 @@ from whygpu.checks.memory.activations import Activations, activations
 from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.alignment import beside_policy, with_beside
 from whygpu.checks.memory.parts import NOTHING, MemoryParts, overhead, stage_share
-from whygpu.checks.memory.weights import ENDS, beside_bytes, held_weights
+from whygpu.checks.memory.weights import ENDS, beside_bytes, held_weights, turns
 from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, TABLES, ParallelLayout, Setup
 
@@ -49,7 +49,7 @@ def states_of(
     shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
 ) -> States:
     return States(
-        trained=shape.trained_parameters - shape.table_parameters
+        trained=shape.trained_at_once - shape.table_parameters
         if setup.method == "full"
         else adapter_parameters(shape, setup.lora_rank, setup.lora_targets),
         share=stage_share(shape.layers, layout.pipeline) / layout.tensor,
@@ -150,12 +150,13 @@ def _weights(shape: ModelShape, setup: Setup, layout: ParallelLayout, states: St
 def frozen_share(shape: ModelShape, setup: Setup) -> float:
     """Share of the model that is held but not trained: all of it under adapters, the rest of a pipeline otherwise. What
     is beside the denoiser of a pipeline has left the card where captions and images were encoded beforehand
-    (SimpleTuner, FLUX quickstart: a bit more than 30 GB for adapters in 16 bits).
+    (SimpleTuner, FLUX quickstart: a bit more than 30 GB for adapters in 16 bits); of two denoisers the other one has,
+    too (musubi-tuner, Wan 2.2: --offload_inactive_dit).
     """
     encoded = setup.offload == "components" and beside_bytes(shape, setup.format) > 0
     if setup.method == "full":
         return 0.0 if encoded else 1 - shape.trained_parameters / shape.parameters
-    return 1 - encoded * beside_bytes(shape, setup.format) / setup.format.weight_bytes(shape)
+    return turns(shape, setup.format)[0] / setup.format.weight_bytes(shape) if encoded else 1.0
 
 
 def gathered_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, states: States) -> Range:

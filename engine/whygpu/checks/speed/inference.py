@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whygpu.checks.memory.inference import widest_ffn
+from whygpu.checks.memory.weights import ENDS
 from whygpu.checks.model_shape import GENERATIVE, ModelShape
 from whygpu.checks.setup import FloatArray, Format
 from whygpu.checks.speed import splitting
@@ -37,6 +38,7 @@ UNCERTAIN = (
     "request-s",
     "request-step-s",
     "unpacked-rate-share",
+    "unpack-share",
     "stage-hop-s",
     "step-s",
     "batch-tail",
@@ -83,6 +85,7 @@ class Decode:
     read_s: FloatArray
     compute_s: FloatArray
     floor_s: FloatArray
+    unpack_s: FloatArray
     wire_s: FloatArray
     step_s: FloatArray
     gain: FloatArray | None
@@ -195,11 +198,29 @@ def _decode(columns: Columns, requests: FloatArray, rates: Rates, overheads: Ove
     # The server's own process hands out a token to each request, beside what the cards do.
     floor = np.maximum(overheads.launch_s, columns.less_is_better("request-step-s") * requests)
     wire = splitting.step_wire_s(columns, rates.wire, requests)
-    busy = np.maximum(overlapped(read, compute), floor) + overheads.row_s * requests
+    unpack = _unpack_s(columns)
+    busy = np.maximum(overlapped(read, compute) + unpack, floor) + overheads.row_s * requests
     step = (busy + overheads.gap_s + overheads.hop_s + wire) * overheads.longer
     gain = speculative_gain(columns, requests) if applies_gain(columns) else None
     token = step if gain is None else step / gain
-    return Decode(weights, cache, read, compute, floor, wire, step, gain, token)
+    return Decode(weights, cache, read, compute, floor, unpack, wire, step, gain, token)
+
+
+def step_unpacked_bytes(columns: Columns) -> FloatArray:
+    """Bytes that a step of several requests moves where its weights are unpacked before the products: written in 16
+    bits, and read again (bitsandbytes, matmul_4bit; of one request a kernel unpacks them within the product).
+    """
+    flag = columns.coefficients.pick("unpacks-each-step", columns.contexts[0]).likely
+    inside = sum(part.parameters for part in columns.shape.parts if part.name not in ENDS)
+    moved: FloatArray = np.where(columns.requests() > 1, 4.0 * flag * inside, 0.0)
+    return moved
+
+
+def _unpack_s(columns: Columns) -> FloatArray:
+    """Rows: seconds in which each card of a tensor group unpacks its part of the weights."""
+    rate = columns.device.bandwidth_bytes_s * columns.more_is_better("unpack-share")
+    seconds: FloatArray = step_unpacked_bytes(columns) / columns.tensor / rate
+    return seconds
 
 
 def step_flops(columns: Columns, requests: FloatArray) -> FloatArray:

@@ -20,6 +20,7 @@ from whygpu.checks.speed.inference import (
     prompt_length,
     prompt_width,
     routed_parameters,
+    step_unpacked_bytes,
     unpacked_bytes,
     unpacked_rate,
     weights_read,
@@ -270,10 +271,15 @@ def _step(done: InferenceWork, i: int, read: Calculation, compute: Calculation) 
     requests = Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica")
     served = coefficient_of(done.columns, i, "request-step-s", "served")
     written = done.step_overheads
-    terms = (read.as_term(), compute.as_term(), _row(written, i), requests, *_host(written, i), served, wire)
-    formula = (
-        "max((read_s ** 2 + compute_s ** 2) ** 0.5, launch, served * requests) + row * requests + gap + hops + wire"
-    )
+    first = (read.as_term(), compute.as_term(), _row(written, i), requests)
+    terms: tuple[Term, ...] = (*first, *_host(written, i), served, wire)
+    busy = "(read_s ** 2 + compute_s ** 2) ** 0.5"
+    if unpacked := float(step_unpacked_bytes(done.columns)[i]):
+        busy = f"{busy} + unpack"
+        share = done.columns.coefficients.pick("unpack-share", done.columns.base)
+        text = f"{unpacked / 2**30:.3g} GiB written and read again, weights turned into 16-bit ones for every step"
+        terms = (*terms, Term("unpack", _likely(done.decode.unpack_s, i), "s", share.source, text))
+    formula = f"max({busy}, launch, served * requests) + row * requests + gap + hops + wire"
     name = "token_s" if done.decode.gain is None else "step_s"
     return _with_adapters(done, i, Calculation(name, formula, terms, _likely(done.decode.step_s, i), "s"))
 

@@ -5,7 +5,7 @@ repeated, 4 where the weights are frozen and only adapters learn, over the rate 
 Attention: its two products forward, 3.5 times that in all, for its kernel computes the scores anew in the backward
 pass (Dao 2023, 4.1), halved by the causal mask, at a rate of its own. Elementwise work (norms, activations, residuals,
 the loss): bytes in proportion to what the layers keep, over the bandwidth; with it what is copied to and from the
-buffers of sharded weights.
+buffers of sharded weights. Beside them the host dispatches operators, ahead of the card where it can.
 Sources: Kaplan et al. 2020 (2.1), Chowdhery et al. 2022 (appendix B), Korthikanti et al. 2022, Dao 2023
 (arXiv:2307.08691), Ivanov et al. 2020 (arXiv:2007.00072).
 """
@@ -18,9 +18,9 @@ import numpy as np
 
 from whygpu.checks.memory.activations import activations, step_tokens, width
 from whygpu.checks.memory.adapters import adapter_parameters
-from whygpu.checks.memory.weights import ENDS
+from whygpu.checks.memory.weights import ENDS, turns
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
-from whygpu.checks.setup import HALF, FloatArray, ParallelLayout, Setup
+from whygpu.checks.setup import FloatArray, ParallelLayout, Setup
 from whygpu.checks.speed.alignment import Rollout, further_passes, rollout
 from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
 
@@ -38,6 +38,7 @@ UNCERTAIN = (
     "gather-launch-s-per-layer",
     "gather-copy-bytes",
     "vision-step-s",
+    "operator-s",
     "unpack-share",
     "decode-bandwidth-share",
     "exchange-overlap",
@@ -63,6 +64,7 @@ class MicroBatch:
     traffic_s: FloatArray
     unpack_s: FloatArray
     launch_s: FloatArray
+    waiting_s: FloatArray
 
     @property
     def busy_s(self) -> FloatArray:
@@ -111,9 +113,20 @@ def product_flops(columns: Columns) -> FloatArray:
     """
     shape = columns.shape
     if shape.flops_per_sample and shape.kind not in TOKEN_KINDS:
-        products = (shape.flops_per_sample - shape.square_flops_per_sample) * columns.setup.pixel_scale(shape)
+        products = (forward_flops(shape) - square_flops(shape)) * columns.setup.pixel_scale(shape)
         return passes(columns) / 2 * products * columns.batch
     return passes(columns) * multiplied(columns) * tokens_of(columns)
+
+
+def forward_flops(shape: ModelShape) -> float:
+    """Operations of one sample's forward pass: training runs the denoiser once, with or without the prompt (Ho and
+    Salimans 2022, arXiv:2207.12598, algorithm 1).
+    """
+    return shape.flops_per_sample / max(shape.denoiser_passes, 1)
+
+
+def square_flops(shape: ModelShape) -> float:
+    return shape.square_flops_per_sample / max(shape.denoiser_passes, 1)
 
 
 def multiplied(columns: Columns) -> float:
@@ -153,7 +166,7 @@ def attention_flops(columns: Columns) -> FloatArray:
     """
     shape = columns.shape
     if shape.kind not in TOKEN_KINDS:
-        forward = shape.square_flops_per_sample * columns.setup.pixel_scale(shape) ** 2
+        forward = square_flops(shape) * columns.setup.pixel_scale(shape) ** 2
         return attention_passes(columns) * forward * columns.batch
     return attention_passes(columns) * 4 * shape.query_width * attended(columns) * tokens_of(columns)
 
@@ -202,7 +215,7 @@ def work(columns: Columns) -> TrainingWork:
     bubble = waits / (accumulation + waits)
     bandwidth = columns.device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
     batch = _micro_batch(columns, bandwidth)
-    compute = np.maximum(batch.busy_s, batch.launch_s) / (1 - bubble)
+    compute = (np.maximum(batch.busy_s, batch.launch_s) + batch.waiting_s) / (1 - bubble)
     trained = _trained(columns)
     wire = columns.wire()
     tensor_wire = _tensor_wire_s(columns, wire)
@@ -254,6 +267,7 @@ def _micro_batch(columns: Columns, bandwidth: FloatArray) -> MicroBatch:
         traffic_s=(moved + copied) / (cards * bandwidth),
         unpack_s=unpacked / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share")),
         launch_s=_launch_s(columns),
+        waiting_s=_waiting_s(columns),
     )
 
 
@@ -264,7 +278,17 @@ def _launch_s(columns: Columns) -> FloatArray:
     launch = host * _dispatched(columns.setup) * _layers(columns.shape) / columns.pipeline
     if columns.shape.kind in TOKEN_KINDS:
         return launch
+    if columns.shape.step_operators:
+        launch = columns.less_is_better("operator-s") * columns.shape.step_operators * _dispatched(columns.setup)
     return np.maximum(launch, columns.less_is_better("vision-step-s"))  # a step has a forward pass in it
+
+
+def _waiting_s(columns: Columns) -> FloatArray:
+    """Rows: seconds of the host's work on one sample after another, which the card waits for: how many boxes are left
+    (NMS, nonzero) is read from the card before the next operators are dispatched (PyTorch, CUDA semantics:
+    asynchronous execution; torchvision, models/detection: loops over images).
+    """
+    return columns.less_is_better("operator-s") * columns.shape.sample_operators * columns.batch
 
 
 def _layers(shape: ModelShape) -> int:
@@ -277,7 +301,7 @@ def _trained(columns: Columns) -> FloatArray:
     if setup.method != "full":
         adapters = adapter_parameters(shape, setup.lora_rank, setup.lora_targets)
         return np.full(columns.device.size, float(adapters))
-    return columns.of_each(lambda own: min(shape.trained_parameters, shape.touched_parameters(own.batch_size)))
+    return columns.of_each(lambda own: min(shape.trained_at_once, shape.touched_parameters(own.batch_size)))
 
 
 def looked_up(columns: Columns) -> FloatArray:
@@ -306,12 +330,17 @@ def _tensor_wire_s(columns: Columns, wire: Wire) -> FloatArray:
 
 def unpacked_bytes(columns: Columns) -> float:
     """Bytes moved in a step to turn quantized frozen weights into 16-bit ones: read at their format and written at 16
-    bits each time a layer is passed through (forward, backward, and again where the forward pass is repeated).
+    bits each time a layer is passed through (forward, backward, and again where the forward pass is repeated). Of a
+    pipeline the denoiser that works alone is passed through.
     """
     shape, setup = columns.shape, columns.setup
-    if setup.method == "full" or not setup.format.quantized or setup.format.rate[0] not in HALF:
+    if setup.method != "qlora" or not setup.format.quantized:
         return 0.0
-    inside = sum(part.parameters for part in shape.parts if part.name not in ENDS) * setup.format.bits_per_weight / 8
+    inside = (
+        turns(shape, setup.format)[0]
+        if shape.components
+        else sum(part.parameters for part in shape.parts if part.name not in ENDS) * setup.format.bits_per_weight / 8
+    )
     written = inside * 16 / setup.format.bits_per_weight
     return (3.0 if setup.gradient_checkpointing == "full" else 2.0) * (inside + written)
 

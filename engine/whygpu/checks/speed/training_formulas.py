@@ -14,11 +14,13 @@ from whygpu.checks.speed.training import (
     TrainingWork,
     attended,
     attention_passes,
+    forward_flops,
     forward_s,
     head_flops,
     looked_up,
     multiplied,
     passes,
+    square_flops,
     tokens_of,
     traffic_bytes,
     traffic_of,
@@ -43,10 +45,19 @@ def _explain_compute(done: TrainingWork, i: int, times: Sequence[Calculation]) -
         *[time.as_term() for time in times],
         Term("unpack", _likely(done.batch.unpack_s, i), "s", (), "quantized weights turned into 16-bit ones"),
         Term("launch", _likely(done.batch.launch_s, i), "s", (), "host work of a step"),
+        *_explain_waiting(done, i),
         Term("bubble", float(done.bubble[i]), "share", ("megatron-interleaved",), "pipeline stages idle"),
     )
-    formula = f"max({' + '.join(time.name for time in times)} + unpack, launch) / (1 - bubble)"
+    card = f"max({' + '.join(time.name for time in times)} + unpack, launch)"
+    formula = f"({card} + waiting) / (1 - bubble)" if done.columns.shape.sample_operators else f"{card} / (1 - bubble)"
     return Calculation("compute_s", formula, terms, _likely(done.compute_s, i), "s")
+
+
+def _explain_waiting(done: TrainingWork, i: int) -> tuple[Term, ...]:
+    operators = done.columns.shape.sample_operators
+    text = f"host work on one sample after another ({operators} operators each), which the card waits for"
+    source = (*done.columns.shape.source, *done.columns.coefficients.pick("operator-s", done.columns.base).source)
+    return (Term("waiting", _likely(done.batch.waiting_s, i), "s", source, text),) if operators else ()
 
 
 def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculation:
@@ -183,7 +194,7 @@ def _explain_products(done: TrainingWork, i: int) -> Calculation:
                 every,
                 Term(
                     "forward",
-                    shape.flops_per_sample - shape.square_flops_per_sample,
+                    forward_flops(shape) - square_flops(shape),
                     "operations",
                     shape.source,
                     "without attention of an image to itself" if shape.square_flops_per_sample else "",
@@ -217,7 +228,7 @@ def _explain_attention(done: TrainingWork, i: int) -> Calculation:
             "passes * square * area ** 2 * batch",
             (
                 every,
-                Term("square", shape.square_flops_per_sample, "operations", shape.source, text),
+                Term("square", square_flops(shape), "operations", shape.source, text),
                 area_term(shape, columns.setup),
                 Term("batch", float(columns.batch[i]), "samples"),
             ),

@@ -152,6 +152,7 @@ def pipeline_shape(
         image_size=side,
         frames=network.frames,
         steps=steps,
+        denoiser_passes=passes,
         flops_per_sample=passes * network.flops + decoding / steps,
         square_flops_per_sample=passes * network.square_flops,
         peak_bytes_per_sample=max(network.peak_bytes, peak),
