@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHUNK = 20
 TODAY = date(2026, 11, 22)
 SLIGHTLY = 1e-6
+LAST_DIGITS = 1e-9
 WHOLE = 10
 """Of so many sets one has everything told, with what is out and the trace: telling takes longer than deciding."""
 ANYTHING = 0.01
@@ -298,7 +299,7 @@ def _figures(plan: dict[str, Any]) -> dict[str, float]:
 
 
 def _is_better(one: dict[str, float], other: dict[str, float]) -> bool:
-    no_worse = all(one[name] <= value + SLIGHTLY * abs(value) for name, value in other.items())
+    no_worse = all(one[name] <= value + LAST_DIGITS * abs(value) for name, value in other.items())
     known = [(one[name], value) for name, value in other.items() if value < math.inf]
     return no_worse and any(mine < value - ANYTHING * abs(value) for mine, value in known)
 
