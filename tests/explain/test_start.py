@@ -147,6 +147,20 @@ WORK: dict[str, dict[str, Any]] = {
         "tensor_parallel": 8,
     },
     "a release": {**CHAT, "model": "glm-4.6", "format": "fp8", "accelerators": ["h200-sxm"]},
+    "transcripts of their own": {
+        "phase": "inference",
+        "task": "speech",
+        "model": {
+            "parameters": 1.5e9,
+            "kind": "encoder-decoder",
+            "model_type": "whisper",
+            "layers": 32,
+            "hidden_size": 1280,
+            "heads": 20,
+        },
+        "accelerators": ["l4"],
+    },
+    "translations": {"phase": "inference", "model": "flan-t5-xl", "accelerators": ["l4"]},
     "inferentia fp8": {**CHAT, "accelerators": ["inferentia2"], "format": "fp8"},
 }
 
@@ -210,6 +224,8 @@ def test_what_was_named_is_started(starts: dict[str, dict[str, Start]]) -> None:
     assert words(starts["a distilled model"]["vllm"])[2] == "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B"
     assert "zai-org/GLM-4.6" in words(starts["a release"]["vllm"])
     assert "openai/whisper-large-v3" in words(starts["transcripts"]["vllm"])  # vllm-supported-models
+    assert words(starts["transcripts of their own"]["vllm"])[:2] == ["vllm", "serve"]
+    assert starts["translations"]["vllm"].text is None
 
 
 def test_what_other_hardware_asks_for_is_written(starts: dict[str, dict[str, Start]]) -> None:
