@@ -263,10 +263,10 @@ def test_no_answer_is_silently_without_effect(
 
 
 def test_what_makes_an_answer_idle_is_said(kb: whygpu.KnowledgeBase) -> None:
-    """The answer that decides whether the question is asked (``when`` of kb/questions.yaml): vision or speech."""
-    seen = kb.advise({"phase": "inference", "model": "qwen3-vl-8b", "streams": 12}, engine="evaluator", today=TODAY)
+    """The answer that decides whether the question is asked (``when`` of kb/questions.yaml): streams bring images."""
+    seen = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "streams": 12}, engine="evaluator", today=TODAY)
     (told,) = [item.text for item in seen.warnings if item.id == "ignored-streams"]
-    assert told == "'streams' does not apply where task is multimodal, and was ignored."
+    assert told == "'streams' does not apply where task is language, and was ignored."
 
 
 def test_voices_that_are_spoken_are_not_held_to_what_hears(kb: whygpu.KnowledgeBase) -> None:

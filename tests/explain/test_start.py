@@ -154,6 +154,23 @@ WORK: dict[str, dict[str, Any]] = {
         "tensor_parallel": 8,
     },
     "a release": {**CHAT, "model": "glm-4.6", "format": "fp8", "accelerators": ["h200-sxm"]},
+    "transcripts of their own": {
+        "phase": "inference",
+        "task": "speech",
+        "model": {
+            "parameters": 1.5e9,
+            "kind": "encoder-decoder",
+            "model_type": "whisper",
+            "layers": 32,
+            "hidden_size": 1280,
+            "heads": 20,
+        },
+        "accelerators": ["l4"],
+    },
+    "voices": {"phase": "inference", "model": "chatterbox", "accelerators": ["l4"]},
+    "a desk": {**CHAT, "accelerators": ["rtx-4090"], "deployment": "workstation", "concurrency": 2, "format": "q4_k_m"},
+    "a mac": {**CHAT, "accelerators": ["apple-m4-max"], "concurrency": 1, "format": "q4_k_m"},
+    "translations": {"phase": "inference", "model": "flan-t5-xl", "accelerators": ["l4"]},
     "inferentia fp8": {**CHAT, "accelerators": ["inferentia2"], "format": "fp8"},
 }
 
@@ -217,6 +234,19 @@ def test_what_was_named_is_started(starts: dict[str, dict[str, Start]]) -> None:
     assert words(starts["a distilled model"]["vllm"])[2] == "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B"
     assert "zai-org/GLM-4.6" in words(starts["a release"]["vllm"])
     assert "openai/whisper-large-v3" in words(starts["transcripts"]["vllm"])  # vllm-supported-models
+    assert words(starts["transcripts of their own"]["vllm"])[:2] == ["vllm", "serve"]
+    assert starts["translations"]["vllm"].text is None
+    assert "vllm" not in starts["voices"]  # a decoder of its own kind, which no list of the stacks has
+
+
+def test_a_desk_is_told_what_its_users_start(starts: dict[str, dict[str, Start]]) -> None:
+    """Ollama takes context and requests from its environment (ollama-context-length, ollama-faq), MLX runs on Macs."""
+    ollama = starts["a desk"]["ollama"]
+    assert words(ollama) == ["OLLAMA_CONTEXT_LENGTH=8192", "OLLAMA_NUM_PARALLEL=2", "ollama", "serve"]
+    assert any("ollama run hf.co/REPOSITORY:q4_k_m" in note for note in ollama.notes)  # hub-ollama
+    assert words(starts["a mac"]["mlx-lm"])[:2] == ["mlx_lm.server", "--model"]
+    assert "mlx-lm" not in starts["a desk"]
+    assert "ollama" not in starts["one card"]
 
 
 def test_what_other_hardware_asks_for_is_written(starts: dict[str, dict[str, Start]]) -> None:
@@ -272,7 +302,7 @@ def test_what_learns_from_answers_is_started_by_what_runs_it(starts: dict[str, d
         ("rewards on adapters", "trl", ["trl", "grpo"]),
         ("rewards on four bits", "unsloth", ["UNSLOTH_VLLM_STANDBY=1", "python3", "train.py"]),
         ("train", "accelerate", ["accelerate", "launch"]),
-        ("adapters on a mac", "mlx-lm", ["mlx_lm.lora", "--model", "MODEL_4BIT", "--train"]),  # mlx-lm-lora
+        ("adapters on a mac", "mlx-lm-lora", ["mlx_lm.lora", "--model", "MODEL_4BIT", "--train"]),  # mlx-lm-lora
     ):
         assert next(iter(starts[work])) == tool, work
         assert words(starts[work][tool])[: len(command)] == command

@@ -150,3 +150,4 @@ def test_a_language_model_inside_another_has_the_format_of_the_whole() -> None:
     shape, _ = from_hf_config(nested)
     assert shape is not None
     assert shape.published_format == "awq-int4"
+    assert shape.model_type == "llava"

@@ -130,7 +130,8 @@ class ModelShape:
     fields that were derived or assumed, not given.
     Of a model read from its file, `stored_format` is the format that the file is in, `stored_bits` the bits it takes
     for a weight of each part, scales included, and `file_kind` gguf or safetensors. `published_format` is the format of
-    fewer than 16 bits that its makers publish it in; empty where that has 16 bits, or is not known.
+    fewer than 16 bits that its makers publish it in; empty where that has 16 bits, or is not known. `model_type` is the
+    family of architectures by the name that its Hugging Face configuration has; empty where nobody said.
     """
 
     name: str
@@ -189,6 +190,7 @@ class ModelShape:
     stored_bits: tuple[tuple[str, float], ...] = ()
     file_kind: str = ""
     published_format: str = ""
+    model_type: str = ""
 
     def __post_init__(self) -> None:
         """Fill in what follows from the rest, so that checks need not derive it again: cache groups and parts."""

@@ -37,20 +37,22 @@ def session_items(session: SessionResult, kind: type[Advise | Warn]) -> tuple[It
 
 def techniques(maker: PlanMaker) -> tuple[Item, ...]:
     """What the recommended plan uses."""
-    return tuple(_merged(_techniques_of(maker, maker.rows.heads[0]))) if maker.rows.heads else ()
+    return tuple(_merged(_of_the_first(maker, Advise)))
 
 
-def _techniques_of(maker: PlanMaker, row: int) -> Iterator[Item]:
+def _of_the_first(maker: PlanMaker, kind: type[Advise | Warn]) -> Iterator[Item]:
+    """What rules say of the recommended plan."""
     environment, knowledge = maker.consultation.plans.environment, maker.consultation.knowledge
-    for rule, effect in maker.advised(row):
-        text = fill_template(effect.text or rule.because, environment, knowledge, row)
-        yield Item(effect.id, rule.topic, text, (rule.id,), rule.sources)
+    for row in maker.rows.heads[:1]:
+        for rule, effect in maker.said(row, kind):
+            text = fill_template(effect.text or rule.because, environment, knowledge, row)
+            yield Item(effect.id, rule.topic, text, (rule.id,), rule.sources)
 
 
 def warnings(maker: PlanMaker) -> tuple[Item, ...]:
     """Warnings of rules, ignored answers, limits that nothing could be held against, and doubts about the model."""
     consultation = maker.consultation
-    found = list(session_items(consultation.session, Warn))
+    found = list(_merged((*session_items(consultation.session, Warn), *_of_the_first(maker, Warn))))
     found += _irrelevant(consultation)
     found += _unchecked(consultation, next(iter(maker.rows.heads), 0))
     found += _left_out(maker)

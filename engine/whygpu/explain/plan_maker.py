@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from whygpu.checks.memory.estimate import MemoryEstimate
     from whygpu.consult.consultation import Consultation
-    from whygpu.knowledge.rules import Rule
+    from whygpu.knowledge.rules import Rule, Warn
     from whygpu.plans.plan_set import Candidate
 
 
@@ -69,7 +69,7 @@ class PlanMaker:
             kv_format=item.setup.kv_format.id if item.setup.kv_format else None,
             method=item.setup.method if item.setup.trains else None,
             batch_size=_batch_size(item),
-            techniques=tuple(effect.id for _, effect in self.advised(row)),
+            techniques=tuple(effect.id for _, effect in self.said(row, Advise)),
             parallelism=Parallelism(layout.tensor, layout.pipeline, layout.data, layout.sharding, layout.cache_split),
             memory=_memory(item.memory, self.consultation.knowledge.catalogue.usable_bytes(card)),
             speed=plans.plan_set.ranges(row),
@@ -84,12 +84,12 @@ class PlanMaker:
             variants=variants,
         )
 
-    def advised(self, row: int) -> Iterator[tuple[Rule, Advise]]:
-        """The techniques that rules advise for one plan."""
+    def said(self, row: int, kind: type[Advise | Warn]) -> Iterator[tuple[Rule, Advise | Warn]]:
+        """What rules advise for one plan, or warn of."""
         for rule_id, mask in self.consultation.plans.fired.items():
             rule = self.consultation.knowledge.rule_by_id[rule_id]
             for effect in rule.effects if mask[row] else ():
-                if isinstance(effect, Advise):
+                if isinstance(effect, kind):
                     yield rule, effect
 
 

@@ -76,6 +76,8 @@ def _entry(
         entry["kv_groups"] = tuple(_group(group) for group in shape.kv_groups)
     if shape.published_format:
         entry["published_format"] = shape.published_format
+    if shape.model_type:
+        entry["model_type"] = shape.model_type
     return {**entry, "source": sources if len(sources) > 1 else sources[0]}
 
 

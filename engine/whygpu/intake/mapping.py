@@ -76,6 +76,7 @@ OTHERS: Form = MappingProxyType(
         "activation_16bit_share": between(0, 1, whole=False),
         "components": ANYTHING,
         "published_format": TEXT,
+        "model_type": TEXT,
         "kv_groups": ANYTHING,
         "others": ANYTHING,
     }
@@ -144,6 +145,7 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
         kind=kind,
         task=reader.text("task"),
         published_format=reader.text("published_format"),
+        model_type=reader.text("model_type"),
         id=reader.text("id"),
         assumed=tuple(assumed),
         source=(source,)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FILES = ("config", "safetensors", "gguf", "diffusers")
 """Keys of a model's mapping that name a file with its sizes."""
-_WORDS = frozenset({"name", "kind", "task", "id", "published_format", *FILES})
+_WORDS = frozenset({"name", "kind", "task", "id", "published_format", "model_type", *FILES})
 
 
 def shape_of(

@@ -32,6 +32,7 @@ ONE_CARD = ParallelLayout()
 MODEL_NAMES = (
     "model.name",
     "model.kind",
+    "model.type",
     "model.task",
     "model.parameters",
     "model.active_parameters",
@@ -237,6 +238,7 @@ def model_facts(shape: ModelShape) -> dict[str, float | str]:
     sizes: dict[str, float | str] = {
         "model.name": shape.name,
         "model.kind": shape.kind,
+        "model.type": shape.model_type,
         "model.task": shape.task,
         "model.parameters": float(shape.parameters),
         "model.active_parameters": float(shape.active_parameters),

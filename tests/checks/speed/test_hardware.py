@@ -49,6 +49,26 @@ def test_a_pascal_card_in_llama_cpp(facts: Facts) -> None:
     assert 1 / p40(facts, 128, 127).decode.step_s[0, 0] == pytest.approx(56.79, rel=0.25)
 
 
+def test_experts_in_mxfp4_are_multiplied_in_16_bits(facts: Facts) -> None:
+    """vLLM on GB10, whose experts in MXFP4 Marlin unpacks: 4,340 tokens/s of prompt of gpt-oss-120b at 2,048
+    (github.com/jaim12005/spark-vllm-mxfp4-docker, docs/analysis/VLLM_BASELINE_ANALYSIS.md at c5adcab).
+    """
+    gb10 = {
+        "fp4_tflops": 500e12,
+        "fp8_tflops": 250e12,
+        "bf16_tflops": 125e12,
+        "fp16_tflops": 125e12,
+        "fp32_tflops": 30e12,
+    }
+    form = facts.formats["mxfp4"]
+    kind = CardKind("blackwell", "edge", "cuda", memory="lpddr5x")
+    device = Device.of(273e9, rate(form.rate, gb10), half_flops_s=rate(HALF, gb10), kinds=kind)
+    setup = Setup(form, context_tokens=2049, output_tokens=1, runtime="vllm")
+    work = speed.estimate(facts.shape("gpt-oss-120b"), setup, ParallelLayout(), device, facts.coefficients).work
+    assert isinstance(work, InferenceWork)
+    assert 2048 / work.prefill.total_s[0, 0] == pytest.approx(4340, rel=0.15)
+
+
 def bus(facts: Facts, device: Device, tensor: int) -> float:
     columns = Columns.of(
         facts.shape("llama-3.1-8b"),

@@ -71,7 +71,8 @@ def from_hf_config(
         return None, outer.problems
     _say_what_is_left_out(outer, reader, tower)
     shape = _shape(described, family, name, (parameters, active_parameters), tower)
-    return replace(shape, published_format=_published_format(outer, reader)), outer.problems
+    published = _published_format(outer, reader)
+    return replace(shape, published_format=published, model_type=outer_type or model_type), outer.problems
 
 
 def _published_format(outer: Reader, reader: Reader) -> str:
