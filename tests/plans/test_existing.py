@@ -400,3 +400,16 @@ def test_counts_that_fill_a_machine_stand_beside_those_that_do_not(kb: whygpu.Kn
     assert {3, 4} <= {plan.count for plan in every_plan(advice)}
     assert advice.recommendation is not None
     assert advice.recommendation.count == 4
+
+
+@pytest.mark.parametrize(("count", "stack"), [(3, "llama.cpp"), (4, "vllm")])
+def test_owned_cards_that_divide_no_heads_keep_the_usual_stack_of_a_desk(
+    count: int, stack: str, kb: whygpu.KnowledgeBase
+) -> None:
+    """Shards divide the attention heads evenly (vLLM, parallelism): three cards were left for a card to be bought."""
+    owned = [{"accelerator": "rtx-3090", "count": count}]
+    answers = {"phase": "inference", "model": "llama-3.3-70b", "concurrency": 4, "owned": owned}
+    advice = kb.advise(answers, engine="evaluator")
+    assert next(item.value for item in advice.assumed if item.answer == "runtime") == stack
+    assert advice.recommendation is not None
+    assert advice.recommendation.owned

@@ -302,15 +302,16 @@ class Growth:
 
     def _replicas(self, plan_set: PlanSet, index: int, short: float, fewest: int) -> int:
         """How many replicas a training job takes that is ``short`` times too slow: spread evenly, within the limits."""
-        per_node = int(plan_set.cards.per_node[plan_set.card[index]])
+        card = int(plan_set.card[index])
+        per_node = int(plan_set.cards.per_node[card])
         configuration = plan_set.configurations[int(plan_set.configuration[index])]
         each = configuration.layout.cards // configuration.layout.data
         wanted = max(math.ceil(configuration.layout.data * short - 1e-9), fewest)
-        most = self._most(int(plan_set.card[index])) // each
+        most = self._most(card) // each
         if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
             most = min(most, self._options.samples // self._search.micro_batches(configuration.layout)[0])
         found = max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
-        slices = self._search.cards.slices_at(int(plan_set.card[index]))
+        slices = self._search.cards.slices_at(card)
         if slices is None:
             return found
         whole = slices.replicas(configuration.layout.over(found), trains=True)
