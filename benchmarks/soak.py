@@ -1,4 +1,5 @@
-"""Threads that ask while the knowledge base is loaded anew: ``python -m benchmarks.soak --minutes 2``.
+"""Threads that ask while the knowledge base is loaded anew: ``python -m benchmarks.soak --minutes 2``, or until so many
+have been asked: ``--consultations 200000 --every 15``.
 
 Eight threads ask on one shared knowledge base, of both engines, while another writes an edition and loads it, as the
 wizard does. Every answer must be that of its edition, and memory must stay where it was after the first third.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import queue
 import random
 import resource
@@ -52,20 +54,25 @@ def answer(knowledge: whygpu.KnowledgeBase, answers: dict[str, object], engine: 
 class Soak:
     """One run: an edition that changes, and what was asked of it."""
 
-    def __init__(self, folder: Path, end: float) -> None:
-        """Load the first edition, and find what is right."""
-        self._folder, self._end = folder, end
+    def __init__(self, folder: Path, minutes: float, consultations: float, every: float) -> None:
+        """Load the first edition, and find what is right; ``every``: seconds from one edition to the next."""
+        self._folder, self._most, self._every = folder, consultations, every
         self.knowledge = whygpu.load(folder)
         self.asked = [draw(random.Random(seed), self.knowledge) for seed in range(1, SETS + 1)]
         self.right = [answer(self.knowledge, answers, "evaluator") for answers in self.asked]
         self.count, self.reloads = 0, 0
         self.wrong: queue.Queue[str] = queue.Queue()
         self._lock = threading.Lock()
+        self._end = time.monotonic() + 60 * minutes
+
+    @property
+    def _over(self) -> bool:
+        return time.monotonic() >= self._end or self.count >= self._most
 
     def ask(self, seed: int) -> None:
         """Ask at random until the end."""
         rng = random.Random(seed)
-        while time.monotonic() < self._end:
+        while not self._over:
             number, engine = rng.randrange(SETS), rng.choice(ENGINES)
             try:
                 if answer(self.knowledge, self.asked[number], engine) != self.right[number]:
@@ -79,22 +86,25 @@ class Soak:
         """Write an edition that decides the same, and load it."""
         path = self._folder / "values.yaml"
         text = path.read_text(encoding="utf-8")
-        while time.monotonic() < self._end:
+        while not self._over:
             self.reloads += 1
             path.write_text(f"{text}\n# edition {self.reloads}\n", encoding="utf-8")
             self.knowledge = whygpu.load(self._folder)
-            time.sleep(1)
+            time.sleep(self._every)
 
 
 def main() -> int:
     """Run, print, and tell whether everything held."""
     parser = argparse.ArgumentParser(description="Ask in threads while the knowledge base is loaded anew.")
     parser.add_argument("--minutes", type=float, default=2)
+    parser.add_argument("--consultations", type=int, help="in the place of the minutes: until so many were asked")
+    parser.add_argument("--every", type=float, default=1, help="seconds from one edition to the next")
     parser.add_argument("--threads", type=int, default=8)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(shutil.copytree(default_root(), Path(place) / "kb"))
-        soak = Soak(folder, time.monotonic() + 60 * options.minutes)
+        asked = options.consultations
+        soak = Soak(folder, math.inf if asked else options.minutes, asked or math.inf, options.every)
         began, held = time.monotonic(), []
         threads = [threading.Thread(target=soak.ask, args=(seed,)) for seed in range(options.threads)]
         threads.append(threading.Thread(target=soak.reload))
