@@ -141,7 +141,6 @@ def test_the_library_still_has_the_fault(fault: str, facts: list[dict[str, Any]]
 def test_the_limits_are_those_of_the_compiler() -> None:
     assert durable.STACK <= 64
     assert durable.GROUP_RULES <= 200
-    assert durable.GROUP_FACTS < 511
     assert durable.SET_GROUPS < 511
     assert durable.SET_RULES < 4_096
     assert durable.SESSIONS + durable.RETIRED < 1_024

@@ -124,14 +124,13 @@ SMALL = {
     "PATTERN_TESTS": 3,
     "STACK": 4,
     "FACT_PROPERTIES": 5,
-    "BUCKET_TESTS": 2,
     "GROUP_RULES": 5,
     "MAX_ALTERNATIVES": 2,
 }
 
 
 def test_they_agree_where_every_limit_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With limits so small each program folds tests, splits groups and buckets, and computes alternatives before."""
+    """With limits so small each program folds tests, splits groups, and computes alternatives before."""
     for name, limit in SMALL.items():
         monkeypatch.setattr(durable, name, limit)
     tally = Tally()

@@ -15,24 +15,21 @@ import queue
 import re
 import weakref
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import count, pairwise
+from functools import cached_property, lru_cache
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from whygpu.chain.environment import plain
+from whygpu.chain.environment import one, plain
 from whygpu.chain.normal import MAX_ALTERNATIVES, ConstantTest, Literal, alternatives, constant_test
 from whygpu.errors import EngineError, EngineUnavailableError
 from whygpu.language.tree import All, Call, Expression, Name, Not, children, names
-from whygpu.language.values import Number, Truth, Word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
     from typing import Self
-
-    from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
@@ -42,11 +39,9 @@ if TYPE_CHECKING:
     from whygpu.knowledge.strata import Strata, Stratum
     from whygpu.language.values import Value
 
-GROUP_RULES = 200  # rules a stage fact: beyond 256 on one condition the library breaks
-GROUP_FACTS = 400  # kinds of facts in a group, each a test under one node: breaks at 511
+GROUP_RULES = 200  # rules a stage fact, and kinds of facts in a group: breaks beyond 256 on one condition
 SET_GROUPS = 500  # groups, each a test under the root: breaks at 511
-BUCKET_TESTS = 12  # of the plan facts a few rules share: with more, hardly two plans are alike in all of them
-PATTERN_TESTS = 60  # tests a pattern: plans alike in all of them have a bit each of one number
+PATTERN_TESTS = 60  # tests a pattern, each a property of its fact
 FACT_PROPERTIES = 150  # values a fact, before the last pattern's: with those and five names it stays below 254
 STACK = 60  # tests that hold and wait while another one's are followed: fails beyond 64
 SET_RULES = 4_000  # rules a set: fails beyond 4,096
@@ -64,6 +59,8 @@ class Test:
     """What a fact is asked: a value, of a name or computed before, against a constant. A program has one of each."""
 
     value: Expression
+    key: str
+    """The property that has the value in every fact."""
     constant: ConstantTest
     literal: Literal
 
@@ -88,30 +85,30 @@ class Kind:
     """One kind of fact, and the patterns that are made of it."""
 
     name: str
-    keys: dict[Expression, str] = field(default_factory=dict)
-    """The properties it has: each value's key."""
+    values: dict[str, Expression] = field(default_factory=dict)
+    """The properties it has: each key's value."""
     shared: Shared = field(default_factory=Shared)
 
     @property
     def is_full(self) -> bool:
         """Whether the next pattern may be more than the library bears."""
-        return self.shared.waiting >= STACK or len(self.keys) >= FACT_PROPERTIES
+        return self.shared.waiting >= STACK or len(self.values) >= FACT_PROPERTIES
 
     def pattern(self, group: str, tests: Sequence[Test]) -> Json:
         """One more pattern of this kind."""
         self.shared.add(tests)
-        clauses = [_clause(self.keys.setdefault(test.value, f"t{len(self.keys)}"), test.constant) for test in tests]
-        return {"$and": [{"g": group}, {"k": self.name}, *clauses]}
+        self.values.update((test.key, test.value) for test in tests)
+        return {"$and": [{"g": group}, {"k": self.name}, *(_clause(test.key, test.constant) for test in tests)]}
 
 
 @dataclass(slots=True, eq=False)
-class Bucket:
-    """Plan rules of a group that share the facts of one kind, each of plans that are alike in all their tests."""
+class PlanFact:
+    """What some rules of a group test of a plan: plans for which all of it holds share a fact of the kind."""
 
     kind: Kind
-    tests: set[Test] = field(default_factory=set)
-    conjunctions: list[tuple[list[Test], list[Test]]] = field(default_factory=list)
-    """What each tests of the consultation and of the plan."""
+    tests: tuple[Test, ...]
+    sessions: list[tuple[Test, ...]] = field(default_factory=list)
+    """What each of the rules tests of the consultation beside it."""
 
 
 @dataclass(slots=True)
@@ -120,13 +117,13 @@ class Group:
 
     name: str
     stage: Kind = field(default_factory=lambda: Kind("stage"))
-    buckets: list[Bucket] = field(default_factory=list)
+    plan_facts: dict[tuple[Test, ...], PlanFact] = field(default_factory=dict)
     conjunctions: int = 0
 
     @property
     def is_full(self) -> bool:
         """Whether the next conjunction belongs in another group."""
-        return self.stage.is_full or self.conjunctions >= GROUP_RULES or len(self.buckets) >= GROUP_FACTS
+        return self.stage.is_full or self.conjunctions >= GROUP_RULES
 
 
 class Program:
@@ -140,6 +137,7 @@ class Program:
         self.rule_of: dict[str, str] = {}
         self.groups: dict[int, list[Group]] = {}
         self._tests: dict[tuple[Expression, ConstantTest], Test] = {}
+        self._keys: dict[Expression, str] = {}
         stages = [*strata.session, *strata.hard, *strata.soft]
         rules = [rule for stratum in stages for rule in stratum.rules if rule.id not in without]
         self._conjunctions = self._expanded(rules)
@@ -152,7 +150,7 @@ class Program:
         if groups > SET_GROUPS:
             raise EngineError(f"{groups} groups of rules, one or more a stratum; durable-rules takes {SET_GROUPS}")
         for group in (group for found in self.groups.values() for group in found):
-            for kind in (group.stage, *(bucket.kind for bucket in group.buckets)):
+            for kind in (group.stage, *(fact.kind for fact in group.plan_facts.values())):
                 kind.shared = Shared()  # it was for knowing what is full
 
     @property
@@ -200,34 +198,29 @@ class Program:
 
     def _conjunction(self, rule: Rule, literals: tuple[Literal, ...], group: Group, priority: int) -> None:
         group.conjunctions += 1
-        folded = _folded([item for item in literals if not self._is_plan(item.part)])
-        session = [self._test(literal) for literal in folded]
+        session = self._tests_of([item for item in literals if not self._is_plan(item.part)])
         patterns: list[Json] = [{"stage": group.stage.pattern(group.name, session)}]
         if rule.scope != "session":
-            plan = [self._test(literal) for literal in _folded([item for item in literals if self._is_plan(item.part)])]
-            bucket = self._bucket(group, plan)
-            bucket.conjunctions.append((session, plan))
-            patterns.append({"plans": bucket.kind.pattern(group.name, plan)})
+            tests = self._tests_of([item for item in literals if self._is_plan(item.part)])
+            fact = group.plan_facts.get(tests)
+            if fact is None:
+                fact = group.plan_facts[tests] = PlanFact(Kind(f"p{len(group.plan_facts)}"), tests)
+            fact.sessions.append(session)
+            patterns.append({"plans": fact.kind.pattern(group.name, tests)})
         name = f"r{len(self._definition)}"
         self.rule_of[name] = rule.id
         self._definition[name] = {"all": patterns, "pri": priority, "dist": 0}
 
-    @staticmethod
-    def _bucket(group: Group, tests: list[Test]) -> Bucket:
-        """The bucket for a rule that makes these tests of plans: the last one where it has room."""
-        last = group.buckets[-1] if group.buckets else None
-        if last is None or last.kind.is_full or len(last.tests.union(tests)) > max(BUCKET_TESTS, len(last.tests)):
-            last = Bucket(Kind(f"b{len(group.buckets)}"))
-            group.buckets.append(last)
-        last.tests.update(tests)
-        return last
+    def _tests_of(self, literals: list[Literal]) -> tuple[Test, ...]:
+        return tuple(dict.fromkeys(self._test(literal) for literal in _folded(literals)))
 
     def _test(self, literal: Literal) -> Test:
         constant = constant_test(literal)
         value: Expression = Name(constant.name) if constant is not None else literal.part
         if constant is None or self._may_be_interval(constant.name):
             value, constant = literal.part, ConstantTest("", "==", literal.positive)
-        return self._tests.setdefault((value, constant), Test(value, constant, literal))
+        key = self._keys.setdefault(value, f"t{len(self._keys)}")
+        return self._tests.setdefault((value, constant), Test(value, key, constant, literal))
 
     def _may_be_interval(self, name: str) -> bool:
         """Whether a comparison of the name can be sure though its value is no point: ``min(2, unknown) < 5``."""
@@ -259,43 +252,32 @@ def _clause(key: str, test: ConstantTest) -> Json:
 _PLANS = re.compile(r'"p":"([^"]*)"')
 
 
-def _texts(value: Value, rows: NDArray[np.int64]) -> list[str | None]:
-    """A value of some plans as JSON; None where it is unknown, a lack or no point."""
-
-    def pick(column: Any) -> list[Any]:
-        return column[rows].tolist() if isinstance(column, np.ndarray) and column.ndim else [column] * len(rows)
-
-    match value:
-        case Number(low=low, high=high, present=present):
-            known = (low == high) & present & np.isfinite(low)
-            return [
-                repr(_Number(number)) if good else None for number, good in zip(pick(low), pick(known), strict=True)
-            ]
-        case Word(word=word):
-            return [json.dumps(str(text)) if text else None for text in pick(word)]
-        case Truth(true=true, false=false):
-            return ["true" if yes else "false" if no else None for yes, no in zip(pick(true), pick(false), strict=True)]
-
-
-class _Number(float):
-    """A float that prints the way durable-rules can read: an exponent only after a point."""
-
-    def __repr__(self) -> str:
-        text = float.__repr__(self)
-        mantissa, e, exponent = text.partition("e")
-        return text if not e or "." in mantissa else f"{mantissa}.0e{exponent}"
+def _number(value: float) -> str:
+    """A number the way durable-rules can read it: an exponent only after a point."""
+    text = float.__repr__(value)
+    mantissa, e, exponent = text.partition("e")
+    return text if not e or "." in mantissa else f"{mantissa}.0e{exponent}"
 
 
 def dumps(value: object) -> str:
     """JSON that durable-rules parses without loss."""
     match value:
-        case dict():
-            return "{" + ",".join(f"{json.dumps(str(key))}:{dumps(item)}" for key, item in value.items()) + "}"
-        case list():
-            return "[" + ",".join(dumps(item) for item in value) + "]"
         case float():
-            return repr(_Number(value))
+            return _number(value)
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _quoted(value)
+        case dict():
+            return "{" + ",".join(f"{dumps(str(key))}:{dumps(item)}" for key, item in value.items()) + "}"
+        case list():
+            return "[" + ",".join(map(dumps, value)) + "]"
     return json.dumps(value)
+
+
+@lru_cache(maxsize=4096)
+def _quoted(word: str) -> str:
+    return json.dumps(word)
 
 
 def _library() -> Any:
@@ -329,7 +311,7 @@ class DurableEngine:
         share: bool = True,
         without: frozenset[str] = frozenset(),
     ) -> None:
-        """``program``: the rules as compiled before; ``share``: plans alike in every test share a fact.
+        """``program``: the rules as compiled before; ``share``: plans that pass the same tests share a fact.
 
         Raises EngineUnavailableError where durable-rules is not installed.
         """
@@ -428,124 +410,126 @@ class DurableChain:
         """Assert a fact given as JSON properties."""
         return self._engine.put(f'{{"id":"{next(self._ids)}","sid":"{self._session}",{properties}}}')
 
-    def _stage(self, group: Group, environment: SessionEnvironment | PlanEnvironment) -> int:
+    def _stage(
+        self, group: Group, values: Mapping[str, Expression], environment: SessionEnvironment | PlanEnvironment
+    ) -> int:
         """Assert the stage fact, with what is the same for all plans."""
-        fact: Json = {"g": group.name, "k": group.stage.name}
-        for expression, key in group.stage.keys.items():
-            value = plain(environment.evaluator.value(expression))
-            if value is not None:
-                fact[key] = value
-        return self._put(dumps(fact)[1:-1])
+        known = _properties(values, environment.evaluator.value)
+        return self._put(f'"g":"{group.name}","k":"{group.stage.name}"{known}')
 
     def fired(self, stratum: Stratum, environment: SessionEnvironment) -> set[str]:
         """The ids of the session rules that fire."""
         program = self._engine.program
         found: set[str] = set()
         for group in program.groups[id(stratum)]:
-            state = self._stage(group, environment)
+            state = self._stage(group, group.stage.values, environment)
             found |= {program.rule_of[name] for name, _ in self._engine.drain(state)}
         return found
 
     def fired_plans(self, stratum: Stratum, environment: PlanEnvironment, alive: Mask) -> dict[str, Mask]:
         """The plan rules that fire, each with the plans it fires for."""
-        program = self._engine.program
-        found: dict[str, Mask] = {}
-        plans = _Plans(environment, np.flatnonzero(alive), share=self._engine.share)
-        if not plans.rows.size:
+        program, found = self._engine.program, dict[str, "Mask"]()
+        if not alive.any():
             return found
+        plans = _Plans(environment, alive, share=self._engine.share)
         for group in program.groups[id(stratum)]:
-            alike: dict[str, NDArray[np.int64]] = {}
-            for bucket in group.buckets:
-                for name, rows, properties in plans.facts(bucket):
-                    alike[name] = rows
-                    self._put(f'"g":"{group.name}","k":"{bucket.kind.name}","p":"{name}"{properties}')
-            if not alike:
+            stands_for: dict[str, Mask] = {}
+            asked: dict[str, Expression] = {}
+            for plan_fact in group.plan_facts.values():
+                sessions = plans.live(plan_fact)
+                for name, mask, properties in plans.facts(plan_fact) if sessions else ():
+                    stands_for[name] = mask
+                    self._put(f'"g":"{group.name}","k":"{plan_fact.kind.name}","p":"{name}"{properties}')
+                    asked.update((test.key, test.value) for tests in sessions for test in tests)
+            if not stands_for:
                 continue
-            for name, fact in self._engine.drain(self._stage(group, environment)):
-                mask = found.setdefault(program.rule_of[name], np.zeros_like(alive))
-                mask[alike[fact]] = True
+            for name, fact in self._engine.drain(self._stage(group, asked, environment)):
+                rule, mask = program.rule_of[name], stands_for[fact]
+                found[rule] = found[rule] | mask if rule in found else mask
         return found
 
 
-Fact: TypeAlias = "tuple[str, NDArray[np.int64], str]"
+Fact: TypeAlias = "tuple[str, Mask, str]"
 """A fact that stands for plans: its name, the plans, its properties."""
 
 
-@dataclass(slots=True, eq=False)
-class _Kept:
-    """What is known of the plans that are left, as long as they and their prices are the same."""
-
-    held: dict[Test, tuple[NDArray[np.bool_], bool]] = field(default_factory=dict)
-    facts: dict[tuple[object, ...], Sequence[Fact]] = field(default_factory=dict)
-    """By the bucket and the tests that can matter."""
+def _properties(values: Mapping[str, Expression], value: Callable[[Expression], Value]) -> str:
+    """What a fact has beside its names, as JSON: of each key the value, where it is known and a point."""
+    texts = []
+    for key, expression in values.items():
+        known = plain(value(expression))
+        if known is not None:
+            texts.append(f',"{key}":{dumps(known)}')
+    return "".join(texts)
 
 
 class _Plans:
     """The plans that are left, as facts."""
 
-    def __init__(self, environment: PlanEnvironment, rows: NDArray[np.int64], *, share: bool) -> None:
-        self._environment, self.rows, self._share = environment, rows, share
-        self._held: dict[Test, tuple[NDArray[np.bool_], bool]] = {}
-        self._kept = environment.beside(rows, _Kept)
+    def __init__(self, environment: PlanEnvironment, alive: Mask, *, share: bool) -> None:
+        self._evaluator, self._alive, self._share = environment.evaluator, alive, share
+        self._kept: dict[PlanFact, tuple[Fact, ...]] = environment.beside(alive, dict)
+        """Facts whose tests come to the same as long as the plans that are left and their prices are the same."""
+        self._may: dict[tuple[Test, ...], bool] = {}
+        self._held: dict[Test, Mask | bool] = {}
 
-    def facts(self, bucket: Bucket) -> Sequence[Fact]:
-        """One fact for each set of plans alike in all tests that can matter."""
-        live = [plan for session, plan in bucket.conjunctions if not self._share or self._can_fire(session, plan)]
-        if not live:
-            return ()
-        tests = list(dict.fromkeys(test for plan in live for test in plan))
-        if not self._share or not all(self._environment.evaluator.lasts(test.literal.part) for test in tests):
-            return list(self._facts(bucket, tests))
-        key = (bucket, *tests)
-        known = self._kept.facts.get(key)
-        if known is None:
-            known = self._kept.facts[key] = list(self._facts(bucket, tests))
-        return known
-
-    def _facts(self, bucket: Bucket, tests: list[Test]) -> Iterator[Fact]:
-        sets = self._alike(tests) if self._share else np.split(self.rows, len(self.rows))
-        first = np.array([rows[0] for rows in sets], dtype=np.int64)
-        value = self._environment.evaluator.value
-        columns = [
-            (bucket.kind.keys[expression], _texts(value(expression), first))
-            for expression in dict.fromkeys(test.value for test in tests)
-        ]
-        for number, rows in enumerate(sets):
-            known = "".join(f',"{key}":{texts[number]}' for key, texts in columns if texts[number] is not None)
-            yield f"{bucket.kind.name}.{number}", rows, known
-
-    def _can_fire(self, session: list[Test], plan: list[Test]) -> bool:
-        """Whether each test of the rule holds for some plan that is left."""
-        known = self._held  # asked of every rule in every stratum: no generator, no call for what is known
-        for tests in (session, plan):
-            for test in tests:
-                if not (known.get(test) or self._holds(test))[1]:
-                    return False
-        return True
-
-    def _holds(self, test: Test) -> tuple[NDArray[np.bool_], bool]:
-        """Which of the plans the test holds for, and whether there are any."""
-        found = self._held.get(test) or self._kept.held.get(test)
-        if found is None:
-            part = test.literal.part
-            value = self._environment.evaluator.truth(part)
-            holds = value.true if test.literal.positive else value.false
-            if isinstance(holds, np.ndarray):
-                held = holds[self.rows]
-                found = held, bool(held.any())
-            else:
-                found = np.full(len(self.rows), holds), bool(holds)
-            if self._environment.evaluator.lasts(part):
-                self._kept.held[test] = found
-        self._held[test] = found
+    def live(self, plan_fact: PlanFact) -> Sequence[tuple[Test, ...]]:
+        """What rules on the fact test of the consultation, without those one of whose tests fails."""
+        if not self._share:
+            return plan_fact.sessions
+        known, found = self._may, []
+        for tests in plan_fact.sessions:
+            may = known.get(tests)
+            if may is None:
+                may = known[tests] = self._may_hold(tests)
+            if may:
+                found.append(tests)
         return found
 
-    def _alike(self, tests: list[Test]) -> list[NDArray[np.int64]]:
-        """The plans in sets for which the same tests hold."""
-        codes = np.zeros(len(self.rows), dtype=np.int64)
-        for bit, test in enumerate(tests):
-            codes |= self._holds(test)[0].astype(np.int64) << bit
-        order = np.argsort(codes, kind="stable")
-        bounds = [0, *(np.flatnonzero(np.diff(codes[order])) + 1).tolist(), len(order)]
-        rows = self.rows[order]
-        return [rows[start:end] for start, end in pairwise(bounds)]
+    def _may_hold(self, tests: Sequence[Test]) -> bool:
+        for test in tests:
+            holds = self._holds(test)
+            if holds is False or (holds is not True and not holds.any()):
+                return False
+        return True
+
+    def facts(self, plan_fact: PlanFact) -> Iterable[Fact]:
+        """One fact for all plans for which every test holds, and none for the others: no pattern is of those. A fact
+        for each plan, where they are not to share any.
+        """
+        if not self._share:
+            return self._each(plan_fact)
+        known = self._kept.get(plan_fact)
+        if known is None:
+            known = self._together(plan_fact)
+            if all(self._evaluator.lasts(test.literal.part) for test in plan_fact.tests):
+                self._kept[plan_fact] = known
+        return known
+
+    def _together(self, plan_fact: PlanFact) -> tuple[Fact, ...]:
+        mask = self._alive
+        for test in plan_fact.tests:
+            holds = self._holds(test)
+            if holds is False:
+                return ()
+            if holds is not True:
+                mask = mask & holds
+        return (self._fact(plan_fact, plan_fact.kind.name, mask),) if mask.any() else ()
+
+    def _each(self, plan_fact: PlanFact) -> Iterator[Fact]:
+        for row in np.flatnonzero(self._alive).tolist():
+            mask = np.zeros_like(self._alive)
+            mask[row] = True
+            yield self._fact(plan_fact, f"{plan_fact.kind.name}.{row}", mask)
+
+    def _fact(self, plan_fact: PlanFact, name: str, mask: Mask) -> Fact:
+        row = int(mask.argmax())  # any of them: they pass the same tests
+        return name, mask, _properties(plan_fact.kind.values, lambda node: one(self._evaluator.value(node), row))
+
+    def _holds(self, test: Test) -> Mask | bool:
+        """For which of all plans a test holds."""
+        found = self._held.get(test)
+        if found is None:
+            truth = self._evaluator.truth(test.literal.part)
+            found = self._held[test] = truth.true if test.literal.positive else truth.false
+        return found

@@ -153,11 +153,11 @@ class PlanEnvironment:
                 found = unknown_of(spec)
         return found
 
-    def beside(self, rows: NDArray[np.int64], make: Callable[[], T]) -> T:
+    def beside(self, alive: NDArray[np.bool_], make: Callable[[], T]) -> T:
         """What an engine keeps of these plans from one consultation to the next; new where nothing lasts."""
         if self._given is None:
             return make()
-        kept, key = self._given.beside, rows.tobytes()
+        kept, key = self._given.beside, alive.tobytes()
         if key not in kept:
             if len(kept) >= _MOST_BESIDE:
                 kept.clear()

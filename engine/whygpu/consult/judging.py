@@ -107,10 +107,11 @@ class Judging:
             if mask is not None:
                 self.alive = self.alive & ~mask
             truth = self._environment.evaluator.truth(rule.condition)
-            if truth.false is True:
+            known = truth.true | truth.false
+            if known is True or np.all(known):
                 continue
-            open_ = np.broadcast_to(~(truth.true | truth.false | np.False_), (self._environment.size,))
-            if not open_.any() or (open_.all() and not self._asked(rule)):
+            open_ = np.broadcast_to(known ^ True, (self._environment.size,))
+            if open_.all() and not self._asked(rule):
                 continue
             self.unverified = self.unverified | open_
             if open_.all():

@@ -53,7 +53,7 @@ def grown(plans: PlanEnvironment, grade: Grade) -> NDArray[np.float64]:
     """What a graded verdict grows with, for every plan: as far as it may have come, since the rule fired."""
     found = plans.evaluator.value(grade.expression)
     if not isinstance(found, v.Number):
-        return np.array(np.nan)
+        return np.full(plans.size, np.nan)
     return np.broadcast_to(found.high if grade.full > grade.start else found.low, (plans.size,))
 
 

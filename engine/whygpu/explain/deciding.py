@@ -10,16 +10,14 @@ import numpy as np
 from whygpu.consult.ranking import grown
 from whygpu.knowledge.rules import Verdict
 from whygpu.plans.rank import rank
-from whygpu.plans.tally import tally, worth_of
+from whygpu.plans.tally import graded_worth, tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.rows import Rows
-    from whygpu.knowledge.rules import Grade, Rule
+    from whygpu.knowledge.rules import Rule
 
 _SAYS_NOTHING = 0.005
 """A worth this near to 1 says nothing."""
@@ -95,12 +93,11 @@ class Deciding:
         return 1.0 if self._priority is None else self._priority.exponent(criterion)
 
     def _worth(self, verdict: Verdict, row: int) -> float:
-        worth = worth_of(verdict, self._preferences.worth(verdict.strength), self._figure(verdict.grade))
-        alone = float(np.broadcast_to(worth, self._plans.alive.shape)[row])
-        return float(alone ** self._exponent(verdict.criterion))
-
-    def _figure(self, grade: Grade | None) -> NDArray[np.float64] | None:
-        return None if grade is None else grown(self._plans.environment, grade)
+        worth = self._preferences.worth(verdict.strength)
+        if verdict.grade is not None:
+            reached = grown(self._plans.environment, verdict.grade)
+            worth = float(graded_worth(verdict.grade, worth, reached[row : row + 1])[0])
+        return float(worth ** self._exponent(verdict.criterion))
 
     def _instead(self, rule_id: str, criterion: str) -> int | None:
         """The plan that is first where the rule's verdicts by the criterion do not count; None where that is the same

@@ -57,7 +57,7 @@ class PlanMaker:
         plans = self.consultation.plans
         item = plans.plan_set.candidate(row)
         card, layout = item.accelerator, item.layout
-        cost = self.sheet.cost(row)
+        cost, verdicts = self.sheet.cost(row), tuple(verdicts_of(self.consultation, row))
         return Plan(
             id=self.rows.ids[row],
             accelerator=AcceleratorName(
@@ -75,10 +75,10 @@ class PlanMaker:
             speed=plans.plan_set.ranges(row),
             cost=cost,
             unpriced=None if cost is not None else self.sheet.unpriced(row),
-            verdicts=tuple(verdicts_of(self.consultation, row)),
+            verdicts=verdicts,
             rank=rank,
             unverified=bool(plans.unverified[row]),
-            counted=counted_of(self.consultation, row),
+            counted=counted_of(self.consultation, row, verdicts),
             index=row,
             owned=bool(plans.plan_set.owned[row]),
             variants=variants,

@@ -10,7 +10,7 @@ from whygpu.explain.plan import Counted, Factor, PlanVerdict
 from whygpu.knowledge.rules import STRENGTHS, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.rows import Rows
@@ -38,12 +38,11 @@ def verdicts_of(consultation: Consultation, row: int) -> Iterator[PlanVerdict]:
         yield PlanVerdict(criterion, STRENGTHS[level], favourable, tuple(rule.id for rule in rules), tuple(claims))
 
 
-def counted_of(consultation: Consultation, row: int) -> Counted | None:
-    """What one plan counts as; None where it is out, or no price is known."""
+def counted_of(consultation: Consultation, row: int, said: Sequence[PlanVerdict]) -> Counted | None:
+    """What one plan counts as by what the rules say of it; None where it is out, or no price is known."""
     counted = consultation.plans.ranking.counted
     if not consultation.plans.alive[row] or not math.isfinite(counted.values[row]):
         return None
-    said = tuple(verdicts_of(consultation, row))
     rules = {
         criterion: tuple(rule for item in said if item.criterion == criterion for rule in item.rules)
         for criterion in counted.factors

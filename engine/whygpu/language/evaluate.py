@@ -190,14 +190,13 @@ class Evaluator:
 
     @staticmethod
     def _compare(op: str, left: v.Value, right: v.Value) -> v.Truth:
-        match left, right:
-            case v.Number(), v.Number():
-                return v.compare(op, left, right)
-            case v.Word(), v.Word():
-                return v.compare_words(op, left, right)
-            case v.Truth(), v.Truth():
-                same = v.same_truth(left, right)
-                return same if op == "==" else ~same
+        if isinstance(left, v.Number) and isinstance(right, v.Number):
+            return v.compare(op, left, right)
+        if isinstance(left, v.Word) and isinstance(right, v.Word):
+            return v.compare_words(op, left, right)
+        if isinstance(left, v.Truth) and isinstance(right, v.Truth):
+            same = v.same_truth(left, right)
+            return same if op == "==" else ~same
         raise TypeError(f"cannot compare {left} with {right}")
 
     @staticmethod

@@ -8,13 +8,15 @@ both alike, so there is one evaluator. Truth is two flags, surely true and surel
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 Flags = Any  # bool, or a numpy array of bool over plans
 Floats = Any  # float, or a numpy array of float64 over plans
@@ -89,35 +91,61 @@ def column(values: Floats, present: Flags = True) -> Number:
     return Number(np.where(unknown, -np.inf, values), np.where(unknown, np.inf, values), present)
 
 
+_HOLDS: Mapping[str, Callable[[Floats, Floats], bool]] = MappingProxyType(
+    {
+        ">": operator.gt,
+        ">=": operator.ge,
+        "<": operator.lt,
+        "<=": operator.le,
+        "==": operator.eq,
+        "!=": operator.ne,
+    }
+)
+
+
 def compare(op: str, left: Number, right: Number) -> Truth:
     """Compare two numbers: sure only where the intervals leave no doubt; false wherever one is a known lack."""
-    match op:
-        case ">":
-            true, false = left.low > right.high, left.high <= right.low
-        case ">=":
-            true, false = left.low >= right.high, left.high < right.low
-        case "<":
-            true, false = left.high < right.low, left.low >= right.high
-        case "<=":
-            true, false = left.high <= right.low, left.low > right.high
-        case _:
-            same = (left.low == right.high) & (left.high == right.low)
-            apart = (left.low > right.high) | (left.high < right.low)
-            true, false = (same, apart) if op == "==" else (apart, same)
+    if left.is_point and right.is_point:
+        true = _HOLDS[op](left.low, right.low)
+        if isinstance(true, bool) and left.present is True and right.present is True:
+            return TRUE if true else FALSE
+        false = true ^ True
+    else:
+        true, false = _compare_intervals(op, left, right)
     if left.present is True and right.present is True:
         return Truth(true, false)
     both = left.present & right.present
     return Truth(true & both, false | (both ^ True))
 
 
+def _compare_intervals(op: str, left: Number, right: Number) -> tuple[Flags, Flags]:
+    match op:
+        case ">":
+            return left.low > right.high, left.high <= right.low
+        case ">=":
+            return left.low >= right.high, left.high < right.low
+        case "<":
+            return left.high < right.low, left.low >= right.high
+        case "<=":
+            return left.high <= right.low, left.low > right.high
+    same = (left.low == right.high) & (left.high == right.low)
+    apart = (left.low > right.high) | (left.high < right.low)
+    return (same, apart) if op == "==" else (apart, same)
+
+
 def compare_words(op: str, left: Word, right: Word) -> Truth:
     """Equality of two words; unknown where either is."""
-    if isinstance(left.word, str):
-        left, right = right, left
-    same, known = left.word == right.word, left.word != ""
-    if not isinstance(right.word, str):
-        known = known & (right.word != "")
-    elif not right.word:
+    one, other = left.word, right.word
+    if isinstance(one, str):
+        one, other = other, one
+    if isinstance(one, str):
+        if not one or not other:
+            return UNKNOWN
+        return TRUE if (one == other) == (op == "==") else FALSE
+    same, known = one == other, one != ""
+    if not isinstance(other, str):
+        known = known & (other != "")
+    elif not other:
         return UNKNOWN
     true, false = same & known, known ^ (same & known)
     return Truth(true, false) if op == "==" else Truth(false, true)

@@ -60,13 +60,13 @@ def rank(alive: Mask, unverified: Mask, counted: Counted, tied_within: float) ->
     drawn = np.where(np.isfinite(watts), watts * product, np.inf)
     cards = product if counted.cards is None else counted.cards * product
     at_once = np.zeros(len(value)) if counted.at_once is None else counted.at_once
-    figures = (_rounded(column)[left] for column in (at_once, product, cards, drawn, last))
+    figures = (_rounded(column[left]) for column in (at_once, product, cards, drawn, last))
     keys = (*figures, unverified[left])  # numpy sorts by the last key first
     return Ranking(tuple(left[np.lexsort(keys)].tolist()), counted, tied_within)
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The same to twelve digits: what differs in the last ones was only computed in another order."""
-    scale = 10.0 ** np.floor(np.log10(np.where(np.isfinite(values) & (values > 0), values, 1.0)))
-    found: NDArray[np.float64] = np.round(values / scale, 11) * scale
+    share, exponent = np.frexp(values)
+    found: NDArray[np.float64] = np.ldexp(np.round(share, 12), exponent)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,17 +45,15 @@ class VerdictTally:
         return both
 
 
-def worth_of(verdict: Verdict, worth: float, reached: NDArray[np.float64] | None) -> NDArray[np.float64] | float:
-    """What one verdict is worth on every plan: all of it, or as far as the figure it grows with has come.
+def graded_worth(grade: Grade, worth: float, reached: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a graded verdict is worth on some plans: as far as the figure it grows with has come.
 
-    ``reached``: that figure of every plan; an unknown one counts as reached, since the rule fired.
+    ``reached``: that figure of each plan; an unknown one counts as reached, since the rule fired.
     """
-    grade = verdict.grade
-    if grade is None or reached is None:
-        return worth
     with np.errstate(all="ignore"):
-        share = np.log(reached / grade.start) / np.log(grade.full / grade.start)
-    found: NDArray[np.float64] = worth ** np.clip(np.where(np.isnan(share), 1.0, share), 0.0, 1.0)
+        share = np.log(reached / grade.start) / math.log(grade.full / grade.start)
+    share[np.isnan(share)] = 1.0
+    found: NDArray[np.float64] = worth ** np.minimum(np.maximum(share, 0.0), 1.0)
     return found
 
 
@@ -71,9 +70,12 @@ def tally(
     favour: dict[str, NDArray[np.float64]] = {}
     against: dict[str, NDArray[np.float64]] = {}
     for verdict, mask in verdicts:
-        for side in (favour, against):
-            side.setdefault(verdict.criterion, np.ones(size))
+        if verdict.criterion not in favour:
+            favour[verdict.criterion], against[verdict.criterion] = np.ones(size), np.ones(size)
         column = (favour if verdict.favourable else against)[verdict.criterion]
-        reached = None if verdict.grade is None else np.broadcast_to(figure(verdict.grade), (size,))
-        np.maximum(column, worth_of(verdict, worth(verdict.strength), reached), out=column, where=mask)
+        if verdict.grade is None:
+            np.maximum(column, worth(verdict.strength), out=column, where=mask)
+        else:
+            graded = graded_worth(verdict.grade, worth(verdict.strength), figure(verdict.grade)[mask])
+            column[mask] = np.maximum(column[mask], graded)
     return VerdictTally(favour, against)
