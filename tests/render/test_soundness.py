@@ -283,6 +283,17 @@ def test_repairs_are_complete_and_ordered_by_what_they_cost(advised: dict[str, w
         assert after.recommendation.id == item.plan.id
 
 
+@pytest.mark.parametrize("limit", [{"budget_per_hour": 1}, {"latency_ms": 50}])
+def test_repairs_name_what_is_recommended_without_the_limit(kb: whygpu.KnowledgeBase, limit: dict[str, Any]) -> None:
+    """Sixteen gaming cards just keep to a budget; whoever can pay more wants to know what for."""
+    answers = {"phase": "inference", "model": "llama-3.1-405b"}
+    usual = kb.advise(answers, engine="evaluator", today=TODAY).recommendation
+    found = repairs(kb.advise({**answers, **limit}, engine="evaluator", today=TODAY).consultation)
+    assert usual is not None
+    assert usual.id in [item.plan.id for item in found]
+    assert len(found) > 1
+
+
 @pytest.mark.parametrize("name", ["serve-llama-70b", "chat", "train-7b"])
 def test_a_disagreement_touches_a_plan_shown_and_names_both_sides(
     kb: whygpu.KnowledgeBase, advised: dict[str, whygpu.Advice], name: str

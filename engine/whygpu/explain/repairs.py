@@ -23,7 +23,7 @@ from whygpu.explain.rerun import ENGINE, rerun_or_none
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.plan import Plan
@@ -45,7 +45,9 @@ class Repair:
 
 
 def repairs(consultation: Consultation, most: int = MOST_REPAIRS) -> tuple[Repair, ...]:
-    """Changes of the answers that bring a recommendation back, each complete, the cheapest plan first."""
+    """Changes of the answers that bring a recommendation back, each complete, the cheapest plan first: the least that
+    does, and where there is room what the usual recommendation takes.
+    """
     found: dict[frozenset[str], Repair] = {}
     for changes in islice(_candidates(consultation), _TRIED):
         keys = frozenset(changes)
@@ -57,7 +59,21 @@ def repairs(consultation: Consultation, most: int = MOST_REPAIRS) -> tuple[Repai
         repair = _less(consultation, key) if key in consultation.answers.values else None
         if repair is not None:
             found[frozenset((key,))] = repair
-    return tuple(sorted(found.values(), key=_price)[:most])
+    least = sorted(found.values(), key=_price)[:most]
+    return tuple(sorted((*least, *islice(_usual(consultation, least), most - len(least))), key=_price))
+
+
+def _usual(consultation: Consultation, least: Sequence[Repair]) -> Iterator[Repair]:
+    """Limits far enough away for what is recommended without them: what just keeps to one is often no good plan."""
+    for repair in least:
+        if len(repair.changes) == 1 and not repair.changes.keys() & {*FIXED, *LOADS}:
+            usual = _repair(consultation, dict.fromkeys(repair.changes))
+            if usual is not None and not _alike(usual.plan, repair.plan):
+                yield usual
+
+
+def _alike(one: Plan, other: Plan) -> bool:
+    return (one.accelerator, one.count) == (other.accelerator, other.count)
 
 
 def _price(repair: Repair) -> tuple[float, int]:
