@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, assert_never
 
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
+from whygpu.intake.typed import size_of
 from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
 from whygpu.quantity import parse_number, parse_pixels, show
 from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence, parse, plain_data, plain_value
@@ -534,6 +535,9 @@ class _Reader:
                 shown = ", ".join(ids[:_MOST_NAMED]) + (" ..." if len(ids) > _MOST_NAMED else "")
                 self._add(node, "ambiguous-model", f"'{node.value[:80]}' names several models", f"one of {shown}")
                 return None
+            size = size_of(node.value)
+            if size is not None:
+                return {"parameters": size}
             models = self._knowledge.catalogue.models.values()
             known = [name for model in models for name in (model.id, *model.aliases) if "/" not in name]
             self._add(

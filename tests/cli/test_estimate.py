@@ -51,10 +51,21 @@ def test_text_shows_formulas_with_the_numbers_put_in(run: Run) -> None:
     parts = (
         *("weights", "kv cache", "overhead", "total", "= parameters * bits / 8 * slack", "parameters = 8.03B"),
         *("Needs", "between", "usable", "Uses", "vllm takes", "concurrency: up to", "token_ms", "Cost: $"),
+        "(read_s ** 2 + compute_s ** 2) ** 0.5",  # two powers are no emphasis
     )
     for part in parts:
         assert part in text, part
     assert "\x1b[" not in text
+
+
+def test_a_size_alone_names_a_model(run: Run, kb: whygpu.KnowledgeBase) -> None:
+    settings = ("--set", "accelerators=l4", "--format", "json")
+    done = [run("estimate", *named, *settings) for named in (("--model", "7B"), ("--set", "model=7B"))]
+    assert [item.returncode for item in done] == [0, 0]
+    assert done[0].stdout == done[1].stdout
+    assert kb.check({"model": "7B"}).model == {"parameters": 7e9}
+    with pytest.raises(AnswerError, match="there is no preset model '7X'"):
+        kb.check({"model": "7X"})
 
 
 def test_the_count_is_spread_as_well_as_can_be(kb: whygpu.KnowledgeBase) -> None:

@@ -35,9 +35,9 @@ def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("te
     )
     parser.add_argument(
         "--model",
-        metavar="ID|ORG/NAME|FILE",
-        help="the model: a preset, a model in the Hugging Face cache or on the Hub, or the path of a config.json, "
-        ".safetensors or .gguf file, of a folder with one, or of a diffusers pipeline's folder",
+        metavar="ID|SIZE|ORG/NAME|FILE",
+        help="the model: a preset, a size such as 7B, a model in the Hugging Face cache or on the Hub, or the path of "
+        "a config.json, .safetensors or .gguf file, of a folder with one, or of a diffusers pipeline's folder",
     )
     parser.add_argument(
         "--measured",
@@ -167,6 +167,7 @@ def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
     from whygpu.errors import AnswerError, Location, Problem, did_you_mean  # noqa: PLC0415
     from whygpu.intake.files.tensors import WeightsError  # noqa: PLC0415
     from whygpu.intake.huggingface.hub import locate  # noqa: PLC0415
+    from whygpu.intake.typed import size_of  # noqa: PLC0415
     from whygpu.knowledge.catalogue import fold  # noqa: PLC0415
 
     catalogue = knowledge.knowledge.catalogue
@@ -175,7 +176,7 @@ def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
         known = fold(text) in catalogue.model_names
         model = text if known else locate(text, catalogue.models)
     except WeightsError as error:
-        if catalogue.find_models(text):
+        if catalogue.find_models(text) or size_of(text) is not None:
             return with_answer(node, "model", node_of(text, "--model"))
         names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name)]
         hint = did_you_mean(text, names) or error.hint

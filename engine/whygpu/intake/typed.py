@@ -29,12 +29,18 @@ def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
         return known[0] if len(known) == 1 else text
     if text.startswith("{"):
         return {"config": read_config(text.encode())}
-    size = parse_number(text.lower().removesuffix("parameters").strip())
-    if size is not None and size >= _LEAST:
+    size = size_of(text)
+    if size is not None:
         return {"parameters": size}
     names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name, *entry.aliases)]
     hint = did_you_mean(text, names) or "give its size, such as 8B, or its config.json"
     raise AnswerError([Problem("unknown-model", f"no model here is called '{text[:60]}'", Location("model"), hint)])
+
+
+def size_of(text: str) -> float | None:
+    """Parameters, where a model is named by its size alone (``7B``)."""
+    size = parse_number(text.lower().removesuffix("parameters").strip())
+    return size if size is not None and size >= _LEAST else None
 
 
 def read_config(data: bytes) -> dict[str, Any]:
