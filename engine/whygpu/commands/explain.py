@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
+from whygpu.collector import collector_at_rest
 from whygpu.commands import batch, inputs
 
 if TYPE_CHECKING:
@@ -75,6 +76,13 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if bare and not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
         parser.print_help()
         return OK
+    if options.batch is not None or options.ask or bare:
+        return _run(options, bare=bare)
+    with collector_at_rest():  # one answer: what it makes stays until the process ends
+        return _run(options, bare=False)
+
+
+def _run(options: argparse.Namespace, *, bare: bool) -> int:
     import whygpu  # noqa: PLC0415  --help needs no numpy
 
     knowledge = whygpu.load(options.kb)
