@@ -6,6 +6,7 @@ import ast
 import keyword
 import re
 import warnings
+from sys import intern
 from typing import TYPE_CHECKING
 
 from whygpu.language.tree import (
@@ -185,7 +186,7 @@ class _Translator:
         dotted = ".".join(reversed(parts))
         if dotted in _FLAGS:
             return Constant(_FLAGS[dotted], at)
-        return Name(dotted, at)
+        return Name(intern(dotted), at)
 
     def _compare(self, node: ast.Compare, at: Span, depth: int) -> Expression:
         parts: list[Expression] = []

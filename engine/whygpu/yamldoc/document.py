@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from sys import intern
 
 import yaml
 from yaml._yaml import CParser  # what yaml.cyaml's loaders are made of
@@ -314,6 +315,7 @@ class _Builder:
         line, column = _start(event)
         end = event.end_mark
         end_column = end.column + 1 if end is not None and end.line + 1 == line else 0
+        text = intern(text)  # the same few thousand words stand in tens of thousands of places
         value = text if event.style else plain_value(text)
         return Scalar(value, text, self._document, line, column, end_column)
 
