@@ -159,6 +159,16 @@ class Program:
         found: dict[str, Json] = self._definition or json.loads(self.text)
         return found
 
+    def expressions(self) -> Iterator[Expression]:
+        """What is asked of facts: rules in other words, and names by themselves."""
+        tests: dict[Test, None] = {}
+        for group in (group for found in self.groups.values() for group in found):
+            yield from group.stage.values.values()
+            for plan_fact in group.plan_facts.values():
+                yield from plan_fact.kind.values.values()
+                tests.update(dict.fromkeys((*plan_fact.tests, *(test for one in plan_fact.sessions for test in one))))
+        yield from (test.literal.part for test in tests)
+
     @cached_property
     def text(self) -> str:
         """The rule set, as durable-rules reads it."""
@@ -317,6 +327,7 @@ class DurableEngine:
         """
         self._library = _library()
         self.program = program or Program(knowledge, knowledge.strata, without)
+        knowledge.numbering.add(self.program.expressions())
         self.share = share
         try:
             self._handle: int = self._library.create_ruleset(f"whygpu{next(_names)}", self.program.text)

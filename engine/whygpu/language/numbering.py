@@ -17,18 +17,23 @@ class Numbering:
 
     def __init__(self, expressions: Iterable[Expression]) -> None:
         """The expressions are kept: their identities are keys."""
-        self._expressions = tuple(expressions)
         self.numbers: dict[int, int] = {}
         """By the identity of each part."""
         self.parts: list[Expression] = []
         """One part of each number."""
-        equal: dict[object, int] = {}
-        todo = list(self._expressions)
+        self._equal: dict[object, int] = {}
+        self._expressions: list[Expression] = []
+        self.add(expressions)
+
+    def add(self, expressions: Iterable[Expression]) -> None:
+        """Number some more."""
+        todo = list(expressions)
+        self._expressions += todo
         while todo:
             node = todo.pop()
             # in Python 1.0 equals True
             key = (type(node.value), node.value) if isinstance(node, Constant) else node
-            number = equal.setdefault(key, len(equal))
+            number = self._equal.setdefault(key, len(self._equal))
             if number == len(self.parts):
                 self.parts.append(node)
             self.numbers[id(node)] = number
