@@ -87,8 +87,8 @@ def test_a_rate_fills_cards_before_it_takes_more_of_them(kb: whygpu.KnowledgeBas
 
 
 def test_requests_that_were_assumed_are_as_many_as_a_rate_takes(kb: whygpu.KnowledgeBase) -> None:
-    """Little's law: four answers a second of 800 tokens are 64 in flight at the 20 ms a token that are assumed, and more
-    on a slower card. One H100 PCIe answers them with a hundred in flight, and was doubled for want of those.
+    """Little's law: four answers a second of 800 tokens are 64 in flight at the 20 ms a token that are assumed, and
+    more on a slower card. One H100 PCIe answers them with a hundred in flight, and was doubled for want of those.
     """
     load = {"task": "multimodal", "model": "qwen2.5-vl-7b", "context_tokens": 4000, "output_tokens": 800}
     found = plan(kb, "h100-pcie", **load, format="fp8", requests_per_second=4)
