@@ -162,6 +162,15 @@ WORK: dict[str, dict[str, Any]] = {
         "tensor_parallel": 8,
     },
     "a checkpoint in int8": {**CHAT, "model": "llama-3.1-8b", "format": "int8", "accelerators": ["a100-sxm-80gb"]},
+    "pictures": {"phase": "inference", "model": "flux.1-schnell", "accelerators": ["h100-sxm"], "format": "fp8"},
+    "clips in four bits": {"phase": "inference", "model": "wan2.2-t2v-a14b", "accelerators": ["b200"], "format": "nvfp4"},
+    "clips at a desk": {
+        "phase": "inference",
+        "model": "wan2.2-ti2v-5b",
+        "accelerators": ["rtx-4090"],
+        "deployment": "workstation",
+        "format": "bf16",
+    },
     "a release": {**CHAT, "model": "glm-4.6", "format": "fp8", "accelerators": ["h200-sxm"]},
     "transcripts of their own": {
         "phase": "inference",
@@ -423,6 +432,16 @@ def test_a_checkpoint_made_beforehand_is_served_by_its_name(starts: dict[str, di
     assert words(starts["a checkpoint in int8"]["vllm"])[2] == "RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8"
     release = words(starts["a release"]["vllm"])  # GLM-4.6: the checkpoint that is known is GLM-4.5's
     assert release[2] == "zai-org/GLM-4.6"
+
+
+def test_pictures_and_clips_are_started(starts: dict[str, dict[str, Start]]) -> None:
+    """SGLang serves pipelines of diffusers (sglang-diffusion); under a desk ComfyUI comes first (comfyui-readme)."""
+    pictures = ["sglang", "serve", "--model-path", "black-forest-labs/FLUX.1-schnell", "--quantization", "fp8"]
+    assert words(starts["pictures"]["sglang-diffusion"]) == pictures
+    desk = starts["clips at a desk"]
+    assert next(iter(desk)) == "comfyui"
+    assert words(desk["sglang-diffusion"])[3] == "Wan-AI/Wan2.2-TI2V-5B-Diffusers"
+    assert "comfyui" not in starts["pictures"]
 
 
 def test_checkpoints_are_formats_and_repositories(kb: whygpu.KnowledgeBase) -> None:
