@@ -163,7 +163,12 @@ WORK: dict[str, dict[str, Any]] = {
     },
     "a checkpoint in int8": {**CHAT, "model": "llama-3.1-8b", "format": "int8", "accelerators": ["a100-sxm-80gb"]},
     "pictures": {"phase": "inference", "model": "flux.1-schnell", "accelerators": ["h100-sxm"], "format": "fp8"},
-    "clips in four bits": {"phase": "inference", "model": "wan2.2-t2v-a14b", "accelerators": ["b200"], "format": "nvfp4"},
+    "clips in four bits": {
+        "phase": "inference",
+        "model": "wan2.2-t2v-a14b",
+        "accelerators": ["b200"],
+        "format": "nvfp4",
+    },
     "clips at a desk": {
         "phase": "inference",
         "model": "wan2.2-ti2v-5b",
