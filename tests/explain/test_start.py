@@ -162,6 +162,13 @@ WORK: dict[str, dict[str, Any]] = {
         "tensor_parallel": 8,
     },
     "a checkpoint in int8": {**CHAT, "model": "llama-3.1-8b", "format": "int8", "accelerators": ["a100-sxm-80gb"]},
+    "a job": {
+        "phase": "batch-inference",
+        "model": "qwen3-embedding-8b",
+        "dataset_tokens": 20e9,
+        "context_tokens": 1024,
+        "accelerators": ["b200"],
+    },
     "pictures": {"phase": "inference", "model": "flux.1-schnell", "accelerators": ["h100-sxm"], "format": "fp8"},
     "clips in four bits": {
         "phase": "inference",
@@ -447,6 +454,12 @@ def test_pictures_and_clips_are_started(starts: dict[str, dict[str, Start]]) -> 
     assert next(iter(desk)) == "comfyui"
     assert words(desk["sglang-diffusion"])[3] == "Wan-AI/Wan2.2-TI2V-5B-Diffusers"
     assert "comfyui" not in starts["pictures"]
+
+
+def test_a_job_is_not_held_to_the_batch_it_was_timed_with(starts: dict[str, dict[str, Start]]) -> None:
+    """Four texts of a thousand tokens fill a B200, and forty short ones do (vllm-arguments: 256 unless set)."""
+    assert "--max-num-seqs" not in words(starts["a job"]["vllm"])
+    assert "--max-running-requests" not in words(starts["a job"]["sglang"])
 
 
 def test_checkpoints_are_formats_and_repositories(kb: whygpu.KnowledgeBase) -> None:
