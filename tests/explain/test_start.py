@@ -169,6 +169,7 @@ WORK: dict[str, dict[str, Any]] = {
         "context_tokens": 1024,
         "accelerators": ["b200"],
     },
+    "texts to embed": {"phase": "inference", "model": "bge-m3", "requests_per_second": 50, "accelerators": ["l4"]},
     "pictures": {"phase": "inference", "model": "flux.1-schnell", "accelerators": ["h100-sxm"], "format": "fp8"},
     "clips in four bits": {
         "phase": "inference",
@@ -460,6 +461,8 @@ def test_a_job_is_not_held_to_the_batch_it_was_timed_with(starts: dict[str, dict
     """Four texts of a thousand tokens fill a B200, and forty short ones do (vllm-arguments: 256 unless set)."""
     assert "--max-num-seqs" not in words(starts["a job"]["vllm"])
     assert "--max-running-requests" not in words(starts["a job"]["sglang"])
+    assert "--max-num-seqs" not in words(starts["texts to embed"]["vllm"])
+    assert "--max-num-seqs" in words(starts["one card"]["vllm"])
 
 
 def test_checkpoints_are_formats_and_repositories(kb: whygpu.KnowledgeBase) -> None:
