@@ -161,6 +161,13 @@ WORK: dict[str, dict[str, Any]] = {
         "accelerators": ["h200-sxm"],
         "tensor_parallel": 8,
     },
+    "on another's card": {**CHAT, "model": "llama-3.3-70b", "format": "fp8", "accelerators": ["mi300x"]},
+    "on a card without the units": {
+        **CHAT,
+        "model": "llama-3.3-70b",
+        "format": "fp8",
+        "accelerators": ["a100-sxm-80gb"],
+    },
     "a checkpoint in int8": {**CHAT, "model": "llama-3.1-8b", "format": "int8", "accelerators": ["a100-sxm-80gb"]},
     "a job": {
         "phase": "batch-inference",
@@ -443,6 +450,12 @@ def test_a_checkpoint_made_beforehand_is_served_by_its_name(starts: dict[str, di
     assert "--quantization" not in large
     assert "--enable-expert-parallel" in large
     assert words(starts["a checkpoint in int8"]["vllm"])[2] == "RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8"
+    assert "--quantization" in words(starts["on a card without the units"]["vllm"])
+    assert words(starts["on another's card"]["vllm"])[2:5] == [
+        "meta-llama/Llama-3.3-70B-Instruct",
+        "--quantization",
+        "fp8",
+    ]
     release = words(starts["a release"]["vllm"])  # GLM-4.6: the checkpoint that is known is GLM-4.5's
     assert release[2] == "zai-org/GLM-4.6"
 
