@@ -153,6 +153,44 @@ WORK: dict[str, dict[str, Any]] = {
         "accelerators": ["h100-sxm"],
         "tensor_parallel": 8,
     },
+    "code of the model's own": {**CHAT, "model": "kimi-linear-48b-a3b", "format": "bf16", "accelerators": ["h200-sxm"]},
+    "a checkpoint": {
+        **CHAT,
+        "model": "qwen3-coder-480b-a35b",
+        "format": "fp8",
+        "accelerators": ["h200-sxm"],
+        "tensor_parallel": 8,
+    },
+    "on another's card": {**CHAT, "model": "llama-3.3-70b", "format": "fp8", "accelerators": ["mi300x"]},
+    "on a card without the units": {
+        **CHAT,
+        "model": "llama-3.3-70b",
+        "format": "fp8",
+        "accelerators": ["a100-sxm-80gb"],
+    },
+    "a checkpoint in int8": {**CHAT, "model": "llama-3.1-8b", "format": "int8", "accelerators": ["a100-sxm-80gb"]},
+    "a job": {
+        "phase": "batch-inference",
+        "model": "qwen3-embedding-8b",
+        "dataset_tokens": 20e9,
+        "context_tokens": 1024,
+        "accelerators": ["b200"],
+    },
+    "texts to embed": {"phase": "inference", "model": "bge-m3", "requests_per_second": 50, "accelerators": ["l4"]},
+    "pictures": {"phase": "inference", "model": "flux.1-schnell", "accelerators": ["h100-sxm"], "format": "fp8"},
+    "clips in four bits": {
+        "phase": "inference",
+        "model": "wan2.2-t2v-a14b",
+        "accelerators": ["b200"],
+        "format": "nvfp4",
+    },
+    "clips at a desk": {
+        "phase": "inference",
+        "model": "wan2.2-ti2v-5b",
+        "accelerators": ["rtx-4090"],
+        "deployment": "workstation",
+        "format": "bf16",
+    },
     "a release": {**CHAT, "model": "glm-4.6", "format": "fp8", "accelerators": ["h200-sxm"]},
     "transcripts of their own": {
         "phase": "inference",
@@ -403,6 +441,66 @@ def test_both_engines_start_it_alike(kb: whygpu.KnowledgeBase, starts: dict[str,
         assert {item.tool: item for item in kb.advise(WORK[name]).start} == starts[name]
 
 
+def test_a_checkpoint_made_beforehand_is_served_by_its_name(starts: dict[str, dict[str, Start]]) -> None:
+    """As vLLM's recipes have them (vllm-recipes-models): nothing is left to be looked up, and 960 GB are not loaded to
+    be quantized. FP8 of Qwen3-Coder in blocks of 128 keeps its experts whole on eight cards.
+    """
+    large = words(starts["a checkpoint"]["vllm"])
+    assert large[2] == "Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8"
+    assert "--quantization" not in large
+    assert "--enable-expert-parallel" in large
+    assert words(starts["a checkpoint in int8"]["vllm"])[2] == "RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8"
+    assert "--quantization" in words(starts["on a card without the units"]["vllm"])
+    assert words(starts["on another's card"]["vllm"])[2:5] == [
+        "meta-llama/Llama-3.3-70B-Instruct",
+        "--quantization",
+        "fp8",
+    ]
+    release = words(starts["a release"]["vllm"])  # GLM-4.6: the checkpoint that is known is GLM-4.5's
+    assert release[2] == "zai-org/GLM-4.6"
+
+
+def test_pictures_and_clips_are_started(starts: dict[str, dict[str, Start]]) -> None:
+    """SGLang serves pipelines of diffusers (sglang-diffusion); under a desk ComfyUI comes first (comfyui-readme)."""
+    pictures = ["sglang", "serve", "--model-path", "black-forest-labs/FLUX.1-schnell", "--quantization", "fp8"]
+    assert words(starts["pictures"]["sglang-diffusion"]) == pictures
+    desk = starts["clips at a desk"]
+    assert next(iter(desk)) == "comfyui"
+    assert words(desk["sglang-diffusion"])[3] == "Wan-AI/Wan2.2-TI2V-5B-Diffusers"
+    assert "comfyui" not in starts["pictures"]
+
+
+def test_a_job_is_not_held_to_the_batch_it_was_timed_with(starts: dict[str, dict[str, Start]]) -> None:
+    """Four texts of a thousand tokens fill a B200, and forty short ones do (vllm-arguments: 256 unless set)."""
+    assert "--max-num-seqs" not in words(starts["a job"]["vllm"])
+    assert "--max-running-requests" not in words(starts["a job"]["sglang"])
+    assert "--max-num-seqs" not in words(starts["texts to embed"]["vllm"])
+    assert "--max-num-seqs" in words(starts["one card"]["vllm"])
+
+
+def test_checkpoints_are_formats_and_repositories(kb: whygpu.KnowledgeBase) -> None:
+    formats = kb.knowledge.catalogue.formats
+    for entry in kb.knowledge.catalogue.models.values():
+        for text in entry.data.get("checkpoints", ()):
+            number_format, repository = text.split()
+            assert number_format in formats, entry.id
+            assert repository.count("/") == 1, entry.id
+
+
+def test_code_of_the_model_s_own_has_to_be_allowed(starts: dict[str, dict[str, Start]]) -> None:
+    """vllm-recipes-models: Kimi Linear's tokenizer is Python of its repository."""
+    own = starts["code of the model's own"]["vllm"]
+    assert "--trust-remote-code" in words(own)
+    assert any("runs Python" in note for note in own.notes)
+    assert "--trust-remote-code" not in words(starts["one card"]["vllm"])
+
+
+def test_one_accelerator_is_no_plural(kb: whygpu.KnowledgeBase) -> None:
+    found = kb.advise({**CHAT, "accelerators": ["l4"], "count": 2, "replicas": 2}, engine="evaluator").start
+    vllm = next(item for item in found if item.tool == "vllm")
+    assert any("on an accelerator of its own" in note for note in vllm.notes)
+
+
 @pytest.mark.parametrize("tool", sorted(OPTIONS))
 def test_every_option_is_one_of_the_tool(starts: dict[str, dict[str, Start]], tool: str) -> None:
     """As its documents list them: these tools are not installed here."""
@@ -449,7 +547,7 @@ def test_the_command_line_says_it(run: Command) -> None:
     found = run("explain", *asked, "--tool", "kubernetis")
     assert found.returncode == 2
     assert "did you mean 'kubernetes'?" in found.stderr
-    assert "\nvllm serve CHECKPOINT \\\n" in run("explain", *asked, "--set", "format=awq-int4", "--start").stdout
+    assert "\nvllm serve CHECKPOINT \\\n" in run("explain", *asked, "--set", "format=gptq-int4", "--start").stdout
     found = run("explain", *asked, "--set", "format=bf16", "--start")
     assert "\nvllm serve meta-llama/Llama-3.1-8B-Instruct \\\n" in found.stdout
     found = run("explain", *asked, "--tool", "torchrun")

@@ -10,10 +10,13 @@ from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.errors import Problem
 from whygpu.lint.registry import CHECKS, lint
+from whygpu.lint.use import unread_values
 from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import whygpu
 
 RULE = """rules:
 - id: try-it
@@ -301,3 +304,8 @@ def test_models() -> None:
     found = [item for item in lint(load_texts(texts, "kb", REGISTRY)) if item.code == "no-such-model"]
     assert "'llama-3.1-9b', which is no preset" in " ".join(item.message for item in found)
     assert all(item.location.file == "questions.yaml" for item in found)
+
+
+def test_what_tools_read_is_read(kb: whygpu.KnowledgeBase) -> None:
+    """plan.takes_checkpoints is computed for the lines of launches alone."""
+    assert not list(unread_values(kb.knowledge))

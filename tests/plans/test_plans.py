@@ -86,6 +86,19 @@ def test_a_rate_fills_cards_before_it_takes_more_of_them(kb: whygpu.KnowledgeBas
     assert rate.likely >= 19
 
 
+def test_requests_that_were_assumed_are_as_many_as_a_rate_takes(kb: whygpu.KnowledgeBase) -> None:
+    """Little's law: four answers a second of 800 tokens are 64 in flight at the 20 ms a token that are assumed, and
+    more on a slower card. One H100 PCIe answers them with a hundred in flight, and was doubled for want of those.
+    """
+    load = {"task": "multimodal", "model": "qwen2.5-vl-7b", "context_tokens": 4000, "output_tokens": 800}
+    found = plan(kb, "h100-pcie", **load, format="fp8", requests_per_second=4)
+    assert found is not None
+    assert found.count == 1
+    rate = found.speed["requests_per_s"]
+    assert rate is not None
+    assert rate.likely >= 4
+
+
 def test_latency_asks_for_shards(kb: whygpu.KnowledgeBase) -> None:
     slow = plan(kb, "a100-sxm-80gb", model="llama-3.1-70b", format="int8")
     assert slow is not None
@@ -250,3 +263,14 @@ def test_a_little_more_load_takes_a_little_more_hardware(kb: whygpu.KnowledgeBas
         counts.append(found.count)
     assert counts == sorted(counts)
     assert counts[-1] < 2 * counts[0]
+
+
+def test_a_pipeline_without_activations_of_its_own_moves_what_others_do(kb: whygpu.KnowledgeBase) -> None:
+    """Z-Image's README: less than a second for a picture on an H800, whose rates are an H100's. It took three: what it
+    moves was that of networks for classification.
+    """
+    found = plan(kb, "h100-sxm", task="image-generation", model="z-image-turbo", format="bf16", runtime="compiled")
+    assert found is not None
+    seconds = found.speed["ttft_ms"]
+    assert seconds is not None
+    assert seconds.low < 1000 < seconds.high

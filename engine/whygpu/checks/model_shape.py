@@ -122,7 +122,8 @@ class ModelShape:
     `square_activation_bytes_per_sample` those of them that are attention's scores, which fused kernels do not keep,
     `activation_16bit_share` the share under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
     most (the largest neighbouring tensors, FP32). `frames` are those of a sample that is a clip. `sample_seconds` is
-    the sound that a sample is, of models that hear it. `trained_parameters` are those a full fine-tuning trains, where
+    the sound that a sample is, of models that hear it; `sound_tokens_s` are the tokens to a second of the speech that a
+    model writes. `trained_parameters` are those a full fine-tuning trains, where
     that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks
     up in tables, other rows for each sample (recommenders). `positions` are the most tokens that
     the model is made for at once. `step_operators` are those that a training step dispatches to the card, whatever its
@@ -173,6 +174,7 @@ class ModelShape:
     activation_16bit_share: float = 0.0
     peak_bytes_per_sample: float = 0.0
     sample_seconds: float = 0.0
+    sound_tokens_s: float = 0.0
     steps: int = 0
     denoiser_passes: int = 0
     step_operators: int = 0

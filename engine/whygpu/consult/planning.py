@@ -114,7 +114,7 @@ class Planning:
             replicas=int(self._session.concluded(LEAST_REPLICAS) or 1),
             samples=self._samples(),
             at_once=self._at_once(),
-            shared="concurrency" in self._answers.values,
+            shared=bool({"concurrency", "requests_per_second"} & self._answers.values.keys()),
             fixed=self._fixed_layout(),
             owned=self._owned(),
             machines=Machines(

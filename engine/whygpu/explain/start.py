@@ -8,6 +8,7 @@ import json
 import math
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 START_NAMES = (
     "start.model",
+    "start.checkpoint",
+    "start.remote_code",
     "start.requests",
     "start.requests_on_card",
     "start.context_cards",
@@ -165,6 +168,11 @@ class _Plan:
                 return None if runtime is None else setup.format.runs_on(runtime)
             case "start.model":
                 return _model(self._of)
+            case "start.checkpoint":
+                return _checkpoint(self._of, setup.format.id)
+            case "start.remote_code":
+                entry = _entry(self._of)
+                return bool(entry is not None and entry.data.get("remote_code"))
             case "start.requests":
                 return float(setup.requests_per_replica(layout.data))
             case "start.requests_on_card":
@@ -229,10 +237,11 @@ class _Plan:
 
     def _cuts_blocks(self) -> bool:
         """Whether shards of an expert would end inside the blocks that the model's makers quantized its weights by."""
-        given, setup = self._of.answers.model, self._candidate.setup
-        entry = self._of.knowledge.catalogue.models[given] if isinstance(given, str) else None
+        setup, entry = self._candidate.setup, _entry(self._of)
         block = None if entry is None else entry.data.get("weight_block")
-        if entry is None or block is None or setup.format.id != entry.data.get("published_format"):
+        if entry is None or block is None:
+            return False
+        if setup.format.id != entry.data.get("published_format", "fp8" if _checkpoint(self._of, "fp8") else None):
             return False
         return bool(self._candidate.memory.shape.expert_ffn_size % (block * self._candidate.layout.tensor))
 
@@ -301,15 +310,31 @@ def _repository(entry: Entry, typed: str, *, serves: bool) -> str | None:
     return entry.data.get("converses", own) if serves else own
 
 
+def _entry(consultation: Consultation) -> Entry | None:
+    """The model's entry in the catalogue; None where it was given otherwise."""
+    given = consultation.answers.model
+    return consultation.knowledge.catalogue.models[given] if isinstance(given, str) else None
+
+
+def _checkpoint(consultation: Consultation, number_format: str) -> str | None:
+    """The repository on the Hub that has the model in a format made beforehand, where its entry knows one: not of
+    another release of the same size, which was named.
+    """
+    entry = _entry(consultation)
+    if entry is None or _model(consultation) != _repository(entry, entry.id, serves=True):
+        return None
+    known = dict(str(text).split(maxsplit=1) for text in entry.data.get("checkpoints", ()))
+    return known.get(number_format)
+
+
 def _model(consultation: Consultation) -> str | None:
     """The model's name on the Hub, or its file or folder; None where neither is known."""
-    given = consultation.answers.model
-    if isinstance(given, str):
+    given, entry = consultation.answers.model, _entry(consultation)
+    if isinstance(given, str) and entry is not None:
         typed = consultation.answers.given.get("model")
-        entry = consultation.knowledge.catalogue.models[given]
         serves = not consultation.plans.work.setup.trains
         return _repository(entry, typed if isinstance(typed, str) else given, serves=serves)
-    for key, path in (given or {}).items():
+    for key, path in (given if isinstance(given, Mapping) else {}).items():
         if key in ("gguf", "safetensors", "config", "diffusers") and isinstance(path, str):
             cached = _CACHED.search(path)
             if cached is not None:

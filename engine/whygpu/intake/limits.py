@@ -24,6 +24,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "flops": (1, 1e18),
     "bytes": (1, 1e15),
     "seconds": (0.01, 1e5),
+    "rate": (0.1, 1e5),
     "steps": (1, 10_000),
     "passes": (1, 100),
     "operators": (1, 10_000_000),

@@ -60,6 +60,7 @@ NUMBERS: Mapping[str, str] = {
     "square_activation_bytes_per_sample": "bytes",
     "peak_bytes_per_sample": "bytes",
     "sample_seconds": "seconds",
+    "sound_tokens_s": "rate",
 }
 OTHERS: Form = MappingProxyType(
     {

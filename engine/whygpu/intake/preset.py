@@ -17,13 +17,17 @@ DESCRIPTIVE: Form = MappingProxyType(
         "released": CALENDAR_DAY,
         "conversational": FLAG,
         "converses": TEXT,
+        "checkpoints": ANYTHING,
+        "remote_code": FLAG,
         "weight_block": between(1, 4096, whole=True),
         "downloads": between(0, 10**10, whole=True),
     }
 )
 """Fields of an entry that say something of the model but nothing of its shape. ``downloads``: from the Hugging Face
 Hub in the last 30 days. ``converses``: the repository that does, where the first alias only continues a text.
-``weight_block``: weights a side of the blocks that share a scale in the published format."""
+``checkpoints``: formats, each followed by the repository that has the model in it, made beforehand. ``remote_code``:
+these hold Python that a stack has to be allowed to run. ``weight_block``: weights a side of the blocks that share a
+scale in the published format, or else in the checkpoint in FP8."""
 
 
 def from_preset(entry: Mapping[str, Any], sizes: SizeTable) -> IntakeResult:

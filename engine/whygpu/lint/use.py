@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from whygpu.checks.calculation import CHECKS
 from whygpu.consult.names import LEAST_REPLICAS, ROOMY_HOURS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import Location
-from whygpu.knowledge.rules import Advise, Require, Warn
+from whygpu.knowledge.rules import Advise, Require, Warn, expression_of
 from whygpu.language.tree import names
 from whygpu.measured.measurement import OF_DEVICE, POINT, PREFIX, SCALING, SIZED, TOLD
 
@@ -48,6 +48,11 @@ def _read_names(knowledge: Knowledge) -> set[str]:
         for assumption in question.assumptions:
             trees += [assumption.when, assumption.value]
             texts.append(assumption.because)
+    for launch in knowledge.launches:
+        parts = (*launch.lines, *launch.notes)
+        conditions = [launch.when, *(part.when for part in parts), *(refusal.when for refusal in launch.refusals)]
+        trees += [expression_of(when) for when in conditions]
+        texts += [part.text for part in parts] + [refusal.because for refusal in launch.refusals]
     found = {name.name for tree in trees for name in names(tree)}
     return found | {name for text in texts for name in text.names}
 

@@ -81,7 +81,9 @@ class Options:
     at_once: int | None = None
     """Most samples that a replica of batch work has in flight where nobody gave any; None where they are given."""
     shared: bool = False
-    """Whether the requests in flight were answered: replicas added for a rate share them, as far as that reaches it."""
+    """Whether the requests in flight, or their rate, were answered: replicas added for a rate share them, as far as
+    that reaches it, and a slower plan has more of them.
+    """
     short: bool = False
     """Whether to find what does not hold all requests, on each number of cards: nothing that does can be chosen."""
     fixed: FixedLayout = field(default_factory=FixedLayout)

@@ -30,13 +30,15 @@ _LABELS = {
     "plan.watts": "power",
 }
 _FREE = (
+    ("train_hours", "time to finish", "hours"),
     ("ttft_ms", "first answer", "ms"),
     ("token_ms", "each token", "ms"),
     ("tokens_per_s", "output", "tokens/s"),
     ("frames_per_s", "frames", "frames/s"),
     ("times_real_time", "sound", "times real time"),
-    ("train_hours", "time to finish", "hours"),
 )
+_WAITED_FOR = frozenset({"ttft_ms", "token_ms"})
+"""What users wait for: nobody does while a job runs."""
 _MOST = 6
 _LEAST = 1e-3  # of what is asked for; less is as good as nothing
 
@@ -79,7 +81,8 @@ def _limited(need: Need, plan: Plan) -> MeterRow:
 
 
 def _free(plan: Plan, limited: set[str]) -> Iterator[MeterRow]:
+    is_job = plan.speed.get("train_hours") is not None
     for name, label, unit in _FREE:
         band = plan.speed.get(name)
-        if band is not None and f"plan.{name}" not in limited:
+        if band is not None and f"plan.{name}" not in limited and not (is_job and name in _WAITED_FOR):
             yield MeterRow(label, "no limit", show(band.likely, unit), span(band, unit), "", None, "no limit")
