@@ -57,6 +57,14 @@ WORK: dict[str, dict[str, Any]] = {
     },
     "passages": {"phase": "inference", "model": "bge-m3", "accelerators": ["l4"]},
     "train": {**TUNE, "accelerators": ["h100-sxm"], "count": 8, "sharding": "fsdp"},
+    "train trainium": {**TUNE, "accelerators": ["trainium2"], "count": 16},
+    "adapters in bf16 alone on a t4": {
+        "phase": "fine-tuning",
+        "model": "qwen2.5-0.5b",
+        "method": "lora",
+        "training_precision": "bf16",
+        "accelerators": ["t4"],
+    },
     "train fsdp1": {
         **TUNE,
         "accelerators": ["h100-sxm"],
@@ -388,6 +396,19 @@ def test_a_card_without_bf16_is_started_in_fp16(starts: dict[str, dict[str, Star
     assert "--fp16" not in words(starts["pairs on four bits"]["trl"])
     narrow = words(starts["train fp8"]["accelerate"])
     assert narrow[narrow.index("--mixed_precision") + 1] == "fp8"
+
+
+def test_a_process_trains_on_each_logical_core(starts: dict[str, dict[str, Start]]) -> None:
+    """AWS, PyTorch NeuronX programming guide: 16 Trainium2 have 64 logical cores."""
+    text = starts["train trainium"]["torchrun"].text
+    assert text is not None
+    assert "--nproc-per-node 64" in text
+
+
+def test_adapters_are_scaled_where_bf16_is_not_there(starts: dict[str, dict[str, Start]]) -> None:
+    text = starts["adapters in bf16 alone on a t4"]["accelerate"].text
+    assert text is not None
+    assert "--mixed_precision fp16" in text
 
 
 def test_what_a_tool_cannot_run_is_said_and_not_written(starts: dict[str, dict[str, Start]]) -> None:

@@ -212,3 +212,22 @@ def test_a_rent_for_more_than_is_used_says_so(kb: whygpu.KnowledgeBase) -> None:
     }
     assert "an hour for a machine of 8, of which it uses 4, $" in texts[4]
     assert "of which it uses" not in texts[8]
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (
+            {"model": "yolo11m", "method": "qlora"},
+            "QLoRA keeps the frozen weights in 4 or 8 bits, and for YOLO11m only BF16 is left.",
+        ),
+        ({"model": "llama-3.1-8b", "method": "lora", "format": "nf4"}, "Only QLoRA trains beside weights in NF4."),
+    ],
+)
+def test_a_method_that_no_format_is_left_for_is_named(
+    kb: whygpu.KnowledgeBase, answers: dict[str, str], said: str
+) -> None:
+    advice = kb.advise({"phase": "fine-tuning", "dataset_samples": 1000, **answers}, engine="evaluator", today=TODAY)
+    trouble = view_of(advice).trouble
+    assert trouble is not None
+    assert [sentence.text for sentence in trouble.conflict] == [said]

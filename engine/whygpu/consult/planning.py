@@ -12,7 +12,7 @@ from whygpu.checks.cost.money import hours_a_month
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import CACHE_SPLITS
 from whygpu.consult.answering import assumption_of
-from whygpu.consult.names import LEAST_REPLICAS, ROOMY_HOURS, USUAL_BATCH, USUAL_HOURS
+from whygpu.consult.names import LEAST_REPLICAS, ROOMY_HOURS, SHORT_HOURS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.plans.admission import with_in_flight
 from whygpu.plans.columns import PricedPlans, given_columns
@@ -151,8 +151,13 @@ class Planning:
             ttft_ms=number("latency_ms"),
             token_ms=number("token_latency_ms"),
             train_hours=number("deadline_hours"),
-            paces=tuple(hours for name in (ROOMY_HOURS, USUAL_HOURS) if (hours := self._session.concluded(name))),
+            paces=self._hours(ROOMY_HOURS, USUAL_HOURS),
+            paces_of_one_machine=self._hours(SHORT_HOURS),
         )
+
+    def _hours(self, *concluded: str) -> tuple[float, ...]:
+        """The hours that rules concluded under these names, where they did."""
+        return tuple(hours for name in concluded if (hours := self._session.concluded(name)))
 
     def _heard_per_s(self) -> float | None:
         """Samples a second that streams of sound come to, each second of which is worked through once."""

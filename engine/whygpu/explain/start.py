@@ -48,6 +48,7 @@ START_NAMES = (
     "start.cards",
     "start.machines",
     "start.cards_a_machine",
+    "start.processes_a_machine",
     "start.memory_share",
     "start.engine_cards",
     "start.engine_share",
@@ -193,6 +194,9 @@ class _Plan:
                 return float(machines)
             case "start.cards_a_machine":
                 return float(math.ceil(cards / machines))
+            case "start.processes_a_machine":
+                each = self._candidate.accelerator.number("processes") or 1.0
+                return math.ceil(cards / machines) * each
             case "start.memory_share":
                 return self._memory_share()
             case "start.engine_cards":

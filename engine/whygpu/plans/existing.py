@@ -23,14 +23,20 @@ if TYPE_CHECKING:
 def plans_with_owned(work: Work, allowed: Mask, options: Options, targets: Targets) -> PlanSet:
     """Every plan on the ``allowed`` cards, and every plan on the owned ones of ``options``; a planner."""
     if not options.owned:
-        return enumerate_plans(work, allowed, options, targets)
+        return enumerate_plans(work, allowed, options, _of_new(options, targets))
     return _with_owned(work, allowed.tobytes(), options, targets)
+
+
+def _of_new(options: Options, targets: Targets) -> Targets:
+    """What plans on hardware that is not there must reach: what is bought is paid for however short the job is."""
+    bought = options.machines.rented_for is None
+    return replace(targets, paces_of_one_machine=()) if bought else targets
 
 
 @kept(32)
 def _with_owned(work: Work, allowed_bytes: bytes, options: Options, targets: Targets) -> PlanSet:
     cards, new = cards_of(work.catalogue), replace(options, owned=())
-    base = enumerate_plans(work, np.frombuffer(allowed_bytes, dtype=np.bool_), new, targets)
+    base = enumerate_plans(work, np.frombuffer(allowed_bytes, dtype=np.bool_), new, _of_new(options, targets))
     configurations = list(base.configurations)
     numbers = {
         (configuration.setup, configuration.layout): number for number, configuration in enumerate(configurations)

@@ -49,9 +49,11 @@ class Growth:
             return plan_set
         plan_set = self._met(plan_set, self._targets)
         tried, added = [plan_set.configuration], [np.arange(len(plan_set))]
-        for hours in self._targets.paces:
+        inside = Growth(self._work, self._search, replace(self._options, max_nodes=1), self._targets)
+        paces = ((self, self._targets.paces), (inside, self._targets.paces_of_one_machine))
+        for growth, hours in ((growth, hours) for growth, several in paces for hours in several):
             if self._targets.train_hours is None or hours < self._targets.train_hours:
-                grown = self._met(plan_set, replace(self._targets, train_hours=hours)).configuration
+                grown = growth._met(plan_set, replace(self._targets, train_hours=hours)).configuration
                 added.append(np.flatnonzero(np.all(grown != np.stack(tried), axis=0)))
                 tried.append(grown)
         rows = np.concatenate(added)

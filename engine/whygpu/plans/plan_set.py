@@ -105,6 +105,8 @@ class Targets:
     """Hours that a job usually takes at most, or that leave room before the deadline: slower plans stay, beside others
     that keep to them.
     """
+    paces_of_one_machine: tuple[float, ...] = ()
+    """Hours that a job is better done in where one machine can: there more accelerators cost little more."""
 
 
 @dataclass(frozen=True)

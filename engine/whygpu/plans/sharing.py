@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whygpu.checks.memory.training import OFFLOADED, host_bytes
 from whygpu.checks.memory.weights import expert_bytes
 from whygpu.kept import kept
 from whygpu.language import values as v
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.knowledge.base import Knowledge
-    from whygpu.plans.plan_set import PlanSet
+    from whygpu.plans.plan_set import PlanSet, RunConfiguration
 
 SHARING_NAMES = (
     "plan.slice",
@@ -83,15 +84,21 @@ def sharing_columns(knowledge: Knowledge, plan_set: PlanSet, hourly: NDArray[np.
         found["plan.slice_usd_per_hour"] = v.column(hourly / counts)
     memory = plan_set.cards.usable_bytes[plan_set.card] / GIB
     found["plan.copies"] = v.column(np.where(single, np.floor(memory / need), np.nan))
-    if any(configuration.setup.offloads_experts for configuration in configurations):
+    if any(_on_host(configuration) for configuration in configurations):
         found["plan.host_gib"] = v.column(host_gib(plan_set))
     return found
 
 
 def host_gib(plan_set: PlanSet) -> NDArray[np.float64]:
-    """GiB of weights that each plan keeps in the memory of its machines; zero for all on the cards."""
-    ways = [
-        expert_bytes(way.memory.shape, way.setup.format) / GIB if way.setup.offloads_experts else 0.0
-        for way in plan_set.configurations
-    ]
+    """GiB that each plan keeps in the memory of its machines; zero for all on the cards."""
+    ways = [_on_host(way) / GIB for way in plan_set.configurations]
     return np.array(ways, dtype=np.float64)[plan_set.configuration]
+
+
+def _on_host(way: RunConfiguration) -> float:
+    """Bytes in the memory of the machines: experts that are served from there, or training state."""
+    if way.setup.offloads_experts:
+        return expert_bytes(way.memory.shape, way.setup.format)
+    if not way.setup.trains or way.setup.offload not in OFFLOADED:
+        return 0.0
+    return host_bytes(way.memory.shape, way.setup, way.memory.coefficients)

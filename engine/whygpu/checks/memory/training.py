@@ -7,7 +7,7 @@ its dense layers are copied (torchrec: table sharding, optimizer fused into the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from whygpu.checks.calculation import Range
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
@@ -21,6 +21,8 @@ from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, TABLES, ParallelLay
 
 SHARDS_OPTIMIZER = frozenset({"zero1", "zero2"}) | GATHERING
 FSDP = frozenset({"fsdp", "fsdp1"})
+OFFLOADED = frozenset({"optimizer", "all"})
+"""What is offloaded of training state: the optimizer's, or all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
     optimizer = optimizer + _per_parameter(states.moments, trained / states.optimizer_ranks)
     optimizer = optimizer + _per_parameter(states.table_moments, shape.table_parameters / states.table_ranks)
     weights = _weights(shape, setup, layout, states, held_weights(shape, setup.format, layout, coefficients, context))
-    if setup.offload in ("optimizer", "all"):
+    if setup.offload in OFFLOADED:
         optimizer = NOTHING
     if setup.offload == "all":
         weights, gradients = gathered_bytes(shape, setup, layout, states), NOTHING
@@ -124,6 +126,13 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
         reused=_reused(gradients, kept, coefficients.pick("gradient-reuse", context)),
     )
     return with_beside(policy, beside, states.weight_ranks)
+
+
+def host_bytes(shape: ModelShape, setup: Setup, coefficients: Coefficients) -> float:
+    """Bytes of training state that is offloaded: what the hosts hold of it together, however many cards there are."""
+    whole = parts(shape, replace(setup, offload="none"), ParallelLayout(), coefficients)
+    kept = whole.weights.likely + whole.gradients.likely if setup.offload == "all" else 0.0
+    return kept + (whole.optimizer.likely if setup.offload in OFFLOADED else 0.0)
 
 
 def training_context(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> dict[str, str]:

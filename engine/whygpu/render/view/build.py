@@ -105,7 +105,8 @@ def _trouble(advice: Advice, words: Words) -> Trouble:
         Repair(words.change(item.changes), short_text(item.plan), price_text(item.plan), item.changes)
         for item in repairs(consultation)
     )
-    return Trouble((*_no_slices(consultation), *_conflict(infeasible, words, rules)), fixed)
+    found = (*_no_slices(consultation), *_no_way(consultation), *_conflict(infeasible, words, rules))
+    return Trouble(found, fixed)
 
 
 def _no_slices(consultation: Consultation) -> Iterator[Sentence]:
@@ -117,6 +118,20 @@ def _no_slices(consultation: Consultation) -> Iterator[Sentence]:
         slices = Slices.of(card)
         if slices is not None and not slices.has(count):
             yield Sentence(f"{count}x {card.name} cannot be rented: {slices.said()}, and a job takes one.")
+
+
+def _no_way(consultation: Consultation) -> Iterator[Sentence]:
+    """That no method that is left trains in a format that is left."""
+    plans = consultation.plans
+    if len(plans) or not plans.work.setup.trains:
+        return
+    methods, formats = plans.options.methods, [plans.work.catalogue.formats[name] for name in plans.options.formats]
+    left = " and ".join(item.name for item in formats)
+    if methods == ("qlora",) and not any(item.quantized for item in formats):
+        model = plans.work.shape.name
+        yield Sentence(f"QLoRA keeps the frozen weights in 4 or 8 bits, and for {model} only {left} is left.")
+    if "qlora" not in methods and all(item.quantized for item in formats):
+        yield Sentence(f"Only QLoRA trains beside weights in {left}.")
 
 
 def _conflict(infeasible: Infeasible | None, words: Words, rules: Mapping[str, Rule]) -> Iterator[Sentence]:
