@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from whygpu.checks.memory import training
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.kept import kept
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
+    from whygpu.checks.memory.activations import Activations
     from whygpu.checks.memory.estimate import MemoryEstimate
+    from whygpu.checks.memory.parts import MemoryParts
     from whygpu.plans.splits import Found
     from whygpu.plans.work import Work
 
@@ -63,19 +66,32 @@ def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[
 
 
 class Sizes:
-    """What ways of running a model need, each sized once, whatever load, latency or time the work is for."""
+    """What ways of running a model need, each sized once, whatever load, latency or time the work is for.
+
+    What training holds does not depend on the samples of a micro-batch, and what it keeps of these not on the replicas:
+    each is found once for many ways.
+    """
 
     def __init__(self, work: Work) -> None:
         self._work = work
         self._numbers: dict[Setup, int] = {}
         self._next = count()
+        self._without_samples: dict[int, int] = {}
         self._sized: dict[tuple[int | str, ...], MemoryEstimate] = {}
+        self._held: dict[tuple[int | str, ...], training.Held] = {}
+        self._kept: dict[tuple[int | str, ...], Activations] = {}
 
     def number(self, setup: Setup) -> int:
         """One number for all setups that need as much for as many requests."""
         if len(self._numbers) >= _MOST_KEPT:
             self._numbers.clear()  # no number is given twice
-        return self._numbers.setdefault(_alike(setup), next(self._next))
+        number = self._number(_alike(setup))
+        if setup.trains:
+            self._without_samples[number] = self._number(_alike(setup).but(batch_size=0))
+        return number
+
+    def _number(self, alike: Setup) -> int:
+        return self._numbers.setdefault(alike, next(self._next))
 
     def memory(self, number: int, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory of a spread of a setup of this number; replicas of a service matter by the requests of each, further
@@ -84,14 +100,24 @@ class Sizes:
         data, under_way = layout.data, min(setup.gradient_accumulation, max(layout.pipeline, 2))
         if not setup.trains:
             data, under_way = setup.requests_per_replica(data), 1
-        spread = (layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
-        key = (number, data, under_way, *spread)
+        spread = (under_way, layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
+        key = (number, data, *spread)
         found = self._sized.get(key)
         if found is None:
             if len(self._sized) >= _MOST_KEPT:
-                self._sized.clear()
-            found = self._sized[key] = self._work.memory(setup, layout)
+                for each in (self._sized, self._held, self._kept):
+                    each.clear()
+            parts = self._parts(number, setup, layout, spread) if setup.trains else None
+            found = self._sized[key] = self._work.memory(setup, layout, parts)
         return found
+
+    def _parts(self, number: int, setup: Setup, layout: ParallelLayout, spread: tuple[int | str, ...]) -> MemoryParts:
+        work = (self._work.shape, setup, layout, self._work.catalogue.coefficients)
+        states = (self._without_samples[number], layout.data, *spread)
+        held = self._held.get(states) or self._held.setdefault(states, training.held(*work))
+        step = (number, *spread)
+        kept = self._kept.get(step) or self._kept.setdefault(step, training.kept(*work))
+        return training.parts_of(held, kept)
 
 
 def _alike(setup: Setup) -> Setup:
