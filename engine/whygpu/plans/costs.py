@@ -85,15 +85,7 @@ def costs_of(
     ``terms``: what owning costs. Where hardware is ``bought``, a plan compares by owning it: what others rent it out
     for is no price there, and a plan whose purchase price is unknown has none.
     """
-    groups = [_group(configuration) for configuration in plan_set.configurations]
-    names = [card.id for card in plan_set.cards.accelerators]
-    together = plan_set.cards.per_node.tolist()
-    found = tuple(
-        None if owned else prices.price(names[card], groups[configuration][0], groups[configuration][1], together[card])
-        for card, configuration, owned in zip(
-            plan_set.card.tolist(), plan_set.configuration.tolist(), plan_set.owned.tolist(), strict=True
-        )
-    )
+    found = _prices(plan_set, prices)
     purchase_terms = (
         None if terms is None else purchase_terms_of(terms, plan_set, watts_of(plan_set), counts_of(plan_set))
     )
@@ -107,6 +99,24 @@ def costs_of(
     basis = np.where(plan_set.owned, "owned", "buying" if bought else "renting")
     total, objective, unit = _objective(plan_set, setup, hourly)
     return Costs(found, rent, total, objective, unit, purchase_terms, basis, hourly, spot, prices)
+
+
+def _prices(plan_set: PlanSet, prices: PriceList) -> tuple[Price | None, ...]:
+    """The price of each plan, None where nobody allowed offers it or it is owned; of those on as many of a card in the
+    same groups at once.
+    """
+    groups: dict[tuple[int, int], int] = {}
+    numbers = [groups.setdefault(_group(configuration), len(groups)) for configuration in plan_set.configurations]
+    kind = plan_set.card * len(groups) + np.array(numbers, dtype=np.int64)[plan_set.configuration]
+    kinds, place = np.unique(np.where(plan_set.owned, -1, kind), return_inverse=True)
+    sizes, cards, together = tuple(groups), plan_set.cards.accelerators, plan_set.cards.per_node.tolist()
+
+    def price(kind: int) -> Price | None:
+        card, group = divmod(kind, len(groups))
+        return None if kind < 0 else prices.price(cards[card].id, *sizes[group], together[card])
+
+    found = [price(kind) for kind in kinds.tolist()]
+    return tuple([found[number] for number in place.tolist()])
 
 
 def _objective(
