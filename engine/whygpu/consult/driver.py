@@ -50,27 +50,32 @@ def consult(
     reshape: Reshape | None = None,
     *,
     waits: bool = True,
+    before: Consultation | None = None,
 ) -> Consultation:
     """Run one consultation over the plans that ``planner`` finds; raises AnswerError where the model is no model,
     or cannot be spread as asked.
 
     ``reshape`` puts another model in the place of the one answered: how far does the answer hang on its size?
     ``waits``: whether requests may wait where no plan can be chosen; not where plans are asked about as they are.
+    ``before``: one with most of the same answers: what rests on these is taken from it.
     """
     day = today or date.today()
-    answering = Answering(knowledge, answers, reshape)
+    answering = Answering(knowledge, answers, reshape, None if before is None else before.session.environment)
     applied = answering.applied()
-    answering.environment.provide(answering.work().checks())
+    answering.provide_checks()
     with chain:
         session = fire_session_rules(knowledge, answering.environment, chain)
         work = answering.work()  # by now the format to size it in is concluded
         work = with_measured(work, answers, knowledge, day, consult)
-        panel = _Panel(Planning(work, answers, applied, session), answers, applied, session, chain)
+        judged = None if before is None else before.plans.environment
+        panel = _Panel(Planning(work, answers, applied, session, judged), answers, applied, session, chain)
         planned = panel.planning.plan(planner, day)
         plans = panel.judged(planned)
     if waits and may_queue(work, planned.options) and len(plans) and not plans.alive.any():
         waiting = panel.waiting(planner, day)
         plans = plans if waiting is None or waiting.objections else waiting
+    for environment in (session.environment, plans.environment):
+        environment.stand_alone()
     return Consultation(knowledge, answers, chain.engine, day, applied, session, plans)
 
 
