@@ -68,15 +68,15 @@ def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[
 class Sizes:
     """What ways of running a model need, each sized once, whatever load, latency or time the work is for.
 
-    What training holds does not depend on the samples of a micro-batch, and what it keeps of these not on the replicas:
-    each is found once for many ways.
+    What training holds does not depend on the samples of a micro-batch or on what is recomputed of them, and what it
+    keeps of these not on the replicas: each is found once for many ways.
     """
 
     def __init__(self, work: Work) -> None:
         self._work = work
         self._numbers: dict[Setup, int] = {}
         self._next = count()
-        self._without_samples: dict[int, int] = {}
+        self._whatever_kept: dict[int, int] = {}
         self._sized: dict[tuple[int | str, ...], MemoryEstimate] = {}
         self._held: dict[tuple[int | str, ...], training.Held] = {}
         self._kept: dict[tuple[int | str, ...], Activations] = {}
@@ -87,7 +87,7 @@ class Sizes:
             self._numbers.clear()  # no number is given twice
         number = self._number(_alike(setup))
         if setup.trains:
-            self._without_samples[number] = self._number(_alike(setup).but(batch_size=0))
+            self._whatever_kept[number] = self._number(_alike(setup).but(batch_size=0, gradient_checkpointing=""))
         return number
 
     def _number(self, alike: Setup) -> int:
@@ -113,7 +113,7 @@ class Sizes:
 
     def _parts(self, number: int, setup: Setup, layout: ParallelLayout, spread: tuple[int | str, ...]) -> MemoryParts:
         work = (self._work.shape, setup, layout, self._work.catalogue.coefficients)
-        states = (self._without_samples[number], layout.data, *spread)
+        states = (self._whatever_kept[number], layout.data, *spread)
         held = self._held.get(states) or self._held.setdefault(states, training.held(*work))
         step = (number, *spread)
         kept = self._kept.get(step) or self._kept.setdefault(step, training.kept(*work))
@@ -193,6 +193,10 @@ class Search:
     def least_batch(self) -> int:
         """Samples that every plan's accelerators work on at once at least: of pairs both answers."""
         return self._work.setup.batch_size
+
+    def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
+        """What each card of a spread would hold."""
+        return self._setups.memory(setup, layout)
 
     def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""

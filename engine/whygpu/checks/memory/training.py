@@ -97,7 +97,9 @@ def frozen_gradients(shape: ModelShape, setup: Setup, layout: ParallelLayout) ->
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Bytes per accelerator of what is there whatever the samples of a micro-batch, and what else the parts need."""
+    """Bytes per accelerator of what is there whatever the samples of a micro-batch and whatever is recomputed of them,
+    and what else the parts need.
+    """
 
     weights: Range
     gradients: Range
@@ -117,6 +119,7 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
 def held(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> Held:
     """What does not depend on the samples of a micro-batch."""
     context = training_context(shape, setup, layout)
+    del context["checkpointing"]  # so that no coefficient can depend on it
     states = states_of(shape, setup, layout, coefficients, context)
     trained = states.trained * states.share
     flat = frozen_gradients(shape, setup, layout) * setup.format.bits_per_weight / 8
