@@ -95,9 +95,7 @@ class Planning:
             runtime, named = self._session.answered("runtime"), self._answers.accelerators is not None
             stack = runtime if isinstance(runtime, str) else None
             given = given_columns(PricedPlans(plan_set, costs, self._knowledge, np.datetime64(today), stack, named))
-        environment = PlanEnvironment(
-            self._knowledge, self._session.environment, len(plan_set), given, self._before
-        )
+        environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set), given, self._before)
         return Planned(self._work, options, plan_set, costs, environment)
 
     def _allowed(self) -> Mask:

@@ -46,7 +46,18 @@ class Evaluator:
     It may take what another one found before: of expressions that rest on nothing that differs.
     """
 
-    __slots__ = ("_asked", "_before", "_environment", "_found", "_kept", "_numbers", "_others", "_rests", "_taken", "differs")
+    __slots__ = (
+        "_asked",
+        "_before",
+        "_environment",
+        "_found",
+        "_kept",
+        "_numbers",
+        "_others",
+        "_rests",
+        "_taken",
+        "differs",
+    )
 
     def __init__(
         self,

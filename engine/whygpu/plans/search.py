@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
-from whygpu.checks.memory import training
+from whygpu.checks.memory import inference, training
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.kept import kept
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from whygpu.plans.splits import Found
     from whygpu.plans.work import Work
 
+T = TypeVar("T")
 SHARDS = (1, 2, 4, 8)
 """Tensor-parallel widths tried: powers of two, as serving stacks need."""
 STAGES = (1, 2, 4)
@@ -44,6 +45,7 @@ _Placed: TypeAlias = "tuple[ParallelLayout, Mask]"
 """A way to spread, and the cards that may be spread over so."""
 _Load: TypeAlias = tuple[int, int, int, bool]
 """Shards, stages and requests of a replica, and whether there are as many replicas as are asked for."""
+_Key: TypeAlias = "tuple[int | str, ...]"
 _MOST_KEPT = 8192
 """Sizes that are kept of one work."""
 
@@ -68,8 +70,8 @@ def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[
 class Sizes:
     """What ways of running a model need, each sized once, whatever load, latency or time the work is for.
 
-    What training holds does not depend on the samples of a micro-batch or on what is recomputed of them, and what it
-    keeps of these not on the replicas: each is found once for many ways.
+    Weights and states do not depend on the requests of a service, nor on the samples of training or on what is
+    recomputed of them, and what training keeps of its samples not on the replicas: each is found once for many ways.
     """
 
     def __init__(self, work: Work) -> None:
@@ -77,9 +79,10 @@ class Sizes:
         self._numbers: dict[Setup, int] = {}
         self._next = count()
         self._whatever_kept: dict[int, int] = {}
-        self._sized: dict[tuple[int | str, ...], MemoryEstimate] = {}
-        self._held: dict[tuple[int | str, ...], training.Held] = {}
-        self._kept: dict[tuple[int | str, ...], Activations] = {}
+        self._sized: dict[_Key, MemoryEstimate] = {}
+        self._served: dict[_Key, inference.Held] = {}
+        self._held: dict[_Key, training.Held] = {}
+        self._kept: dict[_Key, Activations] = {}
 
     def number(self, setup: Setup) -> int:
         """One number for all setups that need as much for as many requests."""
@@ -104,20 +107,27 @@ class Sizes:
         key = (number, data, *spread)
         found = self._sized.get(key)
         if found is None:
-            if len(self._sized) >= _MOST_KEPT:
-                for each in (self._sized, self._held, self._kept):
-                    each.clear()
-            parts = self._parts(number, setup, layout, spread) if setup.trains else None
-            found = self._sized[key] = self._work.memory(setup, layout, parts)
+            parts = self._parts(number, setup, layout, spread)
+            found = _keep(self._sized, key, self._work.memory(setup, layout, parts))
         return found
 
-    def _parts(self, number: int, setup: Setup, layout: ParallelLayout, spread: tuple[int | str, ...]) -> MemoryParts:
-        work = (self._work.shape, setup, layout, self._work.catalogue.coefficients)
-        states = (self._whatever_kept[number], layout.data, *spread)
-        held = self._held.get(states) or self._held.setdefault(states, training.held(*work))
-        step = (number, *spread)
-        kept = self._kept.get(step) or self._kept.setdefault(step, training.kept(*work))
-        return training.parts_of(held, kept)
+    def _parts(self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key) -> MemoryParts | None:
+        """Those that other ways have in common with this one, put together; None where they are found in one."""
+        work, one = (self._work.shape, setup, layout, self._work.catalogue.coefficients), (number, *spread)
+        if setup.trains:
+            states = (self._whatever_kept[number], layout.data, *spread)
+            held = self._held.get(states) or _keep(self._held, states, training.held(*work))
+            return training.parts_of(held, self._kept.get(one) or _keep(self._kept, one, training.kept(*work)))
+        if self._work.shape.kind not in TOKEN_KINDS:
+            return None
+        return inference.parts_of(self._served.get(one) or _keep(self._served, one, inference.held(*work)), *work)
+
+
+def _keep(known: dict[_Key, T], key: _Key, found: T) -> T:
+    if len(known) >= _MOST_KEPT:
+        known.clear()
+    known[key] = found
+    return found
 
 
 def _alike(setup: Setup) -> Setup:
