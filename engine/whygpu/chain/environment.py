@@ -67,7 +67,7 @@ class SessionEnvironment:
         self._checked: dict[tuple[float | bool | str | None, ...], v.Value] = {}
         # no circle: both go when nobody asks
         numbers, other = knowledge.numbering.numbers, None if before is None else before.evaluator
-        self.evaluator = Evaluator(proxy(self), numbers, None, knowledge.rests, other)
+        self.evaluator: Evaluator = Evaluator(proxy(self), numbers, None, knowledge.rests, other)
         self._before = before
         if before is not None:
             self.evaluator.differs = knowledge.rests.bits(before._facts) | CALLED
@@ -155,7 +155,7 @@ class PlanEnvironment:
         self.size = size
         kept = None if given is None else given.kept
         numbers, other = knowledge.numbering.numbers, None if before is None else before.evaluator
-        self.evaluator = Evaluator(proxy(self), numbers, kept, knowledge.rests, other)
+        self.evaluator: Evaluator = Evaluator(proxy(self), numbers, kept, knowledge.rests, other)
         self._before = before
         if before is not None:
             settled = knowledge.rests.bits(before._columns)
