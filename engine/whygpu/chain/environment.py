@@ -169,6 +169,16 @@ class PlanEnvironment:
         if self._before is not None:
             _tell_apart(self.evaluator, self._knowledge.rests.bit(name), value, self._before._columns.get(name))
 
+    def as_before(self) -> PlanEnvironment | None:
+        """The same with what was settled of these very plans before; None where there were others."""
+        before = self._before
+        if before is None or self._given is None or self._given is not before._given:
+            return None
+        settled = PlanEnvironment(self._knowledge, self._session, self.size, self._given, before)
+        for name, column in before._columns.items():
+            settled.set(name, column)
+        return settled
+
     def stand_alone(self) -> None:
         """As for the session."""
         self._before = None

@@ -86,9 +86,7 @@ def costs_of(
     for is no price there, and a plan whose purchase price is unknown has none.
     """
     found = _prices(plan_set, prices)
-    purchase_terms = (
-        None if terms is None else purchase_terms_of(terms, plan_set, watts_of(plan_set), counts_of(plan_set))
-    )
+    purchase_terms = None if terms is None else purchase_terms_of(terms, plan_set, watts_of(plan_set), plan_set.counts)
     new = np.full(len(plan_set), math.nan) if purchase_terms is None else purchase_terms.usd_per_hour
     if bought:
         found = tuple(price if known else None for price, known in zip(found, np.isfinite(new).tolist(), strict=True))
@@ -170,11 +168,5 @@ def drawn_of(plan_set: PlanSet, setup: Setup) -> NDArray[np.float64]:
 
 def watts_of(plan_set: PlanSet) -> NDArray[np.float64]:
     """Power that each plan's accelerators may draw; NaN where it is not known."""
-    drawn: NDArray[np.float64] = plan_set.cards.power_w[plan_set.card] * counts_of(plan_set)
+    drawn: NDArray[np.float64] = plan_set.cards.power_w[plan_set.card] * plan_set.counts
     return drawn
-
-
-def counts_of(plan_set: PlanSet) -> NDArray[np.float64]:
-    """Accelerators of each plan."""
-    counts = np.array([configuration.layout.cards for configuration in plan_set.configurations], dtype=np.float64)
-    return counts[plan_set.configuration]

@@ -230,21 +230,30 @@ class PlanSet:
     @property
     def replicas(self) -> NDArray[np.int64]:
         """Replicas of each plan."""
-        return np.array([configuration.layout.data for configuration in self.configurations], dtype=np.int64)[
-            self.configuration
-        ]
+        return self._each("replicas", lambda configuration: configuration.layout.data).astype(np.int64)
 
     @property
     def at_once(self) -> NDArray[np.float64]:
         """Requests in flight, or samples of a step, of each plan."""
-        setups = [configuration.setup for configuration in self.configurations]
-        return np.array([float(setup.concurrency * setup.batch_size) for setup in setups])[self.configuration]
+        return self._each("at once", lambda way: way.setup.concurrency * way.setup.batch_size)
 
     @property
     def nodes(self) -> NDArray[np.int64]:
         """Machines of each plan."""
-        counts = np.array([configuration.layout.cards for configuration in self.configurations], dtype=np.int64)
-        return -(-counts[self.configuration] // self.cards.per_node[self.card])
+        return -(-self.counts.astype(np.int64) // self.cards.per_node[self.card])
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Accelerators of each plan."""
+        return self._each("counts", lambda configuration: configuration.layout.cards)
+
+    def _each(self, name: str, figure: Callable[[RunConfiguration], float]) -> NDArray[np.float64]:
+        """A figure of each plan's way of running, found once."""
+        if name not in self.known:
+            found = np.array([figure(configuration) for configuration in self.configurations], dtype=np.float64)
+            self.known[name] = found[self.configuration]
+        column: NDArray[np.float64] = self.known[name]
+        return column
 
 
 @dataclass(frozen=True, slots=True)
