@@ -94,11 +94,8 @@ def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options:
     """
     found = wider = packed(search, plan_set, shape, options)
     while len(wider := _wider(search, wider, shape, options)):
-        found = search.timed(*(np.concatenate([getattr(each, name) for each in (found, wider)]) for name in _COLUMNS))
+        found = search.together(found, wider)
     return found.distinct()
-
-
-_COLUMNS = ("card", "configuration", "fits")
 
 
 def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
@@ -167,9 +164,8 @@ def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
             growth.append(layout.cards / configuration.layout.cards)
     if not rows:
         return plan_set.take(np.zeros(0, dtype=np.int64))
-    wide = packed(
-        search, search.timed(plan_set.card[rows], np.array(configurations), plan_set.fits[rows]), shape, options
-    )
+    wide = search.untimed(plan_set.card[rows], np.array(configurations), plan_set.fits[rows])
+    wide = packed(search, wide, shape, options)
     before, after = (each.speeds.figures["requests_per_s"] for each in (plan_set.take(np.array(rows)), wide))
     return wide.take(np.flatnonzero(_EQUAL * after > np.array(growth) * before))
 

@@ -470,6 +470,27 @@ class Search:
             concurrency,
         )
 
+    def untimed(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
+        """The plans without their speeds."""
+        ways, none = tuple(self.configurations), np.zeros(len(card), dtype=np.bool_)
+        machines = self._options.machines
+        return PlanSet(self._work, machines, self.cards, ways, card, configuration, fits, none, Speeds({}))
+
+    def together(self, *plan_sets: PlanSet) -> PlanSet:
+        """The plans of several sets, as they were timed."""
+
+        def column(name: str) -> NDArray[np.float64]:
+            known = (each.speeds.figures.get(name, np.full(len(each), np.nan)) for each in plan_sets)
+            return np.concatenate(tuple(known))
+
+        names = dict.fromkeys(name for each in plan_sets for name in each.speeds.figures)
+        found = self.untimed(
+            np.concatenate([each.card for each in plan_sets]),
+            np.concatenate([each.configuration for each in plan_sets]),
+            np.concatenate([each.fits for each in plan_sets]),
+        )
+        return replace(found, speeds=Speeds({name: column(name) for name in names}))
+
     def taken(
         self, plan_set: PlanSet, rows: NDArray[np.int64], timed: PlanSet, places: NDArray[np.int64] | list[int]
     ) -> PlanSet:
