@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SERVING: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 8}
 TUNING: dict[str, Any] = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "lora"}
+NOTHING_LEFT: dict[str, Any] = {**SERVING, "budget_per_hour": 0.01}
 
 
 def test_what_the_work_is_comes_first(kb: KnowledgeBase) -> None:
@@ -109,10 +110,14 @@ def _values(interview: Interview, kb: KnowledgeBase, question: Question, draw: r
     return [max(round(item), 1) if spec.integer else item for item in found]
 
 
-@pytest.mark.parametrize("answers", [SERVING, pytest.param(TUNING, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "answers",
+    [SERVING, pytest.param(TUNING, marks=pytest.mark.slow), pytest.param(NOTHING_LEFT, marks=pytest.mark.slow)],
+)
 def test_what_is_reported_irrelevant_never_changes_the_recommendation(
     answers: dict[str, Any], kb: KnowledgeBase
 ) -> None:
+    """By consultations that take nothing from that of the interview."""
     interview = kb.interview(answers)
     before = choice(interview.consultation)
     irrelevant = interview.irrelevant()
@@ -121,10 +126,21 @@ def test_what_is_reported_irrelevant_never_changes_the_recommendation(
     for question in irrelevant:
         for value in _values(interview, kb, question, draw):
             try:
-                after = choice(rerun(interview.consultation, {question.id: value}))
+                after = choice(kb.consult({**answers, question.id: value}, engine="evaluator"))
             except AnswerError:
                 continue
             assert after == before, (question.id, value)
+
+
+@pytest.mark.parametrize("answers", [SERVING, TUNING, NOTHING_LEFT])
+def test_an_answer_does_what_a_consultation_of_its_own_says(answers: dict[str, Any], kb: KnowledgeBase) -> None:
+    interview, draw = kb.interview(answers), random.Random(3)
+    before = choice(interview.consultation)
+    few = [question for question in interview.candidates if len(interview.worth_trying(question)) < 6]
+    for question in draw.sample(few, 6):
+        for effect in interview.effects(question):
+            after = choice(kb.consult({**answers, question.id: effect.value}, engine="evaluator"))
+            assert (effect.identity, effect.changes) == (after, after != before), (question.id, effect.value)
 
 
 @pytest.mark.parametrize("model", ["yolo11m", "stable-diffusion-xl"])

@@ -9,7 +9,7 @@ import pytest
 
 import whygpu
 from tests.checks.formulas import value_of
-from whygpu.plans.costs import counts_of, watts_of
+from whygpu.plans.costs import watts_of
 
 TODAY = date(2026, 11, 21)
 JOB: dict[str, Any] = {
@@ -248,7 +248,7 @@ def test_a_job_is_not_spread_beyond_the_power_there_is(kb: whygpu.KnowledgeBase)
     place = {"deployment": "on-prem", "power_watts": 1450, "max_count": 2}
     plans = kb.consult({**answers, **place}, engine="evaluator").plans
     watts = watts_of(plans.plan_set)
-    cards = counts_of(plans.plan_set)
+    cards = plans.plan_set.counts
     beyond = (watts > 1450) & (cards > 1)
     assert not beyond.any()
     assert (cards == 2).any()

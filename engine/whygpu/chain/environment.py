@@ -9,6 +9,7 @@ import numpy as np
 
 from whygpu.language import values as v
 from whygpu.language.evaluate import Evaluator, Kept
+from whygpu.language.numbering import CALLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,24 +56,42 @@ def plain(value: v.Value) -> float | bool | str | None:
 class SessionEnvironment:
     """Names of the consultation: facts that are set, derived values computed when first asked for."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        """Every name is unknown at first."""
+    def __init__(self, knowledge: Knowledge, before: SessionEnvironment | None = None) -> None:
+        """Every name is unknown at first. ``before``: that of another consultation with most of the same facts, from
+        which is taken what rests on these.
+        """
         self._knowledge = knowledge
         self._checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]] = {}
+        self._sized: object = None
         self._facts: dict[str, v.Value] = {}
         self._checked: dict[tuple[float | bool | str | None, ...], v.Value] = {}
-        self.evaluator = Evaluator(proxy(self), knowledge.numbering.numbers)  # no circle: both go when nobody asks
+        # no circle: both go when nobody asks
+        numbers, other = knowledge.numbering.numbers, None if before is None else before.evaluator
+        self.evaluator: Evaluator = Evaluator(proxy(self), numbers, None, knowledge.rests, other)
+        self._before = before
+        if before is not None:
+            self.evaluator.differs = knowledge.rests.bits(before._facts) | CALLED
 
-    def provide(self, checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]]) -> None:
-        """Supply the numeric checks, once the work to be sized is known."""
-        self._checks = checks
+    def provide(self, checks: Mapping[str, Callable[[Sequence[v.Value]], v.Value]], sized: object = None) -> None:
+        """Supply the numeric checks, once the work to be ``sized`` is known."""
+        self._checks, self._sized = checks, sized
         self._checked.clear()
-        self.evaluator.forget()
+        self.evaluator.forget_what_rests_on(CALLED)
+        if self._before is not None:
+            same = sized is not None and self._before._sized == sized
+            self.evaluator.differs = self.evaluator.differs & ~CALLED if same else self.evaluator.differs | CALLED
 
     def set(self, name: str, value: v.Value) -> None:
         """Give a name its value; what was found before may have rested on not knowing it."""
         self._facts[name] = value
         self.evaluator.renew(name)
+        if self._before is not None:
+            _tell_apart(self.evaluator, self._knowledge.rests.bit(name), value, self._before._facts.get(name))
+
+    def stand_alone(self) -> None:
+        """Take nothing more from the consultation before, which need not be kept for it."""
+        self._before = None
+        self.evaluator.stand_alone()
 
     def value(self, name: str) -> v.Value:
         """The name's value; unknown where nothing has set it."""
@@ -121,21 +140,49 @@ class PlanEnvironment:
     """Names of the plans, as columns; names of the consultation where it has none."""
 
     def __init__(
-        self, knowledge: Knowledge, session: SessionEnvironment, size: int, given: GivenColumns | None = None
+        self,
+        knowledge: Knowledge,
+        session: SessionEnvironment,
+        size: int,
+        given: GivenColumns | None = None,
+        before: PlanEnvironment | None = None,
     ) -> None:
-        """``size``: the number of plans."""
+        """``size``: the number of plans; ``before``: that of the consultation which the session takes from."""
         self._knowledge = knowledge
         self._session = session
         self._columns: dict[str, v.Value] = {}
         self._given = given
         self.size = size
         kept = None if given is None else given.kept
-        self.evaluator = Evaluator(proxy(self), knowledge.numbering.numbers, kept)
+        numbers, other = knowledge.numbering.numbers, None if before is None else before.evaluator
+        self.evaluator: Evaluator = Evaluator(proxy(self), numbers, kept, knowledge.rests, other)
+        self._before = before
+        if before is not None:
+            settled = knowledge.rests.bits(before._columns)
+            others = 0 if given is not None and given is before._given else knowledge.of_plans
+            self.evaluator.differs = session.evaluator.differs | settled | others
 
     def set(self, name: str, value: v.Value) -> None:
         """Give a name its column (or one value for all plans), and forget what may rest on not knowing it."""
         self._columns[name] = value
         self.evaluator.renew(name)
+        if self._before is not None:
+            _tell_apart(self.evaluator, self._knowledge.rests.bit(name), value, self._before._columns.get(name))
+
+    def as_before(self) -> PlanEnvironment | None:
+        """The same with what was settled of these very plans before; None where there were others."""
+        before = self._before
+        if before is None or self._given is None or self._given is not before._given:
+            return None
+        settled = PlanEnvironment(self._knowledge, self._session, self.size, self._given, before)
+        for name, column in before._columns.items():
+            settled.set(name, column)
+        return settled
+
+    def stand_alone(self) -> None:
+        """As for the session."""
+        self._before = None
+        self.evaluator.stand_alone()
 
     def value(self, name: str) -> v.Value:
         """The name's column; unknown where nothing has set it."""
@@ -188,3 +235,11 @@ def one(value: v.Value, index: int) -> v.Value:
             return v.Word(pick(word))
         case v.Truth(true=true, false=false):
             return v.Truth(pick(true), pick(false))
+
+
+def _tell_apart(evaluator: Evaluator, bit: int, value: v.Value, before: v.Value | None) -> None:
+    """Note whether a name has the same value as before."""
+    if before is not None and v.identical(value, before):
+        evaluator.differs &= ~bit
+    else:
+        evaluator.differs |= bit

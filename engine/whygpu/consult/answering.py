@@ -29,9 +29,15 @@ Reshape: TypeAlias = "Callable[[ModelShape], ModelShape]"
 class Answering:
     """Asks the questions of one consultation; what they come to stands in ``environment``."""
 
-    def __init__(self, knowledge: Knowledge, answers: Answers, reshape: Reshape | None = None) -> None:
-        """Nothing is asked yet."""
-        self.environment = SessionEnvironment(knowledge)
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        answers: Answers,
+        reshape: Reshape | None = None,
+        before: SessionEnvironment | None = None,
+    ) -> None:
+        """Nothing is asked yet; ``before``: what most of the same answers came to."""
+        self.environment = SessionEnvironment(knowledge, before)
         self._knowledge, self._answers, self._reshape = knowledge, answers, reshape
         self._shape: ModelShape | None = None
         self._applicable: list[Question] = []
@@ -69,6 +75,11 @@ class Answering:
             message = "no model is given and none can be assumed"
             raise AnswerError([Problem("no-model", message, Location("answers"), hint)])
         return Work(self._shape, setup_of(self._knowledge, self.environment), self._knowledge.catalogue)
+
+    def provide_checks(self) -> None:
+        """The numeric checks, of the work as far as it is known."""
+        work = self.work()
+        self.environment.provide(work.checks(), work)
 
     def _begin(self) -> None:
         """The answers as facts; of the model what it is for and how large it is are asked before it."""
@@ -108,7 +119,7 @@ class Answering:
         for name, value in model_facts(self._shape).items():
             if name in self._knowledge.vocabulary:
                 self.environment.set(name, known_value(value))
-        self.environment.provide(self.work().checks())
+        self.provide_checks()
 
 
 def holds(environment: SessionEnvironment, when: Expression) -> bool:

@@ -8,7 +8,7 @@ for both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from whygpu.consult.judging import Judging
 from whygpu.consult.planning import Planning
 from whygpu.consult.ranking import Ranker, tally_of
 from whygpu.consult.session import fire_session_rules
+from whygpu.consult.unchanged import unchanged
 from whygpu.plans.admission import held_on_each, may_queue, most_admitting
 from whygpu.plans.enumerate import Planner
 from whygpu.plans.existing import plans_with_owned
@@ -50,27 +51,32 @@ def consult(
     reshape: Reshape | None = None,
     *,
     waits: bool = True,
+    before: Consultation | None = None,
 ) -> Consultation:
     """Run one consultation over the plans that ``planner`` finds; raises AnswerError where the model is no model,
     or cannot be spread as asked.
 
     ``reshape`` puts another model in the place of the one answered: how far does the answer hang on its size?
     ``waits``: whether requests may wait where no plan can be chosen; not where plans are asked about as they are.
+    ``before``: one with most of the same answers: what rests on these is taken from it.
     """
     day = today or date.today()
-    answering = Answering(knowledge, answers, reshape)
+    answering = Answering(knowledge, answers, reshape, None if before is None else before.session.environment)
     applied = answering.applied()
-    answering.environment.provide(answering.work().checks())
+    answering.provide_checks()
     with chain:
         session = fire_session_rules(knowledge, answering.environment, chain)
         work = answering.work()  # by now the format to size it in is concluded
         work = with_measured(work, answers, knowledge, day, consult)
-        panel = _Panel(Planning(work, answers, applied, session), answers, applied, session, chain)
+        judged = None if before is None else before.plans.environment
+        panel = _Panel(Planning(work, answers, applied, session, judged), answers, applied, session, chain, before)
         planned = panel.planning.plan(planner, day)
         plans = panel.judged(planned)
     if waits and may_queue(work, planned.options) and len(plans) and not plans.alive.any():
         waiting = panel.waiting(planner, day)
         plans = plans if waiting is None or waiting.objections else waiting
+    for environment in (session.environment, plans.environment):
+        environment.stand_alone()
     return Consultation(knowledge, answers, chain.engine, day, applied, session, plans)
 
 
@@ -87,6 +93,7 @@ class _Panel:
     applied: AppliedAnswers
     session: SessionResult
     chain: Chain
+    before: Consultation | None
 
     def rejected(self, planned: Planned) -> Judging:
         """The hard rules fired."""
@@ -148,6 +155,9 @@ class _Panel:
 
     def judged(self, planned: Planned) -> PlanResult:
         """All that the rules say of the plans, and their order."""
+        found = self._as_before(planned)
+        if found is not None:
+            return found
         judging, costs = self.rejected(planned), planned.costs
         if len(planned.plan_set):
             costs = judging.compare(costs, planned.plan_set)
@@ -170,6 +180,23 @@ class _Panel:
             tally=verdicts,
             ranking=ranking,
             objections=ranker.objections(verdicts, ranking),
+        )
+
+    def _as_before(self, planned: Planned) -> PlanResult | None:
+        """The same where the rules surely say what they said before; None where that is not known."""
+        environment = planned.environment.as_before()
+        if self.before is None or environment is None or not unchanged(self.session, environment, self.before):
+            return None
+        plans = self.before.plans
+        ranker = Ranker(self.answers, self.applied, self.session, plans)
+        ranking = ranker.ranking(planned, plans.costs, plans.tally)
+        return replace(
+            plans,
+            work=planned.work,
+            options=planned.options,
+            environment=environment,
+            ranking=ranking,
+            objections=ranker.objections(plans.tally, ranking),
         )
 
 

@@ -55,8 +55,18 @@ class Planned:
 class Planning:
     """What one consultation's session says of the plans to try."""
 
-    def __init__(self, work: Work, answers: Answers, applied: AppliedAnswers, session: SessionResult) -> None:
-        """``work``: what is to be sized, by what the session has concluded."""
+    def __init__(
+        self,
+        work: Work,
+        answers: Answers,
+        applied: AppliedAnswers,
+        session: SessionResult,
+        before: PlanEnvironment | None = None,
+    ) -> None:
+        """``work``: what is to be sized, by what the session has concluded; ``before``: the plans of the consultation
+        that the session takes from.
+        """
+        self._before = before
         self._work, self._answers, self._applied, self._session = work, answers, applied, session
         self._knowledge = session.knowledge
 
@@ -85,7 +95,7 @@ class Planning:
             runtime, named = self._session.answered("runtime"), self._answers.accelerators is not None
             stack = runtime if isinstance(runtime, str) else None
             given = given_columns(PricedPlans(plan_set, costs, self._knowledge, np.datetime64(today), stack, named))
-        environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set), given)
+        environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set), given, self._before)
         return Planned(self._work, options, plan_set, costs, environment)
 
     def _allowed(self) -> Mask:

@@ -9,7 +9,7 @@ import numpy as np
 
 from whygpu.knowledge.rules import Verdict
 from whygpu.language import values as v
-from whygpu.plans.costs import counts_of, drawn_of, money_of, watts_of
+from whygpu.plans.costs import drawn_of, money_of, watts_of
 from whygpu.plans.counting import count
 from whygpu.plans.purchase import UNATTENDED
 from whygpu.plans.rank import rank
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whygpu.answers import Answers
     from whygpu.chain.engines import Mask
     from whygpu.chain.environment import PlanEnvironment
-    from whygpu.consult.consultation import AppliedAnswers, SessionResult
+    from whygpu.consult.consultation import AppliedAnswers, PlanResult, SessionResult
     from whygpu.consult.judging import Judging
     from whygpu.consult.planning import Planned
     from whygpu.knowledge.base import Knowledge
@@ -60,7 +60,9 @@ def grown(plans: PlanEnvironment, grade: Grade) -> NDArray[np.float64]:
 class Ranker:
     """Ranks the plans that the rules of one consultation left."""
 
-    def __init__(self, answers: Answers, applied: AppliedAnswers, session: SessionResult, judging: Judging) -> None:
+    def __init__(
+        self, answers: Answers, applied: AppliedAnswers, session: SessionResult, judging: Judging | PlanResult
+    ) -> None:
         """``judging``: with every plan rule fired."""
         self._answers, self._applied, self._session, self._judging = answers, applied, session, judging
         self._preferences = session.knowledge.preferences
@@ -81,7 +83,7 @@ class Ranker:
             self._limits(),
         )
         drawn = drawn_of(plan_set, planned.work.setup)
-        counted = replace(counted, drawn=drawn, cards=counts_of(plan_set), at_once=plan_set.at_once)
+        counted = replace(counted, drawn=drawn, cards=plan_set.counts, at_once=plan_set.at_once)
         return rank(alive, self._judging.unverified, counted, self._preferences.tied_within)
 
     def objections(self, verdicts: VerdictTally, ranking: Ranking) -> tuple[str, ...]:

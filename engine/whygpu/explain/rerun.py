@@ -47,7 +47,8 @@ def rerun(
     if answers is None:
         answers = _merged(consultation, changes)
     found = planner or plans_with_owned
-    return consult(consultation.knowledge, answers, EvaluatorChain(), consultation.today, found, waits=waits)
+    knowledge, day = consultation.knowledge, consultation.today
+    return consult(knowledge, answers, EvaluatorChain(), day, found, waits=waits, before=consultation)
 
 
 def _merged(consultation: Consultation, changes: Mapping[str, Any]) -> Answers:

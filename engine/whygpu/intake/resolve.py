@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu import intake
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
+from whygpu.kept import kept
 from whygpu.quantity import parse_number
 
 if TYPE_CHECKING:
@@ -27,6 +28,20 @@ def shape_of(
 
     Raises AnswerError with every problem, at ``place``.
     """
+    return (
+        _named(model, catalogue, location, task) if isinstance(model, str) else _read(model, catalogue, location, task)
+    )
+
+
+@kept(64)
+def _named(model: str, catalogue: Catalogue, location: Location, task: str) -> tuple[ModelShape, tuple[str, ...]]:
+    """Of a preset: consultations about one model ask for it again and again."""
+    return _read(model, catalogue, location, task)
+
+
+def _read(
+    model: str | Mapping[str, Any], catalogue: Catalogue, location: Location, task: str
+) -> tuple[ModelShape, tuple[str, ...]]:
     request = model if isinstance(model, str) else _readable(model)
     presets = {key: entry.data for key, entry in catalogue.models.items()}
     shape, found = intake.read(request, presets, catalogue.coefficients, task)

@@ -14,7 +14,7 @@ from whygpu.knowledge.rules import Rule, Table, Verdict, concluded_names
 from whygpu.knowledge.sources import Citation, Claim, Formula, SourceDocument, Tension
 from whygpu.knowledge.strata import Strata
 from whygpu.language.names import NameSpec
-from whygpu.language.numbering import Numbering
+from whygpu.language.numbering import Numbering, Rests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from whygpu.knowledge.catalogue import Catalogue
     from whygpu.knowledge.causes import Cause, DiagnosisCase, Measure
     from whygpu.knowledge.launches import Launch
+    from whygpu.language.tree import Expression
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +129,21 @@ class Knowledge:
         computed = (item for value in self.values.values() for item in value.expressions)
         conditions = (rule.condition for rule in self.rules)
         return Numbering((*conditions, *computed, *asked, *(item.when for item in self.unasked), *grades))
+
+    @cached_property
+    def rests(self) -> Rests:
+        """Which names each of these rests on."""
+
+        def derived(name: str) -> Expression | None:
+            value = self.values.get(name)
+            return None if value is None or value.aggregate is not None else value.expression
+
+        return Rests(self.numbering, derived)
+
+    @cached_property
+    def of_plans(self) -> int:
+        """The bits of the names of plans."""
+        return self.rests.bits(name for name, spec in self.vocabulary.items() if spec.scope == "plan")
 
     @cached_property
     def name_by_answer(self) -> Mapping[str, NameSpec]:

@@ -11,7 +11,7 @@ from whygpu.language.tree import All, Any, Arithmetic, Call, Compare, Constant, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from whygpu.language.numbering import Lasting
+    from whygpu.language.numbering import Lasting, Rests
 
 
 class Environment(Protocol):
@@ -41,29 +41,73 @@ _NONE: Mapping[int, int] = MappingProxyType({})
 
 
 class Evaluator:
-    """Evaluates expressions in one environment and remembers what it found until it is told to forget."""
+    """Evaluates expressions in one environment and remembers what it found until it is told to forget.
 
-    __slots__ = ("_asked", "_environment", "_found", "_kept", "_numbers", "_others")
+    It may take what another one found before: of expressions that rest on nothing that differs.
+    """
 
-    def __init__(self, environment: Environment, numbers: Mapping[int, int] = _NONE, kept: Kept | None = None) -> None:
-        """``numbers``: those of a numbering; ``kept``: what was found before of the names that keep their values."""
+    __slots__ = (
+        "_asked",
+        "_before",
+        "_environment",
+        "_found",
+        "_kept",
+        "_numbers",
+        "_others",
+        "_rests",
+        "_taken",
+        "differs",
+    )
+
+    def __init__(
+        self,
+        environment: Environment,
+        numbers: Mapping[int, int] = _NONE,
+        kept: Kept | None = None,
+        rests: Rests | None = None,
+        before: Evaluator | None = None,
+    ) -> None:
+        """``numbers``: those of a numbering; ``kept``: what was found before of the names that keep their values;
+        ``rests``: what the numbered expressions rest on; ``before``: the evaluator to take from.
+        """
         self._environment = environment
         self._numbers = numbers
         self._kept = kept
+        self._rests = rests
+        self._before = before
+        self.differs = 0
+        """The bits of what has, or may have, another value than in the evaluator before."""
         self._found: dict[int, v.Value] = {}
         self._others: dict[Expression, v.Value] = {}
         self._asked: set[str] = set()
+        self._taken = 0
+        """The bits of what the expressions rest on that were taken."""
 
     def forget(self) -> None:
         """Forget all that was found, but for what is kept."""
         self._found.clear()
         self._others.clear()
         self._asked.clear()
+        self._taken = 0
+
+    def forget_what_rests_on(self, bits: int) -> None:
+        """Forget what was found of expressions that rest on any of these."""
+        if self._rests is None:
+            self.forget()
+            return
+        of = self._rests.of
+        self._found = {number: found for number, found in self._found.items() if not of[number] & bits}
+        self._others.clear()
 
     def renew(self, name: str) -> None:
         """The name has another value now: forget what was found, unless it cannot rest on the name."""
-        if name in self._asked:
-            self.forget()
+        bit = 0 if self._rests is None else self._rests.bit(name)
+        if name in self._asked or bit & self._taken:
+            self.forget_what_rests_on(bit)
+
+    def stand_alone(self) -> None:
+        """Take nothing more: the evaluator before need not be kept for it."""
+        self._before = None
 
     def lasts(self, node: Expression) -> bool:
         """Whether what an expression comes to is kept."""
@@ -87,8 +131,13 @@ class Evaluator:
         return found
 
     def _find(self, number: int, node: Expression) -> v.Value:
-        """The value of what is not remembered: it may be kept from before, or in part."""
-        kept = self._kept
+        """The value of what is not remembered: it may have been found before, or be kept, or in part."""
+        kept, before = self._kept, self._before
+        if before is not None and self._rests is not None and not (rests := self._rests.of[number]) & self.differs:
+            taken = before._found.get(number)
+            if taken is not None:
+                self._taken |= rests
+                return taken
         if kept is None:
             return self._compute(node)
         if number in kept.lasting.numbers:

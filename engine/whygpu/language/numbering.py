@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whygpu.language.tree import All, Constant, Expression, Name, children
+from whygpu.language.tree import All, Call, Constant, Expression, Name, children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
@@ -83,3 +83,46 @@ class Lasting:
     def _split(self, node: All) -> tuple[Parts, Parts]:
         flags = [(part, self._rests(part)) for part in node.parts]
         return tuple(part for part, lasts in flags if not lasts), tuple(part for part, lasts in flags if lasts)
+
+
+CALLED = 1
+"""The bit of numeric checks: what those come to rests on the work that is sized."""
+_PURE = ("min", "max")
+
+
+class Rests:
+    """What each expression of a numbering rests on: a bit for each name, together in one number."""
+
+    def __init__(self, numbering: Numbering, derived: Callable[[str], Expression | None]) -> None:
+        """``derived``: the expression of a name that is computed, None for the others."""
+        self._numbers, self._derived = numbering.numbers, derived
+        self._bits: dict[str, int] = {}
+        self._of: dict[int, int] = {}
+        self.of = [self._rests(node) for node in numbering.parts]
+        """By number."""
+
+    def bit(self, name: str) -> int:
+        """That of a name; 0 where nothing rests on it."""
+        return self._bits.get(name, 0)
+
+    def bits(self, names: Iterable[str]) -> int:
+        """Those of several."""
+        found = 0
+        for name in names:
+            found |= self.bit(name)
+        return found
+
+    def _rests(self, node: Expression) -> int:
+        number = self._numbers.get(id(node))
+        if number is not None and number in self._of:
+            return self._of[number]
+        found = CALLED if isinstance(node, Call) and node.function not in _PURE else 0
+        if isinstance(node, Name):
+            found = self._bits.setdefault(node.name, 2 << len(self._bits))
+            computed = self._derived(node.name)
+            found |= 0 if computed is None else self._rests(computed)
+        for part in children(node):
+            found |= self._rests(part)
+        if number is not None:
+            self._of[number] = found
+        return found

@@ -223,6 +223,27 @@ def least(numbers: list[Number], *, greatest: bool = False) -> Number:
     return _doubt(low, low if point else high, present)
 
 
+def identical(one: Value, other: Value) -> bool:
+    """Whether two values are the same, plan by plan, however they were found."""
+    if one is other:
+        return True
+    match one, other:
+        case Number(), Number():
+            parts = ((one.low, other.low), (one.high, other.high), (one.present, other.present))
+            return one.is_point == other.is_point and all(_same(*pair) for pair in parts)
+        case Truth(), Truth():
+            return _same(one.true, other.true) and _same(one.false, other.false)
+        case Word(), Word():
+            return _same(one.word, other.word)
+    return False
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return type(one) is type(other) and np.array_equal(one, other)
+    return bool(one == other)
+
+
 def as_float(value: Number) -> float | None:
     """The one number a scalar stands for; None for an interval, an unknown or a lack."""
     if value.present is not True or value.low != value.high or not math.isfinite(value.low):

@@ -55,13 +55,15 @@ def filled(
         rows = np.flatnonzero(which & (configuration == number))
         for setup, layout in _ways(search, search.configurations[number], options, shardings):
             most = (options.samples or 1) / (layout.data * setup.gradient_accumulation)
-            setups = (search.changed(setup, batch_size=size) for size in _sizes(most, search.least_batch))
-            numbers, needs = _needs(search, setups, layout, usable[rows].max())
+            setups = [search.changed(setup, batch_size=size) for size in _sizes(most, search.least_batch)]
+            needs = _needs(search, setups, layout, usable[rows].max())
+            if not needs:
+                continue
             place = np.searchsorted(needs, usable[rows], side="right") - 1
-            fullest = np.where(place >= 0, numbers[place], -1)
-            found = fullest >= 0
+            found = place >= 0
+            numbers = np.array([search.configure(each, layout) for each in setups[: len(needs)]])
             plans.append(rows[found])
-            configurations.append(fullest[found])
+            configurations.append(numbers[place[found]])
             left[rows[found]] = False
     plan = np.concatenate([*plans, np.flatnonzero(left)])
     timed = search.timed(card[plan], np.concatenate([*configurations, configuration[left]]), fits[plan])
@@ -92,11 +94,8 @@ def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options:
     """
     found = wider = packed(search, plan_set, shape, options)
     while len(wider := _wider(search, wider, shape, options)):
-        found = search.timed(*(np.concatenate([getattr(each, name) for each in (found, wider)]) for name in _COLUMNS))
+        found = search.together(found, wider)
     return found.distinct()
-
-
-_COLUMNS = ("card", "configuration", "fits")
 
 
 def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
@@ -106,11 +105,12 @@ def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
     for number in sorted(set(plan_set.configuration[plan_set.fits].tolist())):
         rows = np.flatnonzero(plan_set.fits & (plan_set.configuration == number))
         setup, layout = search.configurations[number].setup, search.configurations[number].layout
-        setups = (_at_once(search, setup, shape, size, layout.data) for size in _sizes(options.at_once or 1))
-        for held, need in zip(*_needs(search, setups, layout, usable[rows].max()), strict=True):
+        setups = [_at_once(search, setup, shape, size, layout.data) for size in _sizes(options.at_once or 1)]
+        needs = _needs(search, setups, layout, usable[rows].max())
+        for each, need in zip(setups, needs, strict=False):
             holding = rows[need <= usable[rows]]
             plans.append(holding)
-            configurations.append(np.full(len(holding), held))
+            configurations.append(np.full(len(holding), search.configure(each, layout)))
     plan = np.concatenate(plans)
     timed = search.timed(plan_set.card[plan], np.concatenate(configurations), plan_set.fits[plan])
     speed = np.nan_to_num(_of_cards(timed, shape))
@@ -164,9 +164,8 @@ def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
             growth.append(layout.cards / configuration.layout.cards)
     if not rows:
         return plan_set.take(np.zeros(0, dtype=np.int64))
-    wide = packed(
-        search, search.timed(plan_set.card[rows], np.array(configurations), plan_set.fits[rows]), shape, options
-    )
+    wide = search.untimed(plan_set.card[rows], np.array(configurations), plan_set.fits[rows])
+    wide = packed(search, wide, shape, options)
     before, after = (each.speeds.figures["requests_per_s"] for each in (plan_set.take(np.array(rows)), wide))
     return wide.take(np.flatnonzero(_EQUAL * after > np.array(growth) * before))
 
@@ -179,15 +178,12 @@ def _sizes(most: float, least: int = 1) -> list[int]:
     return sizes
 
 
-def _needs(
-    search: Search, setups: Iterable[Setup], layout: ParallelLayout, usable: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The numbers of ways of growing need, to the first beyond ``usable``, and the high end of each need (bytes)."""
-    numbers: list[int] = []
+def _needs(search: Search, setups: Iterable[Setup], layout: ParallelLayout, usable: float) -> list[float]:
+    """The high ends of what ways of growing need (bytes), as far as ``usable`` holds them."""
     needs: list[float] = []
     for setup in setups:
-        numbers.append(search.configure(setup, layout))
-        needs.append(search.configurations[numbers[-1]].memory.high)
-        if needs[-1] > usable:
+        need = search.memory(setup, layout).high
+        if need > usable:
             break
-    return np.array(numbers), np.array(needs)
+        needs.append(need)
+    return needs

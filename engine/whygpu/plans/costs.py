@@ -85,18 +85,8 @@ def costs_of(
     ``terms``: what owning costs. Where hardware is ``bought``, a plan compares by owning it: what others rent it out
     for is no price there, and a plan whose purchase price is unknown has none.
     """
-    groups = [_group(configuration) for configuration in plan_set.configurations]
-    names = [card.id for card in plan_set.cards.accelerators]
-    together = plan_set.cards.per_node.tolist()
-    found = tuple(
-        None if owned else prices.price(names[card], groups[configuration][0], groups[configuration][1], together[card])
-        for card, configuration, owned in zip(
-            plan_set.card.tolist(), plan_set.configuration.tolist(), plan_set.owned.tolist(), strict=True
-        )
-    )
-    purchase_terms = (
-        None if terms is None else purchase_terms_of(terms, plan_set, watts_of(plan_set), counts_of(plan_set))
-    )
+    found = _prices(plan_set, prices)
+    purchase_terms = None if terms is None else purchase_terms_of(terms, plan_set, watts_of(plan_set), plan_set.counts)
     new = np.full(len(plan_set), math.nan) if purchase_terms is None else purchase_terms.usd_per_hour
     if bought:
         found = tuple(price if known else None for price, known in zip(found, np.isfinite(new).tolist(), strict=True))
@@ -107,6 +97,24 @@ def costs_of(
     basis = np.where(plan_set.owned, "owned", "buying" if bought else "renting")
     total, objective, unit = _objective(plan_set, setup, hourly)
     return Costs(found, rent, total, objective, unit, purchase_terms, basis, hourly, spot, prices)
+
+
+def _prices(plan_set: PlanSet, prices: PriceList) -> tuple[Price | None, ...]:
+    """The price of each plan, None where nobody allowed offers it or it is owned; of those on as many of a card in the
+    same groups at once.
+    """
+    groups: dict[tuple[int, int], int] = {}
+    numbers = [groups.setdefault(_group(configuration), len(groups)) for configuration in plan_set.configurations]
+    kind = plan_set.card * len(groups) + np.array(numbers, dtype=np.int64)[plan_set.configuration]
+    kinds, place = np.unique(np.where(plan_set.owned, -1, kind), return_inverse=True)
+    sizes, cards, together = tuple(groups), plan_set.cards.accelerators, plan_set.cards.per_node.tolist()
+
+    def price(kind: int) -> Price | None:
+        card, group = divmod(kind, len(groups))
+        return None if kind < 0 else prices.price(cards[card].id, *sizes[group], together[card])
+
+    found = [price(kind) for kind in kinds.tolist()]
+    return tuple([found[number] for number in place.tolist()])
 
 
 def _objective(
@@ -160,11 +168,5 @@ def drawn_of(plan_set: PlanSet, setup: Setup) -> NDArray[np.float64]:
 
 def watts_of(plan_set: PlanSet) -> NDArray[np.float64]:
     """Power that each plan's accelerators may draw; NaN where it is not known."""
-    drawn: NDArray[np.float64] = plan_set.cards.power_w[plan_set.card] * counts_of(plan_set)
+    drawn: NDArray[np.float64] = plan_set.cards.power_w[plan_set.card] * plan_set.counts
     return drawn
-
-
-def counts_of(plan_set: PlanSet) -> NDArray[np.float64]:
-    """Accelerators of each plan."""
-    counts = np.array([configuration.layout.cards for configuration in plan_set.configurations], dtype=np.float64)
-    return counts[plan_set.configuration]

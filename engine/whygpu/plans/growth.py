@@ -48,18 +48,15 @@ class Growth:
         if self._options.count is not None or (self._options.fixed.replicas is not None and self._work.setup.trains):
             return plan_set
         plan_set = self._met(plan_set, self._targets)
-        tried, added = [plan_set.configuration], [np.arange(len(plan_set))]
+        tried, added = [plan_set.configuration], [plan_set]
         inside = Growth(self._work, self._search, replace(self._options, max_nodes=1), self._targets)
         paces = ((self, self._targets.paces), (inside, self._targets.paces_of_one_machine))
         for growth, hours in ((growth, hours) for growth, several in paces for hours in several):
             if self._targets.train_hours is None or hours < self._targets.train_hours:
-                grown = growth._met(plan_set, replace(self._targets, train_hours=hours)).configuration
-                added.append(np.flatnonzero(np.all(grown != np.stack(tried), axis=0)))
-                tried.append(grown)
-        rows = np.concatenate(added)
-        if len(rows) > len(plan_set):
-            ways = np.concatenate([way[new] for way, new in zip(tried, added, strict=True)])
-            plan_set = self._search.timed(plan_set.card[rows], ways, plan_set.fits[rows])
+                grown = growth._met(plan_set, replace(self._targets, train_hours=hours))
+                added.append(grown.take(np.flatnonzero(np.all(grown.configuration != np.stack(tried), axis=0))))
+                tried.append(grown.configuration)
+        plan_set = self._search.together(*added)
         is_job = self._work.setup.trains or self._options.at_once is not None
         return self._evened(plan_set) if is_job else plan_set
 
@@ -94,11 +91,7 @@ class Growth:
             more = self._search.timed(on, numbers, fits)
         held = [more.configurations[way].memory.total for way in more.configuration.tolist()]
         more = more.take(np.flatnonzero(np.array(held) <= more.cards.usable_bytes[more.card]))
-        return self._search.timed(
-            np.concatenate([plan_set.card, more.card]),
-            np.concatenate([plan_set.configuration, more.configuration]),
-            np.concatenate([plan_set.fits, more.fits]),
-        )
+        return self._search.together(plan_set, more)
 
     def _even_counts(self, layout: ParallelLayout, card: int) -> Iterable[int]:
         """As many cards or more: in training spread evenly over links; and all of the machines or boards paid for."""

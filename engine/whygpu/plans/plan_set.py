@@ -14,7 +14,7 @@ from whygpu.checks.correction import FIGURES, Corrected, distance, operating_poi
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
-from whygpu.checks.speed.columns import NODES, Band, Columns, split_rows
+from whygpu.checks.speed.columns import Band, Columns, splits_on
 from whygpu.kept import kept
 from whygpu.plans.fixed import FixedLayout
 from whygpu.plans.slices import rentable, slices_of
@@ -234,21 +234,30 @@ class PlanSet:
     @property
     def replicas(self) -> NDArray[np.int64]:
         """Replicas of each plan."""
-        return np.array([configuration.layout.data for configuration in self.configurations], dtype=np.int64)[
-            self.configuration
-        ]
+        return self._each("replicas", lambda configuration: configuration.layout.data).astype(np.int64)
 
     @property
     def at_once(self) -> NDArray[np.float64]:
         """Requests in flight, or samples of a step, of each plan."""
-        setups = [configuration.setup for configuration in self.configurations]
-        return np.array([float(setup.concurrency * setup.batch_size) for setup in setups])[self.configuration]
+        return self._each("at once", lambda way: way.setup.concurrency * way.setup.batch_size)
 
     @property
     def nodes(self) -> NDArray[np.int64]:
         """Machines of each plan."""
-        counts = np.array([configuration.layout.cards for configuration in self.configurations], dtype=np.int64)
-        return -(-counts[self.configuration] // self.cards.per_node[self.card])
+        return -(-self.counts.astype(np.int64) // self.cards.per_node[self.card])
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Accelerators of each plan."""
+        return self._each("counts", lambda configuration: configuration.layout.cards)
+
+    def _each(self, name: str, figure: Callable[[RunConfiguration], float]) -> NDArray[np.float64]:
+        """A figure of each plan's way of running, found once."""
+        if name not in self.known:
+            found = np.array([figure(configuration) for configuration in self.configurations], dtype=np.float64)
+            self.known[name] = found[self.configuration]
+        column: NDArray[np.float64] = self.known[name]
+        return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,21 +394,22 @@ def _timed(
 ) -> Origin:
     """Speeds of all plans, computed together for those that run alike."""
     cards = cards_of(work.catalogue)
-    alike: dict[int, Setup] = {}  # few setups differ, and to make and compare them takes time
-    together: dict[Setup, list[int]] = {}
+    numbers: dict[Setup, list[int]] = {}
+    together: dict[int, list[int]] = {}  # few setups differ, and to make and compare them takes time
     used, place = np.unique(configuration, return_inverse=True)
     for number in used.tolist():
         setup = configurations[number].setup
-        if id(setup) not in alike:
-            alike[id(setup)] = setup.but(concurrency=0)  # which differs from plan to plan
-        together.setdefault(alike[id(setup)], []).append(number)
+        found = together.get(id(setup))
+        if found is None:  # concurrency differs from plan to plan
+            found = together[id(setup)] = numbers.setdefault(setup.but(concurrency=0), [])
+        found.append(number)
     if concurrency is None:
         concurrency = np.array([configurations[number].setup.concurrency for number in used.tolist()])[place]
     at_once = concurrency.astype(np.float64)
     network, vcpus = (_known(stated, len(cards.accelerators)) for stated in (machines.networks, machines.vcpus))
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
-    for setups in _at_once(work, tuple(together)):
-        group = _Group.of(configurations, {setup: together[setup] for setup in setups}, configuration)
+    for setups in _at_once(work, tuple(numbers)):
+        group = _Group.of(configurations, {setup: numbers[setup] for setup in setups}, configuration)
         rows = card[group.plans]
         device = Device(
             cards.bandwidth_bytes_s[rows],
@@ -422,7 +432,7 @@ def _timed(
             work.shape,
             group.setups,
             group.setup,
-            group.splits(cards.per_node[rows]),
+            splits_on(group.layouts, group.layout, cards.per_node[rows]),
             device,
             work.catalogue.coefficients,
             at_once[group.plans],
@@ -481,13 +491,6 @@ class _Group:
     def gathered(self, of: Callable[[Setup], NDArray[np.float64]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Of each plan the figure of its card (``rows``) for its setup."""
         return np.stack([of(setup) for setup in self.setups])[self.setup, rows]
-
-    def splits(self, per_node: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Rows as Columns has them, with the machines that each plan takes, of so many cards each."""
-        table = split_rows(self.layouts)[self.layout]
-        cards = np.array([layout.cards for layout in self.layouts], dtype=np.int64)[self.layout]
-        table[:, NODES] = -(-cards // per_node)
-        return table
 
 
 def _known(stated: tuple[float, ...], size: int) -> NDArray[np.float64]:

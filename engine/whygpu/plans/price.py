@@ -117,6 +117,7 @@ class PriceList:
         self._regions = None if regions is None else frozenset(regions)
         self._since = since
         self._found: dict[tuple[str, int, int, int], Price | None] = {}
+        self._allowed: dict[str, tuple[Offering, ...]] = {}
 
     @property
     def restricted(self) -> bool:
@@ -161,8 +162,7 @@ class PriceList:
         price = self.price(accelerator, 1, 1)
         if price is None:
             return 0.0
-        offerings = self._catalogue.offerings_by_accelerator.get(accelerator, ())
-        for items in ((price.offering,), filter(self._allows, offerings)):
+        for items in ((price.offering,), self._offerings(accelerator)):
             if stated := [item.vcpu / item.count for item in items if item.vcpu is not None]:
                 return float(median(stated))
         return 0.0
@@ -205,8 +205,8 @@ class PriceList:
     def _price(self, accelerator: str, shard: int, replicas: int, together: int) -> Price | None:
         """The cheapest kind's. Kinds are never mixed in one median: allowing another makes no plan more expensive."""
         by_kind: dict[str, list[Price]] = {}
-        for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()):
-            configuration = self._way(item, shard, replicas, together) if self._allows(item) else None
+        for item in self._offerings(accelerator):
+            configuration = self._way(item, shard, replicas, together)
             if configuration is not None:
                 by_kind.setdefault(item.price_kind, []).append(configuration)
         found = [self._median(configurations, shard * replicas) for configurations in by_kind.values()]
@@ -236,6 +236,13 @@ class PriceList:
     def _is_fresh(self, offering: Offering) -> bool:
         since = self._since.get(self._catalogue.provider_class(offering), "")
         return offering.as_of is not None and offering.as_of >= since
+
+    def _offerings(self, accelerator: str) -> tuple[Offering, ...]:
+        """Those of the accelerator that are allowed."""
+        if accelerator not in self._allowed:
+            offerings = self._catalogue.offerings_by_accelerator.get(accelerator, ())
+            self._allowed[accelerator] = tuple(filter(self._allows, offerings))
+        return self._allowed[accelerator]
 
     def _allows(self, offering: Offering) -> bool:
         return (

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
+from whygpu.checks.memory import inference, training
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.kept import kept
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
+    from whygpu.checks.memory.activations import Activations
     from whygpu.checks.memory.estimate import MemoryEstimate
+    from whygpu.checks.memory.parts import MemoryParts
     from whygpu.plans.splits import Found
     from whygpu.plans.work import Work
 
+T = TypeVar("T")
 SHARDS = (1, 2, 4, 8)
 """Tensor-parallel widths tried: powers of two, as serving stacks need."""
 STAGES = (1, 2, 4)
@@ -41,6 +45,7 @@ _Placed: TypeAlias = "tuple[ParallelLayout, Mask]"
 """A way to spread, and the cards that may be spread over so."""
 _Load: TypeAlias = tuple[int, int, int, bool]
 """Shards, stages and requests of a replica, and whether there are as many replicas as are asked for."""
+_Key: TypeAlias = "tuple[int | str, ...]"
 _MOST_KEPT = 8192
 """Sizes that are kept of one work."""
 
@@ -63,19 +68,33 @@ def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[
 
 
 class Sizes:
-    """What ways of running a model need, each sized once, whatever load, latency or time the work is for."""
+    """What ways of running a model need, each sized once, whatever load, latency or time the work is for.
+
+    Weights and states do not depend on the requests of a service, nor on the samples of training or on what is
+    recomputed of them, and what training keeps of its samples not on the replicas: each is found once for many ways.
+    """
 
     def __init__(self, work: Work) -> None:
         self._work = work
         self._numbers: dict[Setup, int] = {}
         self._next = count()
-        self._sized: dict[tuple[int | str, ...], MemoryEstimate] = {}
+        self._whatever_kept: dict[int, int] = {}
+        self._sized: dict[_Key, MemoryEstimate] = {}
+        self._served: dict[_Key, inference.Held] = {}
+        self._held: dict[_Key, training.Held] = {}
+        self._kept: dict[_Key, Activations] = {}
 
     def number(self, setup: Setup) -> int:
         """One number for all setups that need as much for as many requests."""
         if len(self._numbers) >= _MOST_KEPT:
             self._numbers.clear()  # no number is given twice
-        return self._numbers.setdefault(_alike(setup), next(self._next))
+        number = self._number(_alike(setup))
+        if setup.trains:
+            self._whatever_kept[number] = self._number(_alike(setup).but(batch_size=0, gradient_checkpointing=""))
+        return number
+
+    def _number(self, alike: Setup) -> int:
+        return self._numbers.setdefault(alike, next(self._next))
 
     def memory(self, number: int, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory of a spread of a setup of this number; replicas of a service matter by the requests of each, further
@@ -84,14 +103,31 @@ class Sizes:
         data, under_way = layout.data, min(setup.gradient_accumulation, max(layout.pipeline, 2))
         if not setup.trains:
             data, under_way = setup.requests_per_replica(data), 1
-        spread = (layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
-        key = (number, data, under_way, *spread)
+        spread = (under_way, layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
+        key = (number, data, *spread)
         found = self._sized.get(key)
         if found is None:
-            if len(self._sized) >= _MOST_KEPT:
-                self._sized.clear()
-            found = self._sized[key] = self._work.memory(setup, layout)
+            parts = self._parts(number, setup, layout, spread)
+            found = _keep(self._sized, key, self._work.memory(setup, layout, parts))
         return found
+
+    def _parts(self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key) -> MemoryParts | None:
+        """Those that other ways have in common with this one, put together; None where they are found in one."""
+        work, one = (self._work.shape, setup, layout, self._work.catalogue.coefficients), (number, *spread)
+        if setup.trains:
+            states = (self._whatever_kept[number], layout.data, *spread)
+            held = self._held.get(states) or _keep(self._held, states, training.held(*work))
+            return training.parts_of(held, self._kept.get(one) or _keep(self._kept, one, training.kept(*work)))
+        if self._work.shape.kind not in TOKEN_KINDS:
+            return None
+        return inference.parts_of(self._served.get(one) or _keep(self._served, one, inference.held(*work)), *work)
+
+
+def _keep(known: dict[_Key, T], key: _Key, found: T) -> T:
+    if len(known) >= _MOST_KEPT:
+        known.clear()
+    known[key] = found
+    return found
 
 
 def _alike(setup: Setup) -> Setup:
@@ -167,6 +203,10 @@ class Search:
     def least_batch(self) -> int:
         """Samples that every plan's accelerators work on at once at least: of pairs both answers."""
         return self._work.setup.batch_size
+
+    def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
+        """What each card of a spread would hold."""
+        return self._setups.memory(setup, layout)
 
     def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
@@ -429,6 +469,27 @@ class Search:
             self._options.machines,
             concurrency,
         )
+
+    def untimed(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
+        """The plans without their speeds."""
+        ways, none = tuple(self.configurations), np.zeros(len(card), dtype=np.bool_)
+        machines = self._options.machines
+        return PlanSet(self._work, machines, self.cards, ways, card, configuration, fits, none, Speeds({}))
+
+    def together(self, *plan_sets: PlanSet) -> PlanSet:
+        """The plans of several sets, as they were timed."""
+
+        def column(name: str) -> NDArray[np.float64]:
+            known = (each.speeds.figures.get(name, np.full(len(each), np.nan)) for each in plan_sets)
+            return np.concatenate(tuple(known))
+
+        names = dict.fromkeys(name for each in plan_sets for name in each.speeds.figures)
+        found = self.untimed(
+            np.concatenate([each.card for each in plan_sets]),
+            np.concatenate([each.configuration for each in plan_sets]),
+            np.concatenate([each.fits for each in plan_sets]),
+        )
+        return replace(found, speeds=Speeds({name: column(name) for name in names}))
 
     def taken(
         self, plan_set: PlanSet, rows: NDArray[np.int64], timed: PlanSet, places: NDArray[np.int64] | list[int]

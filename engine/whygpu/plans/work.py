@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from whygpu.checks.calculation import Calculation
     from whygpu.checks.correction import Correction
     from whygpu.checks.memory.estimate import MemoryEstimate
+    from whygpu.checks.memory.parts import MemoryParts
     from whygpu.checks.model_shape import ModelShape
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.catalogue import Catalogue
@@ -110,9 +111,13 @@ class Work:
         most = self.catalogue.coefficients.pick("pipeline-interleave", self.setup.context(self.shape)).likely
         return max(min(int(most), self.shape.layers // stages), 1)
 
-    def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
-        """Memory per accelerator of one way to run it."""
-        found = memory.estimate(self.shape, setup, layout, self.catalogue.coefficients)
+    def memory(self, setup: Setup, layout: ParallelLayout, parts: MemoryParts | None = None) -> MemoryEstimate:
+        """Memory per accelerator of one way to run it; ``parts``: as estimated, where they are known."""
+        coefficients = self.catalogue.coefficients
+        if parts is None:
+            found = memory.estimate(self.shape, setup, layout, coefficients)
+        else:
+            found = memory.estimate_of(parts, self.shape, setup, layout, coefficients)
         for kind in memory.MEASURED:
             own = (item for item in self.corrections if item.kind == kind and item.applies(setup))
             correction = next(own, None)

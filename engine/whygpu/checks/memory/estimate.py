@@ -115,7 +115,15 @@ def _sum(parts: Iterable[Range]) -> Range:
 
 def estimate(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryEstimate:
     """Memory per accelerator of this work on this model, split so. Raises KeyError where a coefficient is missing."""
-    parts = _check_for(shape, setup)[0](shape, setup, layout, coefficients)
+    return estimate_of(
+        _check_for(shape, setup)[0](shape, setup, layout, coefficients), shape, setup, layout, coefficients
+    )
+
+
+def estimate_of(
+    parts: MemoryParts, shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients
+) -> MemoryEstimate:
+    """The same, of parts that are known."""
     total = parts.total()
     return MemoryEstimate(
         parts.weights.likely,

@@ -6,6 +6,8 @@ what a gated feed-forward keeps at once (gate, up and their product) beside the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficients, Context
 from whygpu.checks.memory.beside import explain_beside, held_beside
@@ -15,23 +17,49 @@ from whygpu.checks.model_shape import GENERATIVE, KvGroup, ModelShape
 from whygpu.checks.setup import ParallelLayout, Setup
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bytes per accelerator of what is there whatever the requests, and the words of the work."""
+
+    weights: Range
+    overhead: Range
+    context: Context
+
+
 def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
     """Bytes per accelerator of serving the requests of one replica."""
+    return parts_of(held(shape, setup, layout, coefficients), shape, setup, layout, coefficients)
+
+
+def held(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> Held:
+    """What does not depend on how many requests there are."""
     context = setup.context(shape)
+    adapters, draft = held_beside(shape, setup, layout, coefficients, context)
+    return Held(
+        held_weights(shape, setup.format, layout, coefficients, context) + adapters + draft,
+        overhead(layout, coefficients, context) + load_fragments(shape, layout, coefficients, context),
+        context,
+    )
+
+
+def parts_of(
+    held_: Held, shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients
+) -> MemoryParts:
+    """The parts of a replica that holds this, with the requests of the setup."""
+    context = held_.context
     requests = layout.requests_on_card(setup.requests_per_replica(layout.data))
     tokens = tokens_at_once(shape, setup, requests, coefficients, context)
-    adapters, draft = held_beside(shape, setup, layout, coefficients, context)
     further = further_tokens(setup, coefficients, context)
     working = _working(shape, setup, layout, tokens, coefficients, context)
     logits = _logits(shape, requests, coefficients, context)
     return MemoryParts(
-        weights=held_weights(shape, setup.format, layout, coefficients, context) + adapters + draft,
+        weights=held_.weights,
         kv_cache=scaled(
             coefficients.pick("cache-slack", context), cache_bytes(shape, setup, layout, requests, further)
         ),
         activations=working + scaled(coefficients.pick("workspace-bytes", context), 1.0),
         logits=logits,
-        overhead=overhead(layout, coefficients, context) + load_fragments(shape, layout, coefficients, context),
+        overhead=held_.overhead,
         reused=_reused(working, logits),
     )
 

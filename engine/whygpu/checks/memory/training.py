@@ -13,7 +13,7 @@ from whygpu.checks.calculation import Range
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory.activations import Activations, activations
 from whygpu.checks.memory.adapters import adapter_parameters
-from whygpu.checks.memory.alignment import beside_policy, with_beside
+from whygpu.checks.memory.alignment import Beside, beside_policy, with_beside
 from whygpu.checks.memory.parts import NOTHING, MemoryParts, overhead, stage_share
 from whygpu.checks.memory.weights import ENDS, beside_bytes, held_weights, turns
 from whygpu.checks.model_shape import ModelShape
@@ -97,11 +97,32 @@ def frozen_gradients(shape: ModelShape, setup: Setup, layout: ParallelLayout) ->
     return shape.parameters * stage_share(shape.layers, layout.pipeline) / layout.tensor
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bytes per accelerator of what is there whatever the samples of a micro-batch and whatever is recomputed of them,
+    and what else the parts need.
+    """
+
+    weights: Range
+    gradients: Range
+    optimizer: Range
+    overhead: Range
+    reuse: Coefficient
+    beside: Beside | None
+    ranks: int
+    """Over how many the weights are spread."""
+
+
 def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
     """Bytes per accelerator of a training step."""
+    return parts_of(held(shape, setup, layout, coefficients), kept(shape, setup, layout, coefficients))
+
+
+def held(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> Held:
+    """What does not depend on the samples of a micro-batch."""
     context = training_context(shape, setup, layout)
+    del context["checkpointing"]  # so that no coefficient can depend on it
     states = states_of(shape, setup, layout, coefficients, context)
-    kept = activations(shape, setup, layout, coefficients, context)
     trained = states.trained * states.share
     flat = frozen_gradients(shape, setup, layout) * setup.format.bits_per_weight / 8
     gradients = _per_parameter(states.gradient, trained * states.gradient_share)
@@ -116,16 +137,28 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
         weights, gradients = gathered_bytes(shape, setup, layout, states), NOTHING
     beside = beside_policy(shape, setup, layout, coefficients, context)
     summed = gradients if beside is None else gradients.times(beside.trained.likely)  # a critic's, too
+    outside = _overhead(layout, coefficients, context, summed)
+    reuse = coefficients.pick("gradient-reuse", context)
+    return Held(weights, gradients, optimizer, outside, reuse, beside, states.weight_ranks)
+
+
+def kept(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> Activations:
+    """What is kept of a micro-batch, which does not depend on the replicas."""
+    return activations(shape, setup, layout, coefficients, training_context(shape, setup, layout))
+
+
+def parts_of(held_: Held, kept_: Activations) -> MemoryParts:
+    """The parts of a step that holds the one and keeps the other."""
     policy = MemoryParts(
-        weights=weights,
-        gradients=gradients,
-        optimizer=optimizer,
-        activations=kept.layers,
-        logits=kept.logits,
-        overhead=_overhead(layout, coefficients, context, summed),
-        reused=_reused(gradients, kept, coefficients.pick("gradient-reuse", context)),
+        weights=held_.weights,
+        gradients=held_.gradients,
+        optimizer=held_.optimizer,
+        activations=kept_.layers,
+        logits=kept_.logits,
+        overhead=held_.overhead,
+        reused=_reused(held_.gradients, kept_, held_.reuse),
     )
-    return with_beside(policy, beside, states.weight_ranks)
+    return with_beside(policy, held_.beside, held_.ranks)
 
 
 def host_bytes(shape: ModelShape, setup: Setup, coefficients: Coefficients) -> float:

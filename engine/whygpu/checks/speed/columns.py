@@ -113,31 +113,40 @@ class _Contexts(Sequence[Mapping[str, str]]):
         return {**self.base, **_words(self.kinds[index])}
 
 
-NODES = 3
-"""The column of machines in rows of splits."""
 _FORMULA_ERROR = "formula-error"
 _SPLIT = (
     *("tensor", "pipeline", "data", "nodes", "interleave"),
     *("gathers", "scatters", "shards", "tables", "by_tokens", "by_requests"),
 )
 """The columns of rows of splits, as ``Columns`` names them."""
+_NODES = _SPLIT.index("nodes")
 
 
 def split_rows(layouts: Sequence[ParallelLayout]) -> FloatArray:
-    """A row for each split: its widths, its machines (``NODES``), its stages a card, what its sharding does, and what
-    divides its cache.
+    """A row for each split: its widths, its machines, its stages a card, what its sharding does, and what divides its
+    cache.
     """
-    return np.array([_split_row(one) for one in layouts], dtype=np.float64)
+    return np.frombuffer(b"".join(map(_split_row, layouts))).reshape(-1, len(_SPLIT))
+
+
+def splits_on(layouts: Sequence[ParallelLayout], which: IntArray, per_node: IntArray) -> FloatArray:
+    """The rows of plans that each have one of these splits, with the machines that they take, of so many cards each."""
+    table: FloatArray = split_rows(layouts)[which]
+    cards = np.prod(table[:, :_NODES], axis=1)
+    table[:, _NODES] = -(-cards // per_node)
+    return table
 
 
 @lru_cache(maxsize=4096)  # plans have few layouts, and many consultations the same
-def _split_row(one: ParallelLayout) -> tuple[float, ...]:
-    return (
+def _split_row(one: ParallelLayout) -> bytes:
+    """The row as it lies in memory: to join such is several times faster than to convert numbers."""
+    row = (
         *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
         *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS),
         *(one.sharding not in ("none", TABLES), one.sharding == TABLES),
         *(one.cache_split == "tokens", one.by_requests),
     )
+    return np.array(row, dtype=np.float64).tobytes()
 
 
 def words_of(shape: ModelShape, setups: Sequence[Setup]) -> tuple[Mapping[str, str], ...]:
@@ -279,18 +288,18 @@ class Columns:
         return self._rows(name, worst=_HIGH, best=_LOW)
 
     def _rows(self, name: str, worst: int, best: int) -> FloatArray:
-        chosen = self._chosen(name)
         place = self.places.get(name)
         if place is None:
-            return chosen[_MIDDLE : _MIDDLE + 1]
+            return self._chosen(name, slice(_MIDDLE, _MIDDLE + 1))
+        chosen = self._chosen(name, slice(None))
         rows = np.empty((1 + 2 * len(self.places), self.device.size))
         rows[:] = chosen[_MIDDLE]
         rows[place], rows[place + 1] = chosen[worst], chosen[best]
         return rows
 
-    def _chosen(self, name: str) -> FloatArray:
-        """Low, likely and high for each plan, of its setup and its kind of card."""
-        figures, kind = self._figures(name), self.device.kind
+    def _chosen(self, name: str, which: slice) -> FloatArray:
+        """Which of low, likely and high for each plan, of its setup and its kind of card."""
+        figures, kind = self._figures(name)[..., which, :], self.device.kind
         if figures.ndim == 3:
             return figures[self.which, :, kind].T
         return figures.repeat(self.device.size, axis=1) if figures.shape[1] == 1 else figures[:, kind]
