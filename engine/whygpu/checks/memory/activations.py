@@ -35,20 +35,33 @@ class Activations:
     logits: Range
 
 
+def by_layers(shape: ModelShape) -> bool:
+    """Whether what is kept is computed layer by layer: of models whose layers are known, without a measured figure."""
+    return not shape.activation_bytes_per_sample and bool(shape.layers and shape.hidden_size)
+
+
 def activations(
-    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
+    shape: ModelShape,
+    setup: Setup,
+    layout: ParallelLayout,
+    coefficients: Coefficients,
+    context: Context,
+    each_layer: Range | None = None,
 ) -> Activations:
-    """Bytes kept per accelerator, by the measured figure of a sample where the model has one, else layer by layer."""
+    """Bytes kept per accelerator, by the measured figure of a sample where the model has one, else layer by layer.
+
+    ``each_layer``: what ``layer_range`` gives, where that is known.
+    """
     if shape.activation_bytes_per_sample:
         return Activations(
             _whole(shape, setup, layout, coefficients, context) + _workspace(coefficients, context), NOTHING
         )
-    if not shape.layers or not shape.hidden_size:
+    if not by_layers(shape):
         each = coefficients.pick("activation-bytes-per-gflop", context)
         samples = setup.batch_size * setup.pixel_scale(shape) * shape.flops_per_sample / 1e9 * width(setup) / 2
         samples *= stage_share(0, layout.pipeline) / layout.tensor
         return Activations(scaled(each, samples) + _workspace(coefficients, context), NOTHING)
-    each_layer = layer_range(shape, setup, layout, coefficients, context)
+    each_layer = each_layer or layer_range(shape, setup, layout, coefficients, context)
     tokens = step_tokens(shape, setup)
     held = in_flight_layers(shape, setup, layout)
     logits = _logits(shape, setup, layout, coefficients, context)
@@ -221,7 +234,7 @@ def explain_activations(
             ),
             _no_logits(),
         ]
-    if not shape.layers or not shape.hidden_size:
+    if not by_layers(shape):
         return [
             Calculation(
                 "activations",

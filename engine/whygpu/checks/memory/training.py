@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 from whygpu.checks.calculation import Range
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
-from whygpu.checks.memory.activations import Activations, activations
+from whygpu.checks.memory.activations import Activations, activations, by_layers, layer_range
 from whygpu.checks.memory.adapters import adapter_parameters
-from whygpu.checks.memory.alignment import beside_policy, with_beside
+from whygpu.checks.memory.alignment import Beside, beside_policy, with_beside
 from whygpu.checks.memory.parts import NOTHING, MemoryParts, overhead, stage_share
 from whygpu.checks.memory.weights import ENDS, beside_bytes, held_weights, turns
 from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, TABLES, ParallelLayout, Setup
+from whygpu.kept import kept
 
 SHARDS_OPTIMIZER = frozenset({"zero1", "zero2"}) | GATHERING
 FSDP = frozenset({"fsdp", "fsdp1"})
@@ -95,11 +96,26 @@ def frozen_gradients(shape: ModelShape, setup: Setup, layout: ParallelLayout) ->
     return shape.parameters * stage_share(shape.layers, layout.pipeline) / layout.tensor
 
 
-def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
-    """Bytes per accelerator of a training step."""
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a training step takes whatever its batch is, and what its activations are computed from beside the batch."""
+
+    context: Context
+    weights: Range
+    weight_ranks: int
+    gradients: Range
+    optimizer: Range
+    overhead: Range
+    beside: Beside | None
+    each_layer: Range | None
+    reuse: Coefficient
+
+
+@kept(1024)
+def _held(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> _Held:
+    """Computed once for all batches of a way to run: a search tries half a dozen of each."""
     context = training_context(shape, setup, layout)
     states = states_of(shape, setup, layout, coefficients, context)
-    kept = activations(shape, setup, layout, coefficients, context)
     trained = states.trained * states.share
     flat = frozen_gradients(shape, setup, layout) * setup.format.bits_per_weight / 8
     gradients = _per_parameter(states.gradient, trained * states.gradient_share)
@@ -114,16 +130,33 @@ def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients:
         weights, gradients = gathered_bytes(shape, setup, layout, states), NOTHING
     beside = beside_policy(shape, setup, layout, coefficients, context)
     summed = gradients if beside is None else gradients.times(beside.trained.likely)  # a critic's, too
-    policy = MemoryParts(
-        weights=weights,
-        gradients=gradients,
-        optimizer=optimizer,
-        activations=kept.layers,
-        logits=kept.logits,
-        overhead=_overhead(layout, coefficients, context, summed),
-        reused=_reused(gradients, kept, coefficients.pick("gradient-reuse", context)),
+    return _Held(
+        context,
+        weights,
+        states.weight_ranks,
+        gradients,
+        optimizer,
+        _overhead(layout, coefficients, context, summed),
+        beside,
+        layer_range(shape, setup, layout, coefficients, context) if by_layers(shape) else None,
+        coefficients.pick("gradient-reuse", context),
     )
-    return with_beside(policy, beside, states.weight_ranks)
+
+
+def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
+    """Bytes per accelerator of a training step."""
+    held = _held(shape, setup.but(batch_size=1), layout, coefficients)
+    active = activations(shape, setup, layout, coefficients, held.context, held.each_layer)
+    policy = MemoryParts(
+        weights=held.weights,
+        gradients=held.gradients,
+        optimizer=held.optimizer,
+        activations=active.layers,
+        logits=active.logits,
+        overhead=held.overhead,
+        reused=_reused(held.gradients, active, held.reuse),
+    )
+    return with_beside(policy, held.beside, held.weight_ranks)
 
 
 def training_context(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> dict[str, str]:
