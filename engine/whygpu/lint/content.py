@@ -12,41 +12,44 @@ from whygpu.errors import Location
 from whygpu.yamldoc import document as y
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
 
 def digest_of(item: object) -> str:
     """One digest for all that say the same; of what is neither plain nor a dataclass none is met twice."""
-    return hashlib.sha256("".join(_words(item)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    words: list[str] = []
+    _write(item, words)
+    return hashlib.sha256("".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _words(item: Any) -> Iterator[str]:
-    match item:
-        case Location():
-            return
-        case y.Scalar():
-            yield f"{item.text!r}={item.value!r},"
-        case y.Sequence():
-            yield from _listed("s[", item.items)
-        case y.Mapping():
-            yield from _listed("m[", item.items.items())
-        case tuple() | list():
-            yield from _listed("(", item)
-        case Mapping():
-            yield from _listed("{", item.items())
-        case frozenset():
-            yield from _listed("<", sorted(map(digest_of, item)))
-        case _ if (names := _fields(item.__class__)) is not None:
-            yield from _listed(f"{type(item).__name__}(", (getattr(item, name) for name in names))
-        case _:
-            yield f"{item!r},"
+def _write(item: Any, words: list[str]) -> None:
+    if isinstance(item, str | float | bool) or item is None:
+        words.append(f"{item!r},")
+    elif isinstance(item, y.Scalar):
+        words.append(f"{item.text!r}={item.value!r},")
+    elif isinstance(item, tuple | list):
+        _listed("(", item, words)
+    elif isinstance(item, y.Sequence):
+        _listed("s(", item.items, words)
+    elif isinstance(item, y.Mapping):
+        _listed("m(", item.items.items(), words)
+    elif isinstance(item, Mapping):
+        _listed("d(", item.items(), words)
+    elif isinstance(item, frozenset):
+        _listed("f(", sorted(map(digest_of, item)), words)
+    elif isinstance(item, Location):
+        return
+    elif (names := _fields(item.__class__)) is not None:
+        _listed(f"{item.__class__.__name__}(", [getattr(item, name) for name in names], words)
+    else:
+        words.append(f"{item!r},")
 
 
-def _listed(begin: str, items: Any) -> Iterator[str]:
-    yield begin
+def _listed(begin: str, items: Iterable[Any], words: list[str]) -> None:
+    words.append(begin)
     for item in items:
-        yield from _words(item)
-    yield ")"
+        _write(item, words)
+    words.append(")")
 
 
 @lru_cache(maxsize=256)
