@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from whygpu.chain.environment import SessionEnvironment, unknown_of
 from whygpu.chain.strata import used_names
 from whygpu.language import values as v
-from whygpu.language.tree import Expression, Known, children
+from whygpu.language.tree import All, Expression, Known, children
 from whygpu.lint.content import digest_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Rules:
         self._digest_of = {rule.id: digest for digest, rule in self._rules.items()}
         self.digests = tuple(self._rules)
         self.concluded = tuple(sorted(knowledge.concluded))
-        self._asks_plans = {rule.id for rule in knowledge.advising if self._asks_whether_known(rule)}
+        self._sure = {rule.id: tuple(self._surely_judged(rule.condition)) for rule in knowledge.advising}
 
     def ground(self, session: SessionResult) -> Ground:
         """What a case rests on whose session came to this."""
@@ -85,13 +85,23 @@ class Rules:
 
     def _silent(self, rule: Rule, environment: SessionEnvironment) -> bool:
         """Whether it is false whatever the plans are, of which nothing is known here."""
-        return rule.id not in self._asks_plans and environment.evaluator.truth(rule.condition).false is True
+        return any(environment.evaluator.truth(part).false is True for part in self._sure[rule.id])
 
-    def _asks_whether_known(self, rule: Rule) -> bool:
-        """Whether it asks, itself or by a derived value, if something of the plans is known: here nothing would be."""
+    def _surely_judged(self, node: Expression) -> Iterator[Expression]:
+        """The parts of a condition that are false of every plan if they are false where no plan is known: all but those
+        that ask, themselves or by a derived value, whether something of the plans is known.
+        """
+        if isinstance(node, All):
+            for part in node.parts:
+                yield from self._surely_judged(part)
+        elif not self._asks_whether_known(node):
+            yield node
+
+    def _asks_whether_known(self, node: Expression) -> bool:
         values, vocabulary = self._knowledge.values, self._knowledge.vocabulary
-        used = (values[name] for name in used_names([rule.condition], values) if name in values)
-        trees = [rule.condition, *(tree for value in used for tree in value.expressions)]
+        computed = {name: value for name, value in values.items() if value.aggregate is None}  # others are unknown here
+        used = (computed[name] for name in used_names([node], computed) if name in computed)
+        trees = [node, *(tree for value in used for tree in value.expressions)]
         return any(vocabulary[known.name.name].scope != "session" for tree in trees for known in _knowns(tree))
 
 
