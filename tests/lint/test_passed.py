@@ -121,13 +121,16 @@ def test_a_new_rule_has_those_judged_in_which_it_has_a_say() -> None:
     assert checked(files) == ["trains", "fails"]
 
 
-def test_a_rule_that_asks_whether_something_of_the_plans_is_known_has_a_say_everywhere() -> None:
+def test_a_rule_that_asks_whether_something_of_the_plans_is_known_has_a_say() -> None:
+    """Where no plan is known it is false, and of the plans it may hold; what else it asks still counts."""
     checked(texts())
-    asks = (
-        rule("workload.phase == 'fine-tuning'", test="silent").replace("id: try-it", "id: y").replace("Try it", "Try")
-    )
-    files = {**texts(), "rules/y.yaml": asks.replace("[workload", "[known(gpu.tdp_w), workload")}
+    asks = rule("known(gpu.tdp_w)", "advise: try-it", "silent").replace("id: try-it", "id: y").replace("Try it", "Try")
+    files = {**texts(), "rules/y.yaml": asks}
     assert checked(files) == ["serves", "trains", "fails"]
+    files["rules/y.yaml"] = asks.replace("[known", "[workload.phase == 'training', known")
+    assert checked(files) == ["serves", "trains", "fails"], "it had a say before"
+    files["rules/y.yaml"] = files["rules/y.yaml"].replace("because: x", "because: y")
+    assert checked(files) == ["fails"]
 
 
 @pytest.mark.parametrize(
