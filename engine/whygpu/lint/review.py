@@ -158,8 +158,8 @@ def review(target: Target, today: date | None = None, *, fresh: bool = False) ->
                 raise
             problems += error.problems
         else:
-            passed = Passed(kb.knowledge, texts, default_engine()) if not fresh and cache.folder() is not None else None
-            found, earlier = _findings(kb, target, today, passed)
+            record = None if fresh or cache.folder() is None else partial(Passed, kb.knowledge, texts, default_engine())
+            found, earlier = _findings(kb, target, today, record)
             problems += (_with_snippet(problem, target) for problem in found)
             summary = _summary(kb.knowledge, target)
     problems.sort(key=lambda item: (item.location.file, item.location.line, item.location.column))
@@ -170,7 +170,7 @@ def review(target: Target, today: date | None = None, *, fresh: bool = False) ->
 
 
 def _findings(
-    kb: KnowledgeBase, target: Target, today: date | None, passed: Passed | None
+    kb: KnowledgeBase, target: Target, today: date | None, record: Callable[[], Passed] | None
 ) -> tuple[list[Problem], int]:
     """What tests, cases and lint find, of a single file only its own tests and cases; and how many cases passed an
     earlier check.
@@ -180,6 +180,7 @@ def _findings(
     rules = [rule for rule in knowledge.rules if name is None or rule.location.file == name]
     cases = [case for case in knowledge.cases if name is None or case.location.file == name]
     worked = tuple(case for case in knowledge.diagnoses if name is None or case.location.file == name)
+    passed = record() if record is not None and cases else None
     left = cases if passed is None else [case for case in cases if not passed.holds(case)]
     pieces = [*_diagnosed(kb, worked), *_tested(knowledge, rules), *_judged(kb, left, passed)]
     with at_once(pieces) as others:
