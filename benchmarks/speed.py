@@ -36,7 +36,7 @@ ENGINES: tuple[EngineName, ...] = ("durable", "evaluator")
 ASKED = ("--set=phase=inference", "--set=model=llama-3.1-70b", "--set=concurrency=8")
 
 SAVED, CHANGE = Path("rules", "reliability.yaml"), ("strength: strong", "strength: normal")
-"""A file of rules, and what is changed in one of them between two checks: it may have a say in a quarter of the cases."""
+"""A file of rules, and what is changed in one of them between two checks; it may have a say in a quarter of cases."""
 AS_INSTALLED = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
 """Modules are compiled once, as an installation does, and not by every process again."""
 

@@ -201,7 +201,7 @@ def test_a_record_that_was_touched_is_not_believed(home: Path, spoil: Callable[[
         b"{",
         b'{"rules": 1, "cases": {}}',
         b'{"rules": {}, "cases": {"x": 1}}',
-        b'{"rules": {}, "cases": {"x": ["", 7]}}',
+        b'{"rules": {}, "cases": {"x": [[], null]}}',
     ],
 )
 def test_what_is_no_record_is_passed_over(home: Path, body: bytes) -> None:

@@ -63,7 +63,7 @@ class Passed:
         try:
             data = json.loads(body or b'{"rules": {}, "cases": {}}')
             self._editions = {name: (tuple(rules), tuple(names)) for name, (rules, names) in data["rules"].items()}
-            self._found = {name: (edition, _ground(of)) for name, (edition, of) in data["cases"].items()}
+            self._found = {name: (str(edition), _ground(of)) for name, (edition, of) in data["cases"].items()}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self._editions, self._found = {}, {}
 
