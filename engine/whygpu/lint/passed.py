@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+from contextlib import suppress
 from datetime import date
-from pathlib import Path
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,8 +163,6 @@ def _section(text: str) -> str:
 def _libraries() -> list[str]:
     """What the figures and the rules run on."""
     found = [f"numpy {np.__version__}", f"yaml {yaml.__version__}"]
-    durable = sys.modules.get("durable_rules_engine")
-    if durable is not None and durable.__file__ is not None:
-        status = Path(durable.__file__).stat()
-        found.append(f"durable {status.st_size} {status.st_mtime_ns}")
+    with suppress(PackageNotFoundError):
+        found.append(f"durable-rules {version('durable_rules')}")
     return found
