@@ -40,6 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ways.add_argument(
         "--robust", action="store_true", help="run the cases at model size +-20%% and prices +-15%% instead"
     )
+    parser.add_argument(
+        "--fresh", action="store_true", help="judge cases too that passed an earlier check and rest on nothing new"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     add_date(parser, "prices are judged by, and cases without a day of their own are asked on")
 
@@ -108,7 +111,7 @@ def _robust(knowledge: KnowledgeBase, target: Target, form: str) -> int:
 def _once(target: Target, options: argparse.Namespace) -> int:
     from whygpu.lint.review import review  # noqa: PLC0415
 
-    found = review(target, options.date)
+    found = review(target, options.date, fresh=options.fresh)
     if options.format == "json":
         _print_json(found, target)
     else:
@@ -159,6 +162,7 @@ def _print_json(found: Review, target: Target) -> None:
         "warnings": found.warnings,
         "elsewhere": len(found.elsewhere),
         "summary": found.summary,
+        "earlier": found.earlier,
         "problems": problems_data(found.problems),
     }
     _dump(data)
@@ -185,6 +189,9 @@ def _print_text(found: Review, target: Target) -> None:
     if not found.summary:
         counts.append("tests and cases did not run")
     print(", ".join([*counts, found.summary] if found.summary else counts) if counts else f"clean: {found.summary}")
+    if found.earlier:
+        cases = f"{found.earlier} case{'' if found.earlier == 1 else 's'}"
+        print(f"{cases} not judged again: passed an earlier check and rest on nothing new (--fresh judges all)")
     broken = [item for item in found.elsewhere if item.severity == "error"]
     if broken:
         first = broken[0].location

@@ -36,12 +36,18 @@ def check_cases(
 
 def check_case(kb: KnowledgeBase, case: c.Case, engine: EngineName | None) -> Iterator[Problem]:
     """A problem for each expectation of one case that is not met."""
+    yield from judged(kb, case, engine)[0]
+
+
+def judged(
+    kb: KnowledgeBase, case: c.Case, engine: EngineName | None
+) -> tuple[tuple[Problem, ...], Advice | LifecycleAdvice | None]:
+    """The same, with the advice on the case; None where there can be none."""
     try:
         advice = kb.advise(case.answers, engine=engine, today=asked_on(case))
     except AnswerError as error:
-        yield from error.problems
-        return
-    yield from contradictions(case, advice)
+        return tuple(error.problems), None
+    return tuple(contradictions(case, advice)), advice
 
 
 def asked_on(case: c.Case) -> date | None:

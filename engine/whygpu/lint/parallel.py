@@ -1,51 +1,50 @@
-"""Worked cases on all cores: each process judges its share of them."""
+"""Pieces of work on all cores: each process takes the next one that nobody has begun."""
 
 from __future__ import annotations
 
 import gc
 import multiprocessing
 import os
+import struct
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from whygpu.lint.cases import check_cases
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
-    from whygpu.api import KnowledgeBase
-    from whygpu.chain.names import EngineName
-    from whygpu.errors import Problem
-    from whygpu.knowledge.cases import Case
+T = TypeVar("T")
 
-_LEAST = 24
-"""Cases below which processes take longer than they save."""
+_LEAST = 6
+"""Pieces below which processes take longer than they save."""
+_MOST = 1000
+"""Batches of one kind: the numbers of all pieces must find room in a pipe."""
+_NUMBER = struct.Struct("=H")
 
 
 @contextmanager
-def cases_at_once(
-    kb: KnowledgeBase, engine: EngineName, cases: tuple[Case, ...], jobs: int | None = None
-) -> Iterator[Callable[[], Iterator[Problem]]]:
-    """Begin to judge the cases in ``jobs`` processes, as many as there are cores; what is yielded waits for them.
+def at_once(pieces: Sequence[Callable[[], T]], jobs: int | None = None) -> Iterator[Callable[[], Iterator[T]]]:
+    """Begin the pieces in ``jobs`` processes, as many as there are cores; what is yielded waits for what they come to,
+    in their order.
 
-    Where processes cannot be forked safely, or the cases are few, they are judged when they are asked for. A process
-    that dies loses nothing: its cases are judged here.
+    Where processes cannot be forked safely, or the pieces are few, they are done when they are asked for. A process
+    that dies loses nothing: what it did not report is done here.
     """
-    jobs = min(jobs or _cores(), len(cases) // _LEAST)
-    shares = [cases[number::jobs] for number in range(jobs)] if jobs > 1 and _forks() else []
-    workers = _start(kb, engine, shares)
+    jobs = min(jobs or _cores(), len(pieces)) if len(pieces) >= _LEAST and _forks() else 0
+    workers = _start(pieces, jobs) if jobs > 1 else []
 
-    def wait() -> Iterator[Problem]:
-        if not workers:
-            yield from check_cases(kb, engine, cases)
-        for (pipe, _), share in zip(workers, shares, strict=True):
+    def wait() -> Iterator[T]:
+        done: dict[int, T] = {}
+        for pipe, _ in workers:
             try:
-                yield from pipe.recv()
-            except (EOFError, OSError):
-                yield from check_cases(kb, engine, share)
+                done |= pipe.recv()
+            except (EOFError, OSError):  # it died
+                continue
+        for number, piece in enumerate(pieces):
+            yield done[number] if number in done else piece()
 
     try:
         yield wait
@@ -56,33 +55,47 @@ def cases_at_once(
             process.join()
 
 
-def _start(
-    kb: KnowledgeBase, engine: EngineName, shares: list[tuple[Case, ...]]
-) -> list[tuple[Connection, multiprocessing.process.BaseProcess]]:
-    started: list[tuple[Connection, multiprocessing.process.BaseProcess]] = []
-    if not shares:
-        return started
+def _start(pieces: Sequence[Callable[[], T]], jobs: int) -> list[tuple[Connection, BaseProcess]]:
+    """The processes, each with the pipe it reports by; the numbers of the pieces lie in one that all share."""
+    started: list[tuple[Connection, BaseProcess]] = []
     context = multiprocessing.get_context("fork")
+    turns, giving = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     gc.freeze()  # what is there is read, not written, and stays shared
     try:
-        for share in shares:
+        for _ in range(jobs):
             pipe, far = context.Pipe(duplex=False)
-            process = context.Process(target=_judge, args=(far, kb, engine, share), daemon=True)
+            process = context.Process(target=_work, args=(far, turns, giving, pieces), daemon=True)
             process.start()
             far.close()
             started.append((pipe, process))
+        os.write(giving, b"".join(map(_NUMBER.pack, range(len(pieces)))))
     finally:
+        os.close(turns)
+        os.close(giving)
         gc.unfreeze()
     return started
 
 
-def _judge(pipe: Connection, kb: KnowledgeBase, engine: EngineName, cases: tuple[Case, ...]) -> None:
+def _work(pipe: Connection, turns: int, giving: int, pieces: Sequence[Callable[[], T]]) -> None:
+    """Do one piece after the other, and report them all in the end."""
+    os.close(giving)  # so that there is an end to the turns
+    gc.disable()  # what there is stays, and what is made goes by itself
     try:
-        pipe.send(list(check_cases(kb, engine, cases)))
+        done: dict[int, T] = {}
+        while taken := os.read(turns, _NUMBER.size):
+            number = _NUMBER.unpack(taken)[0]
+            done[number] = pieces[number]()
+        pipe.send(done)
     except (KeyboardInterrupt, BrokenPipeError):  # nobody waits any more
         return
+
+
+def batched(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    """The items by so many at a time; by more where these would be more pieces than can wait in line."""
+    size = max(size, -(-len(items) // _MOST))
+    return [items[first : first + size] for first in range(0, len(items), size)]
 
 
 def _cores() -> int:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.chain.durable import default_engine
+from whygpu.checks.setup import TRAINING_PHASES
+from whygpu.collector import collector_at_rest
 from whygpu.errors import KnowledgeBaseError, Problem
+from whygpu.lint.cases import judged
 from whygpu.lint.diagnoses import check_diagnoses
-from whygpu.lint.parallel import cases_at_once
+from whygpu.lint.parallel import at_once, batched
+from whygpu.lint.passed import Passed
 from whygpu.lint.registry import lint
 from whygpu.lint.tests import check_tests
+from whygpu.loader import cache
 from whygpu.loader.assemble import load_texts
 from whygpu.loader.files import SUFFIXES, default_root, read_text, read_texts, yaml_files
+from whygpu.yamldoc.document import Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import date
 
     from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.cases import Case
+    from whygpu.knowledge.causes import DiagnosisCase
+    from whygpu.knowledge.rules import Rule
+    from whygpu.lint.grounds import Ground
 
 
 class NotThereError(Exception):
@@ -72,7 +83,11 @@ class Target:
 
     def load(self, today: date | None = None) -> KnowledgeBase:
         """The knowledge base with its cases, those without a day asked ``today``; raises KnowledgeBaseError."""
-        knowledge = load_texts(self.texts(), str(self.root), REGISTRY)
+        return self.made_of(self.texts(), today)
+
+    def made_of(self, texts: Mapping[str, str], today: date | None = None) -> KnowledgeBase:
+        """The same of texts that were read."""
+        knowledge = load_texts(texts, str(self.root), REGISTRY)
         if today is None:
             return KnowledgeBase(knowledge)
         cases = (case if case.on is not None else replace(case, on=today.isoformat()) for case in knowledge.cases)
@@ -108,6 +123,8 @@ class Review:
     problems: tuple[Problem, ...]
     elsewhere: tuple[Problem, ...]
     summary: str
+    earlier: int = 0
+    """Cases that were not judged: they passed an earlier check, and nothing that they rest on has changed."""
 
     @property
     def errors(self) -> int:
@@ -125,39 +142,106 @@ class Review:
         return not self.errors and bool(self.summary)
 
 
-def review(target: Target, today: date | None = None) -> Review:
-    """Look at everything as of a day; raises NotThereError where the folder is not a knowledge base."""
-    summary = ""
+def review(target: Target, today: date | None = None, *, fresh: bool = False) -> Review:
+    """Look at everything as of a day; ``fresh``: judge cases that passed an earlier check, too.
+
+    Raises NotThereError where the folder is not a knowledge base.
+    """
+    summary, earlier = "", 0
     problems: list[Problem] = []
-    try:
-        kb = target.load(today)
-    except KnowledgeBaseError as error:
-        if any(problem.code in ("no-folder", "not-a-knowledge-base") for problem in error.problems):
-            raise
-        problems += error.problems
-    else:
-        problems += _findings(kb, target, today)
-        summary = _summary(kb.knowledge, target)
+    with collector_at_rest():
+        try:
+            texts = target.texts()
+            kb = target.made_of(texts, today)
+        except KnowledgeBaseError as error:
+            if any(problem.code in ("no-folder", "not-a-knowledge-base") for problem in error.problems):
+                raise
+            problems += error.problems
+        else:
+            record = None if fresh or cache.folder() is None else partial(Passed, kb.knowledge, texts, default_engine())
+            found, earlier = _findings(kb, target, today, record)
+            problems += (_with_snippet(problem, target) for problem in found)
+            summary = _summary(kb.knowledge, target)
     problems.sort(key=lambda item: (item.location.file, item.location.line, item.location.column))
     name = target.file[1] if target.file is not None else None
     own = [problem for problem in problems if name is None or problem.location.file == name]
     others = [problem for problem in problems if name is not None and problem.location.file != name]
-    return Review(tuple(map(target.shown, own)), tuple(map(target.shown, others)), summary)
+    return Review(tuple(map(target.shown, own)), tuple(map(target.shown, others)), summary, earlier)
 
 
-def _findings(kb: KnowledgeBase, target: Target, today: date | None) -> Iterator[Problem]:
-    """Tests, cases and lint; of a single file, only its own tests and cases."""
+def _findings(
+    kb: KnowledgeBase, target: Target, today: date | None, record: Callable[[], Passed] | None
+) -> tuple[list[Problem], int]:
+    """What tests, cases and lint find, of a single file only its own tests and cases; and how many cases passed an
+    earlier check.
+    """
     knowledge = kb.knowledge
     name = target.file[1] if target.file is not None else None
     rules = [rule for rule in knowledge.rules if name is None or rule.location.file == name]
-    cases = tuple(case for case in knowledge.cases if name is None or case.location.file == name)
+    cases = [case for case in knowledge.cases if name is None or case.location.file == name]
     worked = tuple(case for case in knowledge.diagnoses if name is None or case.location.file == name)
-    with cases_at_once(kb, default_engine(), cases) as of_cases:
-        yield from (_with_snippet(item, target) for item in check_tests(knowledge, rules))
-        yield from (_with_snippet(item, target) for item in check_diagnoses(kb, default_engine(), worked))
-        found = (item for item in lint(knowledge, today) if name is None or item.location.file == name)
-        yield from (_with_snippet(item, target) for item in found)
-        yield from (_with_snippet(item, target) for item in of_cases())
+    passed = record() if record is not None and cases else None
+    left = cases if passed is None else [case for case in cases if not passed.holds(case)]
+    pieces = [*_diagnosed(kb, worked), *_tested(knowledge, rules), *_judged(kb, left, passed)]
+    with at_once(pieces) as others:
+        found = [item for item in lint(knowledge, today) if name is None or item.location.file == name]
+        grounds: dict[int, Ground | None] = {}
+        for piece in others():
+            found += piece.problems
+            grounds |= piece.grounds
+    if passed is not None:
+        passed.add((left[number], ground) for number, ground in grounds.items())
+        passed.keep()
+    return found, len(cases) - len(left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What a piece of the work found: problems, and of each case that passed, by its number, what it rests on."""
+
+    problems: tuple[Problem, ...]
+    grounds: Mapping[int, Ground | None] = field(default_factory=dict)
+
+
+_Work: TypeAlias = "Callable[[], _Piece]"
+_RULES, _CASES = 64, 4
+"""How many of them are a piece of work."""
+
+
+def _diagnosed(kb: KnowledgeBase, worked: tuple[DiagnosisCase, ...]) -> Iterator[_Work]:
+    if worked:
+        yield lambda: _Piece(tuple(check_diagnoses(kb, default_engine(), worked)))
+
+
+def _tested(knowledge: Knowledge, rules: Sequence[Rule]) -> Iterator[_Work]:
+    for some in batched(rules, _RULES):
+        yield partial(_test, knowledge, some)
+
+
+def _test(knowledge: Knowledge, rules: Sequence[Rule]) -> _Piece:
+    return _Piece(tuple(check_tests(knowledge, rules)))
+
+
+def _judged(kb: KnowledgeBase, cases: Sequence[Case], passed: Passed | None) -> Iterator[_Work]:
+    """Those about training first: they take longest, and the last piece leaves other processes idle."""
+    order = sorted(range(len(cases)), key=lambda number: not _trains(cases[number]))
+    return (partial(_judge, kb, cases, passed, some) for some in batched(order, _CASES))
+
+
+def _judge(kb: KnowledgeBase, cases: Sequence[Case], passed: Passed | None, numbers: Sequence[int]) -> _Piece:
+    problems: list[Problem] = []
+    grounds: dict[int, Ground | None] = {}
+    for number in numbers:
+        found, advice = judged(kb, cases[number], default_engine())
+        problems += found
+        if passed is not None and advice is not None and not found:
+            grounds[number] = passed.ground(advice)
+    return _Piece(tuple(problems), grounds)
+
+
+def _trains(case: Case) -> bool:
+    phase = case.answers.items.get("phase")
+    return "phases" in case.answers.items or (isinstance(phase, Scalar) and phase.text in TRAINING_PHASES)
 
 
 def _with_snippet(problem: Problem, target: Target) -> Problem:

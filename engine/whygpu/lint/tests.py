@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.chain.durable import SET_GROUPS, DurableEngine
+from whygpu.chain.durable import DurableEngine
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
 from whygpu.errors import EngineUnavailableError, Problem
 from whygpu.explain.conditions import conditions_of
@@ -79,7 +79,7 @@ def _given(knowledge: Knowledge, given: Mapping[str, float | bool | str]) -> tup
     return session, plans
 
 
-_MOST_STRATA = SET_GROUPS // 2  # each is a group or more: a rule's alternatives may be split further
+_MOST_STRATA = 16  # each is a group or more, and the library takes longer over a fact the more groups there are
 
 
 class _Durable:

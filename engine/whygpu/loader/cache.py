@@ -1,4 +1,5 @@
 """What was loaded before, kept in the user's own cache: parsing a knowledge base takes most of a short command.
+``whygpu check`` keeps there, too, which cases passed (``lint/passed.py``).
 
 Nothing in it is believed because it is there. The folder and the file must belong to who runs this, and nobody else may
 write to them or to a folder above; the file is asked for by a hash of every text, of the library's own code and of the
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 SWITCH = "WHYGPU_CACHE"
 """The environment variable that turns it off."""
+KNOWLEDGE = "kb"
+"""The kind of what is loaded: how its files end."""
 _OFF = ("off", "0", "no", "false")
 _MAGIC = b"whygpu cache 1\n"
 _MOST_BYTES = 64 << 20
@@ -61,10 +64,12 @@ def folder() -> Path | None:
     return None
 
 
-def key_of(texts: Mapping[str, str], root: str) -> str:
-    """What a knowledge base is asked for by: every text, where it lies, the library's own files, and the Python."""
+def key_of(texts: Mapping[str, str], *others: str) -> str:
+    """What something about texts is asked for by: every text and what else it rests on (of a knowledge base where it
+    lies), the library's own files, and the Python.
+    """
     digest = hashlib.sha256()
-    for part in (root, sys.version, str(sys.implementation.cache_tag), *_own_files()):
+    for part in (*others, sys.version, str(sys.implementation.cache_tag), *_own_files()):
         digest.update(f"{len(part)}\0{part}".encode())
     for name, text in sorted(texts.items()):
         digest.update(f"{name}\0{len(text)}\0{text}".encode())
@@ -86,17 +91,8 @@ def _own_files() -> tuple[str, ...]:
 
 def read(key: str) -> Any | None:
     """What was kept by the key; None where nothing is that can be trusted."""
-    where = folder()
-    if where is None or not _is_own(where):
-        return None
-    try:
-        data = _bytes_of(where / f"{key}.kb")
-    except (OSError, ValueError):
-        return None
-    if data is None or not data.startswith(_MAGIC):
-        return None
-    digest, _, body = data[len(_MAGIC) :].partition(b"\n")
-    if digest.decode("ascii", "replace") != hashlib.sha256(key.encode() + body).hexdigest():
+    body = read_bytes(key, KNOWLEDGE)
+    if body is None:
         return None
     try:
         return _Reader(io.BytesIO(body)).load()
@@ -106,19 +102,42 @@ def read(key: str) -> Any | None:
 
 def write(key: str, value: object) -> None:
     """Keep something by the key, where it can be read again; that it cannot be kept is no failure."""
+    if folder() is None:
+        return
+    with suppress(pickle.PicklingError, TypeError, AttributeError, RecursionError):
+        buffer = io.BytesIO()
+        _Writer(buffer, 5).dump(value)
+        write_bytes(key, KNOWLEDGE, buffer.getvalue())
+
+
+def read_bytes(key: str, kind: str) -> bytes | None:
+    """The bytes of a kind that were kept by the key; None where there are none that can be trusted."""
+    where = folder()
+    if where is None or not _is_own(where):
+        return None
+    try:
+        data = _bytes_of(where / f"{key}.{kind}")
+    except (OSError, ValueError):
+        return None
+    if data is None or not data.startswith(_MAGIC):
+        return None
+    digest, _, body = data[len(_MAGIC) :].partition(b"\n")
+    whole = digest.decode("ascii", "replace") == hashlib.sha256(key.encode() + body).hexdigest()
+    return body if whole else None
+
+
+def write_bytes(key: str, kind: str, body: bytes) -> None:
+    """Keep bytes of a kind by the key, and of that kind the last few; that they cannot be kept is no failure."""
     where = folder()
     if where is None:
         return
-    with suppress(OSError, pickle.PicklingError, TypeError, AttributeError, RecursionError):
+    with suppress(OSError):
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_own(where):
             return
-        buffer = io.BytesIO()
-        _Writer(buffer, 5).dump(value)
-        body = buffer.getvalue()
         digest = hashlib.sha256(key.encode() + body).hexdigest()
-        _replace(where / f"{key}.kb", _MAGIC + digest.encode() + b"\n" + body)
-        _tidy(where)
+        _replace(where / f"{key}.{kind}", _MAGIC + digest.encode() + b"\n" + body)
+        _tidy(where, kind)
 
 
 def _is_own(where: Path) -> bool:
@@ -161,9 +180,9 @@ def _replace(path: Path, data: bytes) -> None:
         raise
 
 
-def _tidy(where: Path) -> None:
-    """Keep the files that were written last, and nothing that was left half-written."""
-    found = sorted(where.glob("*.kb"), key=lambda path: path.lstat().st_mtime_ns, reverse=True)
+def _tidy(where: Path, kind: str) -> None:
+    """Keep the files of a kind that were written last, and nothing that was left half-written."""
+    found = sorted(where.glob(f"*.{kind}"), key=lambda path: path.lstat().st_mtime_ns, reverse=True)
     left = [path for path in where.glob(".*.part") if path.lstat().st_mtime < time.time() - _LEFT_S]
     for path in (*found[_MOST_FILES:], *left):
         path.unlink(missing_ok=True)

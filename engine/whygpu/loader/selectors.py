@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
+from whygpu.kept import kept
 from whygpu.knowledge.cases import Selector
 from whygpu.language.tree import All, Any, Compare, Constant, Expression, Name, OneOf
 from whygpu.loader.cells import read_cell
@@ -18,6 +19,7 @@ from whygpu.yamldoc.fields import kind_of, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Mapping as ReadOnly
 
     from whygpu.errors import Problem
     from whygpu.knowledge.base import Knowledge
@@ -32,12 +34,7 @@ class SelectorReader:
     def __init__(self, knowledge: Knowledge, what: str, problems: list[Problem]) -> None:
         """The knowledge base gives the names, and the accelerators there are."""
         self._knowledge, self._what, self._problems = knowledge, what, problems
-        vocabulary = knowledge.vocabulary
-        self._names = {name: spec for name, spec in vocabulary.items() if spec.entity in _ENTITIES}
-        for name, spec in list(self._names.items()):
-            short = name.partition(".")[2]
-            if all(f"{entity}.{short}" not in vocabulary for entity in _ENTITIES if entity != spec.entity):
-                self._names[short] = spec
+        self._names = _names(knowledge)
 
     def read(self, node: Node) -> Selector | None:
         """The selector; None, with a problem added, where it is none."""
@@ -113,6 +110,18 @@ class SelectorReader:
 
     def _add(self, node: Node, code: str, message: str, help_text: str | None = None) -> None:
         problem(self._problems, node, code, message, help_text)
+
+
+@kept(2)
+def _names(knowledge: Knowledge) -> ReadOnly[str, NameSpec]:
+    """The names of plans, short ones where they are of one thing alone: the same for every case."""
+    vocabulary = knowledge.vocabulary
+    found = {name: spec for name, spec in vocabulary.items() if spec.entity in _ENTITIES}
+    for name, spec in list(found.items()):
+        short = name.partition(".")[2]
+        if all(f"{entity}.{short}" not in vocabulary for entity in _ENTITIES if entity != spec.entity):
+            found[short] = spec
+    return found
 
 
 def one_card(card: Expression, number_format: str) -> Expression:
