@@ -120,6 +120,19 @@ def test_engines_and_reference_agree(first: int) -> None:
     assert tally.refused < 0.05 * CHUNK
 
 
+MANY = range(30_000_001, 30_020_001, 500)
+"""The seeds of 20,000 more, in parts."""
+
+
+@pytest.mark.parametrize("first", MANY)
+def test_many_programs_agree(first: int) -> None:
+    tally = Tally()
+    for seed in range(first, first + MANY.step):
+        judge(program(seed), tally)
+    assert tally.disagreements == []
+    assert tally.programs == MANY.step
+
+
 SMALL = {
     "PATTERN_TESTS": 3,
     "STACK": 4,
