@@ -42,9 +42,12 @@ ASSUMED = {"larger-than-assumed", "more-than-a-desk-or-a-device-holds", "a-desk-
 
 
 def loosened(before: Asked) -> Iterator[tuple[str, Workload]]:
-    """The workload with each limit that it may have and has not."""
+    """The workload with each limit that it may have and has not. One that is assumed is no limit that is added: speech
+    is written as fast as it is heard unless another pace is answered.
+    """
+    assumed = {item.question.id for item in before.consultation.applied.assumed} - {*COUNTS}
     for question in before.consultation.applied.applicable:
-        if question.id in LOOSE and question.id not in before.workload.answers.values:
+        if question.id in LOOSE and question.id not in {*before.workload.answers.values, *assumed}:
             yield question.id, before.workload.with_(**{question.id: LOOSE[question.id]})
 
 
