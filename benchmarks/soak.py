@@ -114,7 +114,8 @@ def main() -> int:
             time.sleep(1)
             held.append(memory_mb())
             if len(held) % 60 == 0:
-                print(f"{soak.count:,} asked, {soak.wrong.qsize()} wrong, {held[-1]:.0f} MB", file=sys.stderr, flush=True)
+                stands = f"{soak.count:,} asked, {soak.wrong.qsize():,} wrong, {held[-1]:.0f} MB"
+                print(stands, file=sys.stderr, flush=True)
     third = len(held) // 3
     before, after = max(held[: 2 * third]), max(held[2 * third :])
     wrong = list(soak.wrong.queue)

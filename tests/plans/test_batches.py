@@ -196,6 +196,41 @@ def test_as_many_micro_batches_as_were_asked_for(kb: whygpu.KnowledgeBase) -> No
     assert micro_batches(kb, gradient_accumulation=24) == 24
 
 
+GIVEN = {"phase": "training", "model": "llama-2-7b", "batch_size": 2, "sequence_tokens": 2048, "dataset_tokens": 1e10}
+"""A job whose micro-batch is given."""
+
+
+def test_what_more_cards_hold_is_not_recomputed(kb: whygpu.KnowledgeBase) -> None:
+    """Shards leave room as replicas are added: activations that two H100 must recompute, sixteen can keep, which saves
+    the fourth part of the work (arXiv:2205.05198, 5).
+    """
+    few, many = (
+        advise(kb, **GIVEN, accelerators=["h100-sxm"], count=count, max_nodes=2).consultation.plans for count in (2, 16)
+    )
+    grown = advise(kb, **GIVEN, accelerators=["h100-sxm"], deadline_hours=40).consultation.plans
+    first = [plans.plan_set.candidate(plans.ranking.order[0]) for plans in (few, many, grown)]
+    assert [one.setup.gradient_checkpointing for one in first] == ["full", "off", "off"]
+    assert first[2].layout.data == 16
+
+
+def test_copies_that_exchange_gradients_are_sharded_where_they_hold_no_more(kb: whygpu.KnowledgeBase) -> None:
+    """One card holds 16 bytes of state a parameter and its activations; a copy has buffers of gradients, too."""
+    work = {**GIVEN, "batch_size": 4, "sequence_tokens": 4096, "dataset_tokens": 1e11, "deadline_hours": 504}
+    best = advise(kb, **work, accelerators=["b300"]).recommendation
+    assert best is not None
+    assert best.count > 1
+    assert best.parallelism.sharding != "none"
+    assert best.memory.verdict == "fits"
+
+
+def test_what_copies_hold_is_not_sharded(kb: whygpu.KnowledgeBase) -> None:
+    work = {"phase": "training", "task": "vision", "model": "vit-b-16", "dataset_samples": 1281167, "epochs": 300}
+    best = advise(kb, **work, deadline_hours=20, accelerators=["h100-sxm"]).recommendation
+    assert best is not None
+    assert best.count > 1
+    assert best.parallelism.sharding == "none"
+
+
 def test_plans_leave_room_before_a_deadline(kb: whygpu.KnowledgeBase) -> None:
     """Headroom for retries (ai-rng-52): what is as cheap in all and done well before is taken."""
     asked = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "full", "dataset_tokens": 1e9}

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from whygpu.render.view import View
 
 NAMES = ("chat", "watch-cameras", "train-7b", "latency-first", "bought")
+OWN_NAMES = ("our 7B",)
+"""What models that are described in an answer are called there."""
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 _UNITS = (None, "GiB", "ms", "USD", "USD/hour", "hours", "share")
 
@@ -35,6 +37,8 @@ def _known(kb: whygpu.KnowledgeBase, advice: whygpu.Advice) -> set[str]:
     values += [side for step in advice.trace.steps for item in step.conditions for side in (item.left, item.right)]
     values += [value for plan in plans for value in _leaves(plan_dict(plan))]
     found = {number for value in values if isinstance(value, float | int) for number in _shown(float(value))}
+    free = (1 - plan.memory.total_gib / plan.memory.usable_gib for plan in plans if plan.memory.usable_gib)
+    found |= {f"{100 * share:.0f}" for share in free}
     rules = kb.knowledge.rule_by_id
     found |= {number for step in advice.trace.steps if step.rule for number in _numbers(rules[step.rule].because.text)}
     return found | {f"{one / other:.2f}" for one in _factors(plans) for other in _factors(plans)}
@@ -62,7 +66,7 @@ def _unnamed(kb: whygpu.KnowledgeBase, text: str) -> str:
     """The text without names that hold numbers, and without counts of cards."""
     cards = kb.knowledge.catalogue.accelerators.values()
     models = (str(model.data.get("name")) for model in kb.knowledge.catalogue.models.values())
-    names = [*(card.name for card in cards), *models, *(rule.title for rule in kb.knowledge.rules)]
+    names = [*(card.name for card in cards), *models, *OWN_NAMES, *(rule.title for rule in kb.knowledge.rules)]
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, "")
     return text

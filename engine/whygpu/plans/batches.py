@@ -1,4 +1,4 @@
-"""How many samples each plan of a job works on at once, where nobody gave it: a power of two that its cards hold with
+"""How many samples each plan of a job works on at once: where nobody gave it, a power of two that its cards hold with
 room.
 
 Larger batches keep the accelerator busy, so this is what everybody does. In training, recomputing activations or
@@ -44,23 +44,29 @@ def filled(
     shardings: tuple[str, ...] = (),
 ) -> PlanSet:
     """The plans on as many cards, those of the mask ``which`` each with the micro-batch they hold, at most as many
-    samples as the options allow over all replicas, and with the fastest of the ``shardings``, or else as it is sharded.
+    samples as the options allow over all replicas, or with the one that was given; and with the fastest of the
+    ``shardings``, or else as it is sharded. Where the micro-batch was given and whole copies hold it, there is no need
+    to shard them.
 
     A plan that holds a single sample only tightly, or not at all, stays as it is.
     """
     usable = search.cards.usable_bytes[card]
     plans, configurations = [], []
-    left = np.ones(len(card), dtype=np.bool_)
+    left, whole = np.ones(len(card), dtype=np.bool_), np.zeros(len(card), dtype=np.bool_)
+    given = options.samples is None
     for number in sorted(set(configuration[which].tolist())):
         rows = np.flatnonzero(which & (configuration == number))
         for setup, layout in _ways(search, search.configurations[number], options, shardings):
             most = (options.samples or 1) / (layout.data * setup.gradient_accumulation)
-            setups = [search.changed(setup, batch_size=size) for size in _sizes(most, search.least_batch)]
+            sizes = [setup.batch_size] if given else _sizes(most, search.least_batch)
+            setups = [search.changed(setup, batch_size=size) for size in sizes]
             needs = _needs(search, setups, layout, usable[rows].max())
             if not needs:
                 continue
             place = np.searchsorted(needs, usable[rows], side="right") - 1
-            found = place >= 0
+            found = (place >= 0) & ~whole[rows]
+            if given and layout.sharding == "none":
+                whole[rows[found]] = True
             numbers = np.array([search.configure(each, layout) for each in setups[: len(needs)]])
             plans.append(rows[found])
             configurations.append(numbers[place[found]])

@@ -40,7 +40,7 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
         return _short(work, allowed, options, targets).compact()
     search = _searched(work, allowed, options)
     card, configuration, fits = search.found()
-    if options.samples is not None and len(card):
+    if (options.samples is not None or work.setup.trains) and len(card):
         plan_set = filled(search, card, configuration, fits, options, which=fits).distinct()
     else:
         plan_set = search.timed(card, configuration, fits)

@@ -85,10 +85,7 @@ class Growth:
         if not rows:
             return plan_set
         on, numbers, fits = plan_set.card[rows], np.array(ways, dtype=np.int64), plan_set.fits[rows]
-        if self._options.samples is not None:
-            more = filled(self._search, on, numbers, fits, self._options, fits, self._options.shardings)
-        else:
-            more = self._search.timed(on, numbers, fits)
+        more = self._timed(on, numbers, fits)
         held = [more.configurations[way].memory.total for way in more.configuration.tolist()]
         more = more.take(np.flatnonzero(np.array(held) <= more.cards.usable_bytes[more.card]))
         return self._search.together(plan_set, more)
@@ -108,6 +105,14 @@ class Growth:
         """Whether each replica has a sample of a step, where a step has so many at most."""
         samples = self._options.samples
         return samples is None or layout.data * self._search.micro_batches(layout)[0] <= samples
+
+    def _timed(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
+        """The plans with their speeds; those of a training job sharded and recomputed as suits their replicas: copies
+        exchange gradients, which takes room, and shards of the state leave some.
+        """
+        if not self._work.setup.trains and self._options.samples is None:
+            return self._search.timed(card, configuration, fits)
+        return filled(self._search, card, configuration, fits, self._options, fits, self._options.shardings)
 
     def _met(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The same plans, spread as the targets ask."""
@@ -129,7 +134,7 @@ class Growth:
             rows = np.flatnonzero(changed != grown.configuration)
             if not rows.size:
                 break
-            timed = self._search.timed(grown.card[rows], changed[rows], grown.fits[rows])
+            timed = self._timed(grown.card[rows], changed[rows], grown.fits[rows])
             if self._options.shared:
                 timed = self._shared(grown, rows, timed, targets)
             grown = self._search.taken(grown, rows, timed, np.arange(rows.size))
