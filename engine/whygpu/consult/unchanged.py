@@ -34,7 +34,7 @@ class _Read:
 @kept(4)
 def _asked_of_plans(knowledge: Knowledge) -> tuple[_Read, ...]:
     return tuple(
-        _Read(knowledge.rests.of[knowledge.numbering.numbers[id(expression)]], expression, rejects)
+        _Read(knowledge.rests.of(knowledge.numbering.numbers[id(expression)]), expression, rejects)
         for expression, rejects in _expressions(knowledge)
     )
 

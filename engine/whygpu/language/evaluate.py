@@ -96,7 +96,7 @@ class Evaluator:
             self.forget()
             return
         of = self._rests.of
-        self._found = {number: found for number, found in self._found.items() if not of[number] & bits}
+        self._found = {number: found for number, found in self._found.items() if not of(number) & bits}
         self._others.clear()
 
     def renew(self, name: str) -> None:
@@ -133,7 +133,7 @@ class Evaluator:
     def _find(self, number: int, node: Expression) -> v.Value:
         """The value of what is not remembered: it may have been found before, or be kept, or in part."""
         kept, before = self._kept, self._before
-        if before is not None and self._rests is not None and not (rests := self._rests.of[number]) & self.differs:
+        if before is not None and self._rests is not None and not (rests := self._rests.of(number)) & self.differs:
             taken = before._found.get(number)
             if taken is not None:
                 self._taken |= rests

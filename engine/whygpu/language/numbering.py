@@ -95,15 +95,20 @@ class Rests:
 
     def __init__(self, numbering: Numbering, derived: Callable[[str], Expression | None]) -> None:
         """``derived``: the expression of a name that is computed, None for the others."""
-        self._numbers, self._derived = numbering.numbers, derived
+        self._numbers, self._parts, self._derived = numbering.numbers, numbering.parts, derived
         self._bits: dict[str, int] = {}
         self._of: dict[int, int] = {}
-        self.of = [self._rests(node) for node in numbering.parts]
-        """By number."""
+        for node in numbering.parts:
+            self._rests(node)
+
+    def of(self, number: int) -> int:
+        """That of an expression, which may have been numbered since: an engine adds its own."""
+        found = self._of.get(number)
+        return self._rests(self._parts[number]) if found is None else found
 
     def bit(self, name: str) -> int:
-        """That of a name; 0 where nothing rests on it."""
-        return self._bits.get(name, 0)
+        """That of a name."""
+        return self._bits.setdefault(name, 2 << len(self._bits))
 
     def bits(self, names: Iterable[str]) -> int:
         """Those of several."""
@@ -118,7 +123,7 @@ class Rests:
             return self._of[number]
         found = CALLED if isinstance(node, Call) and node.function not in _PURE else 0
         if isinstance(node, Name):
-            found = self._bits.setdefault(node.name, 2 << len(self._bits))
+            found = self.bit(node.name)
             computed = self._derived(node.name)
             found |= 0 if computed is None else self._rests(computed)
         for part in children(node):
