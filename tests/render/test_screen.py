@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -168,6 +168,21 @@ def test_what_would_cost_less_is_said_with_what_keeps_it_back(kb: whygpu.Knowled
     view = view_of(kb.advise({**run, "deadline_hours": 20}, engine="evaluator", today=TODAY))
     (said,) = (sentence.text for sentence in view.but if "would cost less" in sentence.text)
     assert ". Against it: " in said or " only: " in said
+
+
+def test_what_is_easier_to_get_is_said_with_who_rents_it(kb: whygpu.KnowledgeBase) -> None:
+    """It said how much of the memory stayed free, which nobody chooses a card for that is easy to get."""
+    job = {"model": "llama-2-7b", "batch_size": 4, "sequence_tokens": 4096, "dataset_tokens": 1e11, "max_nodes": 16}
+    asked = {"phase": "training", **job, "deadline_hours": 504, "criticality": "production"}
+    advice = kb.advise(asked, engine="evaluator", today=TODAY)
+    (easiest,) = (pick for pick in advice.shortlist if pick.role == "easiest-to-get")
+    providers: Any = advice.consultation.plans.environment.value("plan.providers")
+    recommended = advice.recommendation
+    assert recommended is not None
+    more, usual = (int(providers.low[plan.index]) for plan in (easiest.plan, recommended))
+    assert more > usual
+    said = [sentence.text for sentence in view_of(advice).but]
+    assert any(f"would be easier to get: {more} providers rent it out instead of {usual}." in text for text in said)
 
 
 def test_that_nobody_rents_so_many_is_said(kb: whygpu.KnowledgeBase) -> None:

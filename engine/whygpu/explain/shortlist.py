@@ -37,7 +37,11 @@ def shortlist(maker: PlanMaker) -> tuple[Pick, ...]:
         return ()
     best = maker.at(heads[0], 1)
     picks = ((role, best if row == heads[0] else maker.at(row)) for role, row in roles_of(maker.consultation, heads[0]))
-    return tuple(Pick(role, plan, *gains(plan, best)) for role, plan in picks)
+    supply = _Supply(maker.consultation)
+    return tuple(
+        Pick(role, plan, *gains(plan, best, supply(plan, best) if role == "easiest-to-get" else None))
+        for role, plan in picks
+    )
 
 
 def roles_of(consultation: Consultation, best: int) -> Iterator[tuple[RoleId, int]]:
@@ -152,10 +156,26 @@ class _Candidates:
         return near
 
 
-def gains(plan: Plan, best: Plan) -> tuple[str, str]:
-    """What one gains and what one gives up by taking ``plan`` in the place of ``best``, in figures."""
+class _Supply:
+    """By how many more providers one plan is rented out than another."""
+
+    def __init__(self, consultation: Consultation) -> None:
+        value: Any = consultation.plans.environment.value("plan.providers")
+        self._providers = np.broadcast_to(value.low, (len(consultation.plans.plan_set),))
+
+    def __call__(self, plan: Plan, best: Plan) -> str | None:
+        """In words; None where there are no more."""
+        more, usual = (int(self._providers[item.index]) for item in (plan, best))
+        return f"{more} providers rent it out instead of {usual}" if more > max(usual, 1) else None
+
+
+def gains(plan: Plan, best: Plan, supply: str | None = None) -> tuple[str, str]:
+    """What one gains and what one gives up by taking ``plan`` in the place of ``best``, in figures; ``supply``: what
+    is gained by how easily it is had.
+    """
     found: tuple[list[str], list[str]] = [], []
-    for better, text in (*_money(plan, best), *_speed(plan, best), *_size(plan, best), *_criteria(plan, best)):
+    had = () if supply is None else ((True, supply),)
+    for better, text in (*_money(plan, best), *had, *_speed(plan, best), *_size(plan, best), *_criteria(plan, best)):
         found[0 if better else 1].append(text)
     return "; ".join(found[0]), "; ".join(found[1])
 
