@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.plan_maker import PlanMaker
+    from whygpu.knowledge.rules import Rule
 
 
 def rejections(maker: PlanMaker) -> tuple[Rejection, ...]:
@@ -28,14 +29,26 @@ def rejections(maker: PlanMaker) -> tuple[Rejection, ...]:
     return tuple(Rejection(maker.at(row), tuple(reasons(maker.consultation, row))) for row in rows)
 
 
+def by_first_rule(maker: PlanMaker) -> Mapping[str, list[int]]:
+    """The same as rows by the first rule that rejects each, without making their plans."""
+    groups: dict[str, list[int]] = {}
+    for row in maker.rows.nearest_rejected:
+        rule = next(_rejecting(maker.consultation, row), None)
+        if rule is not None:
+            groups.setdefault(rule.id, []).append(row)
+    return groups
+
+
+def _rejecting(consultation: Consultation, row: int) -> Iterator[Rule]:
+    rules = consultation.knowledge.rule_by_id
+    return (rules[name] for name, mask in consultation.plans.fired.items() if mask[row] and rules[name].rejects)
+
+
 def reasons(consultation: Consultation, row: int) -> Iterator[Reason]:
     """Why a plan is out: every rule that rejects it, with both numbers."""
     knowledge, plans = consultation.knowledge, consultation.plans
     judge = Judge(plans.environment, knowledge.vocabulary, row)
-    for rule_id, mask in plans.fired.items():
-        rule = knowledge.rule_by_id[rule_id]
-        if not (rule.rejects and mask[row]):
-            continue
+    for rule in _rejecting(consultation, row):
         outcome = judge.reason(rule)
         left, right = (outcome.left, outcome.right) if outcome else (None, None)
         gap = left - right if isinstance(left, float) and isinstance(right, float) else None

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from whygpu.chain.strata import used_names
+from whygpu.explain import rejections
 from whygpu.explain.figures import show_plain
 from whygpu.explain.open_questions import settled
 from whygpu.quantity import show
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from whygpu.explain.advice import Advice
     from whygpu.explain.deciding import Deciding, Weight
     from whygpu.explain.flips import Flip, PriceFlip
-    from whygpu.explain.parts import Item, Rejection
+    from whygpu.explain.parts import Item
     from whygpu.explain.plan import Plan
     from whygpu.explain.plan_maker import PlanMaker
     from whygpu.knowledge.base import Knowledge
@@ -154,20 +155,17 @@ def assumed(advice: Advice, decisive: Iterable[Rule]) -> tuple[AssumedRow, ...]:
 
 def ruled_out(advice: Advice, words: Words) -> tuple[RuledOut, ...]:
     """What is out, by the rule that says so, the one that rejects most first."""
-    groups: dict[str, list[Rejection]] = {}
-    for item in advice.rejected:
-        if item.because:
-            groups.setdefault(item.because[0].rule, []).append(item)
-    rules = advice.consultation.knowledge.rule_by_id
+    consultation, plan_set = advice.consultation, advice.consultation.plans.plan_set
+    rules = consultation.knowledge.rule_by_id
     found = [
         RuledOut(
-            len(items),
-            items[0].because[0].text,
-            tuple(item.plan.accelerator.name for item in items),
+            len(rows),
+            next(rejections.reasons(consultation, rows[0])).text,
+            tuple(plan_set.cards.accelerators[card].name for card in plan_set.card[rows].tolist()),
             words.of_rule(rules[rule]),
             rules[rule].title,
         )
-        for rule, items in groups.items()
+        for rule, rows in rejections.by_first_rule(advice.maker).items()
     ]
     return tuple(sorted(found, key=lambda item: -item.count))
 
