@@ -8,6 +8,7 @@ In batch inference wider shards make room: they are tried beside the narrower on
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -51,47 +52,56 @@ def filled(
     A plan that holds a single sample only tightly, or not at all, stays as it is.
     """
     usable = search.cards.usable_bytes[card]
-    plans, configurations = [], []
-    left, whole = np.ones(len(card), dtype=np.bool_), np.zeros(len(card), dtype=np.bool_)
+    plans: list[int] = []
+    ways: list[int] = []
+    whole: set[int] = set()
     given = options.samples is None
     for number in sorted(set(configuration[which].tolist())):
         rows = np.flatnonzero(which & (configuration == number))
+        room = list(zip(rows.tolist(), usable[rows].tolist(), strict=True))
+        most_room = max(bytes_ for _, bytes_ in room)
         for setup, layout in _ways(search, search.configurations[number], options, shardings):
-            most = (options.samples or 1) / (layout.data * setup.gradient_accumulation)
-            sizes = [setup.batch_size] if given else _sizes(most, search.least_batch)
-            setups = [search.changed(setup, batch_size=size) for size in sizes]
-            needs = _needs(search, setups, layout, usable[rows].max())
-            if not needs:
-                continue
-            place = np.searchsorted(needs, usable[rows], side="right") - 1
-            found = (place >= 0) & ~whole[rows]
+            fewest, *_ = numbers = search.micro_batches(layout)
+            sizes = [setup.batch_size] if given else _sizes(_most(options, layout, fewest), search.least_batch)
+            setups = (search.changed(setup, batch_size=size, gradient_accumulation=fewest) for size in sizes)
+            needs = _needs(search, setups, layout, most_room)  # of more micro-batches no more are under way
+            held = {
+                row: sizes[:found] for row, each in room if row not in whole and (found := bisect_right(needs, each))
+            }
+            for each in numbers:
+                most = _most(options, layout, each)
+                for row, batches in held.items():
+                    size = next((size for size in reversed(batches) if size <= most), batches[0])
+                    one = search.changed(setup, batch_size=size, gradient_accumulation=each)
+                    plans.append(row)
+                    ways.append(search.configure(one, layout))
             if given and layout.sharding == "none":
-                whole[rows[found]] = True
-            numbers = np.array([search.configure(each, layout) for each in setups[: len(needs)]])
-            plans.append(rows[found])
-            configurations.append(numbers[place[found]])
-            left[rows[found]] = False
-    plan = np.concatenate([*plans, np.flatnonzero(left)])
-    timed = search.timed(card[plan], np.concatenate([*configurations, configuration[left]]), fits[plan])
+                whole.update(held)
+    left = np.ones(len(card), dtype=np.bool_)
+    left[plans] = False
+    plan = np.concatenate([np.array(plans, dtype=np.int64), np.flatnonzero(left)])
+    timed = search.timed(card[plan], np.concatenate([np.array(ways, dtype=np.int64), configuration[left]]), fits[plan])
     speed = np.nan_to_num(timed.speeds.figures["samples_per_s"])
     order = np.lexsort((-speed, plan))  # stable: of equally fast ones the first, which recomputes least
     return timed.take(order[np.unique(plan[order], return_index=True)[1]])
 
 
+def _most(options: Options, layout: ParallelLayout, micro_batches: int) -> float:
+    """Most samples of a micro-batch on each replica."""
+    return (options.samples or 1) / (layout.data * micro_batches)
+
+
 def _ways(
     search: Search, configuration: RunConfiguration, options: Options, shardings: tuple[str, ...]
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
-    """The ways to make room on as many cards, the one that recomputes and exchanges least first; of stages with more
-    micro-batches, too: the more there are, the less stages wait (Narayanan et al. 2021, arXiv:2104.04473, 2.2).
-    """
+    """The ways to make room on as many cards, the one that recomputes and exchanges least first."""
     layout = configuration.layout
     if layout.pipeline > 1:
         shardings = OF_STAGES
     for kind in options.checkpointing:
+        setup = search.changed(configuration.setup, gradient_checkpointing=kind)
         for sharding in shardings if layout.data > 1 and shardings else (layout.sharding,):
-            for number in search.micro_batches(layout):
-                setup = search.changed(configuration.setup, gradient_checkpointing=kind, gradient_accumulation=number)
-                yield setup, replace(layout, sharding=sharding)
+            yield setup, replace(layout, sharding=sharding)
 
 
 def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:

@@ -215,7 +215,8 @@ class Search:
         number = self._number.get(key)
         if number is None:
             number = self._number[key] = len(self.configurations)
-            self.configurations.append(RunConfiguration(setup, layout, self._setups.memory))
+            alike = self._setups.changed(setup, "concurrency", 0)
+            self.configurations.append(RunConfiguration(setup, layout, self._setups.memory, alike))
         return number
 
     def changed(
