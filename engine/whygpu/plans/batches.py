@@ -64,7 +64,7 @@ def filled(
             fewest, *_ = numbers = search.micro_batches(layout)
             sizes = [setup.batch_size] if given else _sizes(_most(options, layout, fewest), search.least_batch)
             setups = (search.changed(setup, batch_size=size, gradient_accumulation=fewest) for size in sizes)
-            needs = _needs(search, setups, layout, most_room)  # of more micro-batches no more are under way
+            needs = [need for _, need in _held(search, setups, layout, most_room)]  # of more no more are under way
             held = {
                 row: sizes[:found] for row, each in room if row not in whole and (found := bisect_right(needs, each))
             }
@@ -121,9 +121,8 @@ def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
     for number in sorted(set(plan_set.configuration[plan_set.fits].tolist())):
         rows = np.flatnonzero(plan_set.fits & (plan_set.configuration == number))
         setup, layout = search.configurations[number].setup, search.configurations[number].layout
-        setups = [_at_once(search, setup, shape, size, layout.data) for size in _sizes(options.at_once or 1)]
-        needs = _needs(search, setups, layout, usable[rows].max())
-        for each, need in zip(setups, needs, strict=False):
+        setups = (_at_once(search, setup, shape, size, layout.data) for size in _sizes(options.at_once or 1))
+        for each, need in _held(search, setups, layout, usable[rows].max()):
             holding = rows[need <= usable[rows]]
             plans.append(holding)
             configurations.append(np.full(len(holding), search.configure(each, layout)))
@@ -164,26 +163,38 @@ def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
     if options.max_watts is not None:
         most = np.fmin(most, options.max_watts // search.cards.power_w[plan_set.card])
     rows, configurations, growth = [], [], []
-    for index in np.flatnonzero(plan_set.fits).tolist() if shape.kind in TOKEN_KINDS else ():
-        configuration = plan_set.configurations[int(plan_set.configuration[index])]
-        replicas = configuration.layout.data if options.count is None else configuration.layout.data // 2
-        layout = replace(configuration.layout, tensor=2 * configuration.layout.tensor, data=replicas)
-        if (
-            layout.tensor > min(SHARDS[-1], per_node[index])
-            or shape.heads % layout.tensor
-            or layout.cards > most[index]
-        ):
-            continue
-        if options.count in (None, layout.cards) and options.fixed.allows(layout):
+    wide: dict[tuple[int, int, float], tuple[int, float] | None] = {}  # by way and machine, as many plans have them
+    fits = np.flatnonzero(plan_set.fits if shape.kind in TOKEN_KINDS else np.zeros(0))
+    columns = (each[fits].tolist() for each in (plan_set.configuration, per_node, most))
+    for index, *key in zip(fits.tolist(), *columns, strict=True):
+        if (way := tuple(key)) not in wide:
+            wide[way] = _on_twice(search, shape, options, *way)
+        if (found := wide[way]) is not None:
             rows.append(index)
-            configurations.append(search.configure(configuration.setup, layout))
-            growth.append(layout.cards / configuration.layout.cards)
+            configurations.append(found[0])
+            growth.append(found[1])
     if not rows:
         return plan_set.take(np.zeros(0, dtype=np.int64))
-    wide = search.untimed(plan_set.card[rows], np.array(configurations), plan_set.fits[rows])
-    wide = packed(search, wide, shape, options)
-    before, after = (each.speeds.figures["requests_per_s"] for each in (plan_set.take(np.array(rows)), wide))
-    return wide.take(np.flatnonzero(_EQUAL * after > np.array(growth) * before))
+    wider = search.untimed(plan_set.card[rows], np.array(configurations), plan_set.fits[rows])
+    wider = packed(search, wider, shape, options)
+    before, after = (each.speeds.figures["requests_per_s"] for each in (plan_set.take(np.array(rows)), wider))
+    return wider.take(np.flatnonzero(_EQUAL * after > np.array(growth) * before))
+
+
+def _on_twice(
+    search: Search, shape: ModelShape, options: Options, number: int, per_node: int, most: float
+) -> tuple[int, float] | None:
+    """The way on twice the shards, on ``most`` cards of machines of ``per_node``, and how many times the cards of the
+    way of this number it takes; None where it cannot be.
+    """
+    setup, layout = search.configurations[number].setup, search.configurations[number].layout
+    replicas = layout.data if options.count is None else layout.data // 2
+    wide = replace(layout, tensor=2 * layout.tensor, data=replicas)
+    if wide.tensor > min(SHARDS[-1], per_node) or shape.heads % wide.tensor or wide.cards > most:
+        return None
+    if options.count not in (None, wide.cards) or not options.fixed.allows(wide):
+        return None
+    return search.configure(setup, wide), wide.cards / layout.cards
 
 
 def _sizes(most: float, least: int = 1) -> list[int]:
@@ -194,12 +205,12 @@ def _sizes(most: float, least: int = 1) -> list[int]:
     return sizes
 
 
-def _needs(search: Search, setups: Iterable[Setup], layout: ParallelLayout, usable: float) -> list[float]:
-    """The high ends of what ways of growing need (bytes), as far as ``usable`` holds them."""
-    needs: list[float] = []
+def _held(
+    search: Search, setups: Iterable[Setup], layout: ParallelLayout, usable: float
+) -> Iterator[tuple[Setup, float]]:
+    """Of ways of growing need those that ``usable`` holds, each with the high end of what it needs (bytes)."""
     for setup in setups:
         need = search.memory(setup, layout).high
         if need > usable:
-            break
-        needs.append(need)
-    return needs
+            return
+        yield setup, need

@@ -57,8 +57,7 @@ class Growth:
                 added.append(grown.take(np.flatnonzero(np.all(grown.configuration != np.stack(tried), axis=0))))
                 tried.append(grown.configuration)
         plan_set = self._search.together(*added)
-        is_job = self._work.setup.trains or self._options.at_once is not None
-        return self._evened(plan_set) if is_job else plan_set
+        return self._evened(plan_set) if is_job(self._work, self._options) else plan_set
 
     def _evened(self, plan_set: PlanSet) -> PlanSet:
         """The same plans of a job; and beside those that leave cards idle which are paid for, or that train on cards
@@ -438,6 +437,11 @@ class Growth:
         most = min(int(cards.per_node[card]) * options.max_nodes, options.max_count)
         watts = float(cards.power_w[card])
         return min(most, int(options.max_watts // watts)) if options.max_watts is not None and watts > 0 else most
+
+
+def is_job(work: Work, options: Options) -> bool:
+    """Whether the work comes to an end: training, and batch work."""
+    return work.setup.trains or options.at_once is not None
 
 
 def _of_pairs(

@@ -116,8 +116,6 @@ class RunConfiguration:
     setup: Setup
     layout: ParallelLayout
     size: Callable[[Setup, ParallelLayout], MemoryEstimate] = field(compare=False, repr=False)
-    alike: Setup = field(compare=False, repr=False)
-    """The setup whatever the requests in flight: the same object for many ways."""
 
     @cached_property
     def memory(self) -> MemoryEstimate:
@@ -400,10 +398,10 @@ def _timed(
     together: dict[int, list[int]] = {}  # few setups differ, and to make and compare them takes time
     used, place = np.unique(configuration, return_inverse=True)
     for number in used.tolist():
-        alike = configurations[number].alike
-        found = together.get(id(alike))
+        setup = configurations[number].setup
+        found = together.get(id(setup))
         if found is None:  # concurrency differs from plan to plan
-            found = together[id(alike)] = numbers.setdefault(alike, [])
+            found = together[id(setup)] = numbers.setdefault(setup.but(concurrency=0), [])
         found.append(number)
     if concurrency is None:
         concurrency = np.array([configurations[number].setup.concurrency for number in used.tolist()])[place]
