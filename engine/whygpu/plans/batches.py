@@ -47,7 +47,8 @@ def filled(
     """The plans on as many cards, those of the mask ``which`` each with the micro-batch they hold, at most as many
     samples as the options allow over all replicas, or with the one that was given; and with the fastest of the
     ``shardings``, or else as it is sharded. Where the micro-batch was given and whole copies hold it, there is no need
-    to shard them.
+    to shard them. Of stages more micro-batches are tried, too: the more there are, the less stages wait (Narayanan et al.
+    2021, arXiv:2104.04473, 2.2), and no more are under way at once, so that none of them needs more memory.
 
     A plan that holds a single sample only tightly, or not at all, stays as it is.
     """
@@ -64,7 +65,7 @@ def filled(
             fewest, *_ = numbers = search.micro_batches(layout)
             sizes = [setup.batch_size] if given else _sizes(_most(options, layout, fewest), search.least_batch)
             setups = (search.changed(setup, batch_size=size, gradient_accumulation=fewest) for size in sizes)
-            needs = [need for _, need in _held(search, setups, layout, most_room)]  # of more no more are under way
+            needs = [need for _, need in _held(search, setups, layout, most_room)]
             held = {
                 row: sizes[:found] for row, each in room if row not in whole and (found := bisect_right(needs, each))
             }
@@ -117,17 +118,18 @@ def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options:
 def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
     """The plans, each with the batch that suits it; one that holds a single sample only tightly stays as it is."""
     usable = search.cards.usable_bytes[plan_set.card]
-    plans, configurations = [np.arange(len(plan_set))], [plan_set.configuration]
+    plans, ways = [np.arange(len(plan_set))], []
     for number in sorted(set(plan_set.configuration[plan_set.fits].tolist())):
         rows = np.flatnonzero(plan_set.fits & (plan_set.configuration == number))
+        room = usable[rows]
         setup, layout = search.configurations[number].setup, search.configurations[number].layout
         setups = (_at_once(search, setup, shape, size, layout.data) for size in _sizes(options.at_once or 1))
-        for each, need in _held(search, setups, layout, usable[rows].max()):
-            holding = rows[need <= usable[rows]]
-            plans.append(holding)
-            configurations.append(np.full(len(holding), search.configure(each, layout)))
-    plan = np.concatenate(plans)
-    timed = search.timed(plan_set.card[plan], np.concatenate(configurations), plan_set.fits[plan])
+        for each, need in _held(search, setups, layout, room.max()):
+            plans.append(rows[need <= room])
+            ways.append(search.configure(each, layout))
+    plan, held = np.concatenate(plans), np.repeat(np.array(ways, dtype=np.int64), [len(each) for each in plans[1:]])
+    configuration = np.concatenate([plan_set.configuration, held])
+    timed = search.timed(plan_set.card[plan], configuration, plan_set.fits[plan])
     speed = np.nan_to_num(_of_cards(timed, shape))
     own = np.arange(len(plan)) < len(plan_set)
     best = np.zeros(len(plan_set))
