@@ -47,8 +47,8 @@ def filled(
     """The plans on as many cards, those of the mask ``which`` each with the micro-batch they hold, at most as many
     samples as the options allow over all replicas, or with the one that was given; and with the fastest of the
     ``shardings``, or else as it is sharded. Where the micro-batch was given and whole copies hold it, there is no need
-    to shard them. Of stages more micro-batches are tried, too: the more there are, the less stages wait (Narayanan et al.
-    2021, arXiv:2104.04473, 2.2), and no more are under way at once, so that none of them needs more memory.
+    to shard them. Of stages more micro-batches are tried, too: the more there are, the less stages wait (Narayanan et
+    al. 2021, arXiv:2104.04473, 2.2), and no more are under way at once, so that none of them needs more memory.
 
     A plan that holds a single sample only tightly, or not at all, stays as it is.
     """
@@ -127,8 +127,8 @@ def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
         for each, need in _held(search, setups, layout, room.max()):
             plans.append(rows[need <= room])
             ways.append(search.configure(each, layout))
-    plan, held = np.concatenate(plans), np.repeat(np.array(ways, dtype=np.int64), [len(each) for each in plans[1:]])
-    configuration = np.concatenate([plan_set.configuration, held])
+    each_way = [np.full(len(rows), way) for rows, way in zip(plans[1:], ways, strict=True)]
+    plan, configuration = np.concatenate(plans), np.concatenate([plan_set.configuration, *each_way])
     timed = search.timed(plan_set.card[plan], configuration, plan_set.fits[plan])
     speed = np.nan_to_num(_of_cards(timed, shape))
     own = np.arange(len(plan)) < len(plan_set)
