@@ -140,17 +140,35 @@ class Coefficients:
         known = self._rows.get(seen)
         if known is not None and known[0] is cards:
             return known[1]
-        picked = [[self.pick(name, context) for context in contexts(base)] for base in (bases if keys else bases[:1])]
-        if all(row == picked[0] for row in picked):
-            picked = picked[:1]
-        if len(picked) == 1 and all(figure is picked[0][0] for figure in picked[0]):
-            picked = [picked[0][:1]]
-        tables = np.array([[[c.low for c in row], [c.likely for c in row], [c.high for c in row]] for row in picked])
-        rows = tables if len(picked) > 1 else tables[0]
+        if len(set(words)) > 1:
+            rows = self._of_each(name, bases, cards, contexts)
+        else:
+            rows = self._picked(name, contexts(bases[0]))
         if len(self._rows) >= _MOST_ROWS:
             self._rows.clear()
         self._rows[seen] = (cards, rows)  # the cards are kept, so that their identity stays theirs
         return rows
+
+    def _picked(self, name: str, contexts: Sequence[Context]) -> NDArray[np.float64]:
+        """Low, likely and high in each of the contexts, in one column where all are alike."""
+        picked = [self.pick(name, context) for context in contexts]
+        if all(figure is picked[0] for figure in picked):
+            picked = picked[:1]
+        return np.array([[c.low for c in picked], [c.likely for c in picked], [c.high for c in picked]])
+
+    def _of_each(
+        self,
+        name: str,
+        bases: Sequence[Context],
+        cards: object,
+        contexts: Callable[[Context], Sequence[Context]],
+    ) -> NDArray[np.float64]:
+        """The tables of several words of the work, each picked once in whatever company it comes, or one for all."""
+        tables = [self.rows(name, (base,), cards, contexts) for base in bases]
+        if all(np.array_equal(table, tables[0]) for table in tables):
+            return tables[0]
+        width = len(contexts(bases[0]))
+        return np.stack([np.broadcast_to(table, (len(table), width)) for table in tables])
 
 
 def _missing(name: str) -> KnowledgeBaseError:

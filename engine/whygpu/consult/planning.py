@@ -14,6 +14,7 @@ from whygpu.checks.setup import CACHE_SPLITS
 from whygpu.consult.answering import assumption_of
 from whygpu.consult.names import LEAST_REPLICAS, ROOMY_HOURS, SHORT_HOURS, USUAL_BATCH, USUAL_HOURS
 from whygpu.errors import AnswerError, Location, Problem
+from whygpu.kept import kept
 from whygpu.plans.admission import with_in_flight
 from whygpu.plans.columns import PricedPlans, given_columns
 from whygpu.plans.costs import costs_of
@@ -32,13 +33,17 @@ if TYPE_CHECKING:
     from whygpu.answers import Answers
     from whygpu.chain.engines import Mask
     from whygpu.consult.consultation import AppliedAnswers, SessionResult
+    from whygpu.knowledge.base import Knowledge
     from whygpu.plans.costs import Costs
     from whygpu.plans.enumerate import Planner
     from whygpu.plans.plan_set import PlanSet
+    from whygpu.plans.price import PriceList
     from whygpu.plans.work import Work
 
 _RECENT: Recent[Costs] = Recent(32)
 """Costs of the last plans: answers about operation or priorities change neither plans nor prices."""
+_IN_FLIGHT: Recent[PlanSet] = Recent(32)
+"""The last plans that were tried with some of the requests: answers about money are tried with the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,10 @@ class Planning:
         self, planned: Planned, rows: NDArray[np.int64], each: NDArray[np.int64], today: date
     ) -> Planned:
         """Some of the plans, by row, with so many requests in flight on each replica."""
-        return self._priced(with_in_flight(planned.plan_set, rows, each), planned.options, today)
+        plan_set = _IN_FLIGHT.get(
+            (planned.plan_set,), (rows.tobytes(), each.tobytes()), lambda: with_in_flight(planned.plan_set, rows, each)
+        )
+        return self._priced(plan_set, planned.options, today)
 
     def _priced(self, plan_set: PlanSet, options: Options, today: date) -> Planned:
         costs = self._costs(plan_set, today)
@@ -138,11 +146,7 @@ class Planning:
         """The network of each accelerator's machines, where plans may take several of them."""
         if max(self._limit("max_nodes", 1), self._whole("count") or 1) == 1:
             return ()
-        prices, cards = price_list(self._knowledge, self._answers, today), cards_of(self._knowledge.catalogue)
-        return tuple(
-            prices.network_bytes_s(card.id, size)
-            for card, size in zip(cards.accelerators, cards.per_node.tolist(), strict=True)
-        )
+        return _networks(price_list(self._knowledge, self._answers, today), self._knowledge)
 
     def _vcpus(self, today: date) -> tuple[float, ...]:
         """The threads of each accelerator's host, where it decodes and prepares what the model reads."""
@@ -266,3 +270,11 @@ class Planning:
         rows, left = list(self._knowledge.catalogue.accelerators), self._allowed()
         owned = [(rows.index(name), count) for name, count in self._answers.owned]
         return tuple(item for item in owned if left[item[0]] and self._answers.allows_own)
+
+
+@kept(64)
+def _networks(prices: PriceList, knowledge: Knowledge) -> tuple[float, ...]:
+    """The network of each accelerator's machines, in bytes a second and card, as they are priced."""
+    cards = cards_of(knowledge.catalogue)
+    sizes = zip(cards.accelerators, cards.per_node.tolist(), strict=True)
+    return tuple(prices.network_bytes_s(card.id, size) for card, size in sizes)

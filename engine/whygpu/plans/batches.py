@@ -8,6 +8,7 @@ In batch inference wider shards make room: they are tried beside the narrower on
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,52 +47,62 @@ def filled(
     """The plans on as many cards, those of the mask ``which`` each with the micro-batch they hold, at most as many
     samples as the options allow over all replicas, or with the one that was given; and with the fastest of the
     ``shardings``, or else as it is sharded. Where the micro-batch was given and whole copies hold it, there is no need
-    to shard them.
+    to shard them. Of stages more micro-batches are tried, too: the more there are, the less stages wait (Narayanan et
+    al. 2021, arXiv:2104.04473, 2.2), and no more are under way at once, so that none of them needs more memory.
 
     A plan that holds a single sample only tightly, or not at all, stays as it is.
     """
     usable = search.cards.usable_bytes[card]
-    plans, configurations = [], []
-    left, whole = np.ones(len(card), dtype=np.bool_), np.zeros(len(card), dtype=np.bool_)
+    plans: list[int] = []
+    ways: list[int] = []
+    whole: set[int] = set()
     given = options.samples is None
     for number in sorted(set(configuration[which].tolist())):
         rows = np.flatnonzero(which & (configuration == number))
+        room = list(zip(rows.tolist(), usable[rows].tolist(), strict=True))
+        most_room = max(bytes_ for _, bytes_ in room)
         for setup, layout in _ways(search, search.configurations[number], options, shardings):
-            most = (options.samples or 1) / (layout.data * setup.gradient_accumulation)
-            sizes = [setup.batch_size] if given else _sizes(most, search.least_batch)
-            setups = [search.changed(setup, batch_size=size) for size in sizes]
-            needs = _needs(search, setups, layout, usable[rows].max())
-            if not needs:
-                continue
-            place = np.searchsorted(needs, usable[rows], side="right") - 1
-            found = (place >= 0) & ~whole[rows]
+            fewest, *_ = numbers = search.micro_batches(layout)
+            sizes = [setup.batch_size] if given else _sizes(_most(options, layout, fewest), search.least_batch)
+            setups = (search.changed(setup, batch_size=size, gradient_accumulation=fewest) for size in sizes)
+            needs = [need for _, need in _held(search, setups, layout, most_room)]
+            held = {
+                row: sizes[:found] for row, each in room if row not in whole and (found := bisect_right(needs, each))
+            }
+            for each in numbers:
+                most = _most(options, layout, each)
+                for row, batches in held.items():
+                    size = next((size for size in reversed(batches) if size <= most), batches[0])
+                    one = search.changed(setup, batch_size=size, gradient_accumulation=each)
+                    plans.append(row)
+                    ways.append(search.configure(one, layout))
             if given and layout.sharding == "none":
-                whole[rows[found]] = True
-            numbers = np.array([search.configure(each, layout) for each in setups[: len(needs)]])
-            plans.append(rows[found])
-            configurations.append(numbers[place[found]])
-            left[rows[found]] = False
-    plan = np.concatenate([*plans, np.flatnonzero(left)])
-    timed = search.timed(card[plan], np.concatenate([*configurations, configuration[left]]), fits[plan])
+                whole.update(held)
+    left = np.ones(len(card), dtype=np.bool_)
+    left[plans] = False
+    plan = np.concatenate([np.array(plans, dtype=np.int64), np.flatnonzero(left)])
+    timed = search.timed(card[plan], np.concatenate([np.array(ways, dtype=np.int64), configuration[left]]), fits[plan])
     speed = np.nan_to_num(timed.speeds.figures["samples_per_s"])
     order = np.lexsort((-speed, plan))  # stable: of equally fast ones the first, which recomputes least
     return timed.take(order[np.unique(plan[order], return_index=True)[1]])
 
 
+def _most(options: Options, layout: ParallelLayout, micro_batches: int) -> float:
+    """Most samples of a micro-batch on each replica."""
+    return (options.samples or 1) / (layout.data * micro_batches)
+
+
 def _ways(
     search: Search, configuration: RunConfiguration, options: Options, shardings: tuple[str, ...]
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
-    """The ways to make room on as many cards, the one that recomputes and exchanges least first; of stages with more
-    micro-batches, too: the more there are, the less stages wait (Narayanan et al. 2021, arXiv:2104.04473, 2.2).
-    """
+    """The ways to make room on as many cards, the one that recomputes and exchanges least first."""
     layout = configuration.layout
     if layout.pipeline > 1:
         shardings = OF_STAGES
     for kind in options.checkpointing:
+        setup = search.changed(configuration.setup, gradient_checkpointing=kind)
         for sharding in shardings if layout.data > 1 and shardings else (layout.sharding,):
-            for number in search.micro_batches(layout):
-                setup = search.changed(configuration.setup, gradient_checkpointing=kind, gradient_accumulation=number)
-                yield setup, replace(layout, sharding=sharding)
+            yield setup, replace(layout, sharding=sharding)
 
 
 def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
@@ -107,18 +118,18 @@ def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options:
 def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
     """The plans, each with the batch that suits it; one that holds a single sample only tightly stays as it is."""
     usable = search.cards.usable_bytes[plan_set.card]
-    plans, configurations = [np.arange(len(plan_set))], [plan_set.configuration]
+    plans, ways = [np.arange(len(plan_set))], []
     for number in sorted(set(plan_set.configuration[plan_set.fits].tolist())):
         rows = np.flatnonzero(plan_set.fits & (plan_set.configuration == number))
+        room = usable[rows]
         setup, layout = search.configurations[number].setup, search.configurations[number].layout
-        setups = [_at_once(search, setup, shape, size, layout.data) for size in _sizes(options.at_once or 1)]
-        needs = _needs(search, setups, layout, usable[rows].max())
-        for each, need in zip(setups, needs, strict=False):
-            holding = rows[need <= usable[rows]]
-            plans.append(holding)
-            configurations.append(np.full(len(holding), search.configure(each, layout)))
-    plan = np.concatenate(plans)
-    timed = search.timed(plan_set.card[plan], np.concatenate(configurations), plan_set.fits[plan])
+        setups = (_at_once(search, setup, shape, size, layout.data) for size in _sizes(options.at_once or 1))
+        for each, need in _held(search, setups, layout, room.max()):
+            plans.append(rows[need <= room])
+            ways.append(search.configure(each, layout))
+    each_way = [np.full(len(rows), way) for rows, way in zip(plans[1:], ways, strict=True)]
+    plan, configuration = np.concatenate(plans), np.concatenate([plan_set.configuration, *each_way])
+    timed = search.timed(plan_set.card[plan], configuration, plan_set.fits[plan])
     speed = np.nan_to_num(_of_cards(timed, shape))
     own = np.arange(len(plan)) < len(plan_set)
     best = np.zeros(len(plan_set))
@@ -154,26 +165,38 @@ def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
     if options.max_watts is not None:
         most = np.fmin(most, options.max_watts // search.cards.power_w[plan_set.card])
     rows, configurations, growth = [], [], []
-    for index in np.flatnonzero(plan_set.fits).tolist() if shape.kind in TOKEN_KINDS else ():
-        configuration = plan_set.configurations[int(plan_set.configuration[index])]
-        replicas = configuration.layout.data if options.count is None else configuration.layout.data // 2
-        layout = replace(configuration.layout, tensor=2 * configuration.layout.tensor, data=replicas)
-        if (
-            layout.tensor > min(SHARDS[-1], per_node[index])
-            or shape.heads % layout.tensor
-            or layout.cards > most[index]
-        ):
-            continue
-        if options.count in (None, layout.cards) and options.fixed.allows(layout):
+    wide: dict[tuple[int, int, float], tuple[int, float] | None] = {}  # by way and machine, as many plans have them
+    fits = np.flatnonzero(plan_set.fits if shape.kind in TOKEN_KINDS else np.zeros(0))
+    columns = (each[fits].tolist() for each in (plan_set.configuration, per_node, most))
+    for index, *key in zip(fits.tolist(), *columns, strict=True):
+        if (way := tuple(key)) not in wide:
+            wide[way] = _on_twice(search, shape, options, *way)
+        if (found := wide[way]) is not None:
             rows.append(index)
-            configurations.append(search.configure(configuration.setup, layout))
-            growth.append(layout.cards / configuration.layout.cards)
+            configurations.append(found[0])
+            growth.append(found[1])
     if not rows:
         return plan_set.take(np.zeros(0, dtype=np.int64))
-    wide = search.untimed(plan_set.card[rows], np.array(configurations), plan_set.fits[rows])
-    wide = packed(search, wide, shape, options)
-    before, after = (each.speeds.figures["requests_per_s"] for each in (plan_set.take(np.array(rows)), wide))
-    return wide.take(np.flatnonzero(_EQUAL * after > np.array(growth) * before))
+    wider = search.untimed(plan_set.card[rows], np.array(configurations), plan_set.fits[rows])
+    wider = packed(search, wider, shape, options)
+    before, after = (each.speeds.figures["requests_per_s"] for each in (plan_set.take(np.array(rows)), wider))
+    return wider.take(np.flatnonzero(_EQUAL * after > np.array(growth) * before))
+
+
+def _on_twice(
+    search: Search, shape: ModelShape, options: Options, number: int, per_node: int, most: float
+) -> tuple[int, float] | None:
+    """The way on twice the shards, on ``most`` cards of machines of ``per_node``, and how many times the cards of the
+    way of this number it takes; None where it cannot be.
+    """
+    setup, layout = search.configurations[number].setup, search.configurations[number].layout
+    replicas = layout.data if options.count is None else layout.data // 2
+    wide = replace(layout, tensor=2 * layout.tensor, data=replicas)
+    if wide.tensor > min(SHARDS[-1], per_node) or shape.heads % wide.tensor or wide.cards > most:
+        return None
+    if options.count not in (None, wide.cards) or not options.fixed.allows(wide):
+        return None
+    return search.configure(setup, wide), wide.cards / layout.cards
 
 
 def _sizes(most: float, least: int = 1) -> list[int]:
@@ -184,12 +207,12 @@ def _sizes(most: float, least: int = 1) -> list[int]:
     return sizes
 
 
-def _needs(search: Search, setups: Iterable[Setup], layout: ParallelLayout, usable: float) -> list[float]:
-    """The high ends of what ways of growing need (bytes), as far as ``usable`` holds them."""
-    needs: list[float] = []
+def _held(
+    search: Search, setups: Iterable[Setup], layout: ParallelLayout, usable: float
+) -> Iterator[tuple[Setup, float]]:
+    """Of ways of growing need those that ``usable`` holds, each with the high end of what it needs (bytes)."""
     for setup in setups:
         need = search.memory(setup, layout).high
         if need > usable:
-            break
-        needs.append(need)
-    return needs
+            return
+        yield setup, need

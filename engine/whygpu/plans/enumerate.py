@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from whygpu.kept import kept
 from whygpu.plans.batches import filled, packed_widely
-from whygpu.plans.growth import Growth
-from whygpu.plans.plan_set import cards_of
+from whygpu.plans.growth import Growth, is_job
+from whygpu.plans.plan_set import Machines, cards_of
 from whygpu.plans.search import Search, on_cards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from whygpu.chain.engines import Mask
-    from whygpu.checks.setup import Setup
+    from whygpu.checks.setup import ParallelLayout, Setup
     from whygpu.plans.plan_set import Options, PlanSet, Targets
+    from whygpu.plans.splits import Found
     from whygpu.plans.work import Work
 
+_Ways: TypeAlias = "tuple[tuple[Setup, ParallelLayout], ...]"
 Planner: TypeAlias = "Callable[[Work, Mask, Options, Targets], PlanSet]"
 """Finds the plans on the accelerators that the mask leaves."""
 
@@ -38,7 +41,31 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     allowed = np.frombuffer(allowed_bytes, dtype=np.bool_)
     if options.short:
         return _short(work, allowed, options, targets).compact()
+    if not is_job(work, options) and options.machines.rented_for is not None:
+        # cards that are paid for and idle are given more of a job alone
+        bought = replace(options, machines=replace(options.machines, rented_for=None))
+        return replace(_enumerated(work, allowed_bytes, bought, targets), machines=options.machines)
+    whenever: list[PlanSet] = _room(work, allowed_bytes, options, replace(targets, **_NO_HOURS))
+    if whenever:
+        return whenever[0]
     search = _searched(work, allowed, options)
+    plan_set = _grown(work, search, options, targets)
+    if not search.knows_hours:  # of none that was timed: no deadline and no pace was compared with any
+        whenever.append(plan_set)
+    return plan_set
+
+
+_NO_HOURS: Mapping[str, Any] = MappingProxyType({"train_hours": None, "paces": (), "paces_of_one_machine": ()})
+
+
+@kept(64)
+def _room(*of: object) -> list[Any]:  # noqa: ARG001
+    """Where to keep what holds of more than it was found of: empty until somebody finds that it does."""
+    return []
+
+
+def _grown(work: Work, search: Search, options: Options, targets: Targets) -> PlanSet:
+    """The plans on the smallest spreads, filled and grown to meet the work."""
     card, configuration, fits = search.found()
     if (options.samples is not None or work.setup.trains) and len(card):
         plan_set = filled(search, card, configuration, fits, options, which=fits).distinct()
@@ -67,13 +94,27 @@ def _short(work: Work, allowed: Mask, options: Options, targets: Targets) -> Pla
 
 
 def _searched(work: Work, allowed: Mask, options: Options) -> Search:
-    """What each way of running takes on the cards."""
+    """What each way of running takes on the cards.
+
+    How much there is to do of a job, what is rented or owned and what the cards may draw change no smallest spread.
+    """
     cards = cards_of(work.catalogue)
     search = Search(work, cards, options)
+    plain = replace(work, setup=work.setup.but(**_NO_JOB), measured=())
+    wide = replace(options, max_watts=None, shared=False, **_NO_MACHINES)
+    known: list[tuple[Found, _Ways]] = _room(plain, allowed.tobytes(), wide)
+    if known:
+        search.again(*known[0], **{name: getattr(work.setup, name) for name in _NO_JOB})
+        return search
     for setup in _configurations(work, options):
         for on_card, members in on_cards(work, setup, cards, allowed):
             search.run(on_card, members)
+    known.append((search.found(), tuple((way.setup, way.layout) for way in search.configurations)))
     return search
+
+
+_NO_JOB: Mapping[str, Any] = MappingProxyType({"dataset_tokens": 0.0, "dataset_samples": 0.0, "epochs": 0.0})
+_NO_MACHINES: Mapping[str, Any] = MappingProxyType({"owned": (), "machines": Machines()})
 
 
 def _configurations(work: Work, options: Options) -> Iterator[Setup]:

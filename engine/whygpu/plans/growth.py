@@ -57,8 +57,7 @@ class Growth:
                 added.append(grown.take(np.flatnonzero(np.all(grown.configuration != np.stack(tried), axis=0))))
                 tried.append(grown.configuration)
         plan_set = self._search.together(*added)
-        is_job = self._work.setup.trains or self._options.at_once is not None
-        return self._evened(plan_set) if is_job else plan_set
+        return self._evened(plan_set) if is_job(self._work, self._options) else plan_set
 
     def _evened(self, plan_set: PlanSet) -> PlanSet:
         """The same plans of a job; and beside those that leave cards idle which are paid for, or that train on cards
@@ -162,8 +161,7 @@ class Growth:
         before = np.array([plan_set.configurations[number].setup.concurrency for number in numbers.tolist()], dtype=int)
         tried = np.tile(np.arange(rows.size), _DOUBLINGS)
         most = np.concatenate([before << doublings for doublings in range(1, _DOUBLINGS + 1)])
-        pairs = zip(numbers[tried].tolist(), most.tolist(), strict=True)
-        ways = np.array([self._with_requests(*pair) for pair in pairs], dtype=np.int64)
+        ways = _of_pairs(self._with_requests, numbers[tried], most)
         need = {number: self._search.configurations[number].memory.total for number in set(ways.tolist())}
         holds = np.array([need[number] for number in ways.tolist()]) <= plan_set.cards.usable_bytes[card[tried]]
         tried, ways = tried[holds], ways[holds]
@@ -220,7 +218,7 @@ class Growth:
         """The plans with as few replicas, or requests in flight, as come in time, of which they have ``most`` and
         ``least`` is too few. Several are timed at once, which takes as long as one.
         """
-        best, way = plan_set, self._with_requests if requests else self._search.with_replicas
+        best, taken = plan_set, np.zeros(len(plan_set), dtype=np.int64)
         for _ in range(_ROUNDS):
             numbers = least + (most - least) * np.arange(1, _AT_ONCE + 1)[:, np.newaxis] // (_AT_ONCE + 1)
             tries = np.diff(numbers, axis=0, prepend=least[np.newaxis]) > 0
@@ -238,20 +236,22 @@ class Growth:
                 timed = self._search.timed(card, ways, fits, tried)
                 done[place, rows] = self._in_time(timed, targets)
             else:
-                ways = np.array([way(*each) for each in zip(ways.tolist(), tried.tolist(), strict=True)])
-                timed = self._search.timed(card, ways, fits)
+                timed = self._search.timed(card, _of_pairs(self._search.with_replicas, ways, tried), fits)
                 done[place, rows] = self._in_time(timed, targets) & self._rentable(timed)
             at = np.full(tries.shape, -1)
             at[place, rows] = np.arange(rows.size)
             found, first = np.flatnonzero(done.any(axis=0)), done.argmax(axis=0)
             places = at[first[found], found]
-            if requests:  # only what is taken needs a setup of its own
-                ways[places] = [way(*each) for each in zip(ways[places].tolist(), tried[places].tolist(), strict=True)]
-                timed = replace(timed, configurations=tuple(self._search.configurations), configuration=ways)
+            taken[found] = tried[places]
             best = self._search.taken(best, found, timed, places)
             enough = np.where(done.any(axis=0), numbers[first, np.arange(most.size)], most)
             least = np.where(numbers < enough, numbers, least).max(axis=0)
             most = enough
+        rows = np.flatnonzero(taken)
+        if requests and rows.size:  # only what is taken needs a setup of its own
+            configuration = np.array(best.configuration)
+            configuration[rows] = _of_pairs(self._with_requests, configuration[rows], taken[rows])
+            best = replace(best, configurations=tuple(self._search.configurations), configuration=configuration)
         return best
 
     def _in_time(self, plan_set: PlanSet, targets: Targets) -> NDArray[np.bool_]:
@@ -284,11 +284,11 @@ class Growth:
                     size = self._search.least_batch
                     one = self._search.changed(configuration.setup, batch_size=size, gradient_accumulation=number)
                     changed[index] = self._search.configure(one, layout)
-            moved = changed != plan_set.configuration
-            if not moved.any():
+            moved = np.flatnonzero(changed != plan_set.configuration)
+            if not moved.size:
                 break
-            options = self._options
-            plan_set = filled(self._search, plan_set.card, changed, plan_set.fits, options, moved, options.shardings)
+            timed = self._timed(plan_set.card[moved], changed[moved], plan_set.fits[moved])
+            plan_set = self._search.taken(plan_set, moved, timed, np.arange(moved.size))
             replicas_now, overdue = plan_set.replicas, np.fmax(shortfall(plan_set, targets), 1.0)
             numbers = plan_set.configuration.tolist()
             needs = {number: plan_set.configurations[number].memory.total for number in set(numbers)}
@@ -437,6 +437,20 @@ class Growth:
         most = min(int(cards.per_node[card]) * options.max_nodes, options.max_count)
         watts = float(cards.power_w[card])
         return min(most, int(options.max_watts // watts)) if options.max_watts is not None and watts > 0 else most
+
+
+def is_job(work: Work, options: Options) -> bool:
+    """Whether the work comes to an end: training, and batch work."""
+    return work.setup.trains or options.at_once is not None
+
+
+def _of_pairs(
+    way: Callable[[int, int], int], numbers: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The way that each number of a way and each count lead to, found once for all plans that run alike."""
+    pairs = list(zip(numbers.tolist(), counts.tolist(), strict=True))
+    found = {pair: way(*pair) for pair in dict.fromkeys(pairs)}
+    return np.array([found[pair] for pair in pairs], dtype=np.int64)
 
 
 def shortfall(plan_set: PlanSet, targets: Targets) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -182,22 +183,36 @@ class Search:
     def __init__(self, work: Work, cards: Cards, options: Options) -> None:
         self._work, self.cards, self._options = work, cards, options
         self._few = 1 if options.count is not None or work.setup.trains else options.replicas
-        short = options.short
-        layouts = sorted(self._spreads(), key=lambda layout: (layout.cards if short else 0, layout.data < self._few))
-        self._spread = self._placed(layouts)
-        self._deep = self._placed(self._deep_spreads()) if work.setup.trains else ()
-        self._divided = tuple(
-            (able, spreads)
-            for split in DIVIDED
-            if (able := cards_that_split(work, cards, split)).any()
-            and options.fixed.cache_split in (None, split)
-            and (spreads := self._placed(split_by(work, layouts, split)))
-        )
+        self.knows_hours = False
+        """Whether the hours that a job takes are known of any plan that was timed."""
         self.configurations: list[RunConfiguration] = []
         self._setups = Setups(_sizes(replace(work, setup=_alike(work.setup), measured=())))
         self._number: dict[tuple[int, ParallelLayout], int] = {}
         self._replicated: dict[tuple[int, int], int] = {}
         self._found: list[Found] = []
+
+    @cached_property
+    def _layouts(self) -> list[ParallelLayout]:
+        short = self._options.short
+        return sorted(self._spreads(), key=lambda layout: (layout.cards if short else 0, layout.data < self._few))
+
+    @cached_property
+    def _spread(self) -> tuple[_Placed, ...]:
+        return self._placed(self._layouts)
+
+    @cached_property
+    def _deep(self) -> tuple[_Placed, ...]:
+        return self._placed(self._deep_spreads()) if self._work.setup.trains else ()
+
+    @cached_property
+    def _divided(self) -> tuple[tuple[Mask, tuple[_Placed, ...]], ...]:
+        return tuple(
+            (able, spreads)
+            for split in DIVIDED
+            if (able := cards_that_split(self._work, self.cards, split)).any()
+            and self._options.fixed.cache_split in (None, split)
+            and (spreads := self._placed(split_by(self._work, self._layouts, split)))
+        )
 
     @property
     def least_batch(self) -> int:
@@ -439,6 +454,14 @@ class Search:
                     if layout.cards <= self._options.max_count:
                         yield layout
 
+    def again(self, found: Found, ways: Iterable[tuple[Setup, ParallelLayout]], **job: float) -> None:
+        """Take what another search found of the same work with another ``job`` to do, and its numbers: nothing has been
+        found yet.
+        """
+        for setup, layout in ways:
+            self.configure(setup.but(**job), layout)
+        self._found.append(found)
+
     def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
         """The cards and the ways of all plans found, and whether they fit."""
         rows = [row for row, _, _ in self._found]
@@ -459,7 +482,7 @@ class Search:
         concurrency: NDArray[np.int64] | None = None,
     ) -> PlanSet:
         """The plans with their speeds; ``concurrency``: with so many requests in flight, whatever their setups say."""
-        return plan_set_of(
+        found = plan_set_of(
             self._work,
             tuple(self.configurations),
             card,
@@ -469,6 +492,9 @@ class Search:
             self._options.machines,
             concurrency,
         )
+        hours = found.speeds.figures.get("train_hours")
+        self.knows_hours = self.knows_hours or (hours is not None and not np.isnan(hours).all())
+        return found
 
     def untimed(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
         """The plans without their speeds."""
