@@ -179,6 +179,29 @@ def test_that_nobody_rents_so_many_is_said(kb: whygpu.KnowledgeBase) -> None:
     assert "slices are of 1, 4, 8," in said
 
 
+def test_what_speaks_against_the_least_bad_is_true_of_it(kb: whygpu.KnowledgeBase) -> None:
+    """Other plans are gaming cards: it was said of one MI350X as well."""
+    asked = {"phase": "inference", "model": "llama-3.1-405b", "concurrency": 10, "criticality": "production"}
+    advice = kb.advise({**asked, "budget_per_hour": 5}, engine="evaluator", today=TODAY)
+    assert advice.infeasible is not None
+    least_bad = advice.infeasible.least_bad
+    assert least_bad is not None
+    fired = advice.consultation.plans.fired
+    assert not all(fired[rule][least_bad.index] for rule in advice.infeasible.conflict)
+    trouble = view_of(advice).trouble
+    assert trouble is not None
+    assert trouble.conflict
+    assert all(fired[str(said.evidence.rule)][least_bad.index] for said in trouble.conflict if said.evidence)
+
+
+def test_output_without_a_context_is_no_part_of_one(kb: whygpu.KnowledgeBase) -> None:
+    run = {"phase": "fine-tuning", "model": "llama-3.1-8b", "algorithm": "grpo", "dataset_samples": 1000}
+    said = view_of(kb.advise({**run, "output_tokens": "2k"}, engine="evaluator", today=TODAY)).request.text
+    assert "2,000 tokens of output" in said
+    asked = {"phase": "inference", "model": "llama-3.1-8b", "context_tokens": 4096, "output_tokens": 256}
+    assert "256 of them output" in view_of(kb.advise(asked, engine="evaluator", today=TODAY)).request.text
+
+
 def test_a_rule_that_speaks_by_two_criteria_says_which(kb: whygpu.KnowledgeBase) -> None:
     """Two lines that read alike would look like one reason told twice."""
     answers = {"model": "llama-3.3-70b", "concurrency": 1, "context_tokens": 8192, "deployment": "workstation"}
