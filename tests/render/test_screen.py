@@ -237,6 +237,19 @@ def test_a_rent_for_more_than_is_used_says_so(kb: whygpu.KnowledgeBase) -> None:
     assert "of which it uses" not in texts[8]
 
 
+def test_a_purchase_of_more_than_is_used_says_so(kb: whygpu.KnowledgeBase) -> None:
+    """MI300X are sold by the board of eight: one was 186,200 dollars "to buy"."""
+    answers = {"phase": "inference", "model": "mistral-large-2", "concurrency": 10, "deployment": "on-prem"}
+    texts = {
+        count: Screen(width=100).render(
+            view_of(kb.advise({**answers, "accelerators": ["mi300x"], "count": count}, engine="evaluator", today=TODAY))
+        )
+        for count in (1, 8)
+    }
+    assert " to buy 8 (whole boards), machine included" in texts[1]
+    assert "whole boards" not in texts[8]
+
+
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
