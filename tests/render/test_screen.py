@@ -194,6 +194,20 @@ def test_what_speaks_against_the_least_bad_is_true_of_it(kb: whygpu.KnowledgeBas
     assert all(fired[str(said.evidence.rule)][least_bad.index] for said in trouble.conflict if said.evidence)
 
 
+def test_more_money_for_what_was_called_bad_is_no_repair(kb: whygpu.KnowledgeBase) -> None:
+    """A larger budget let in better plans, and the processor at two thirds of a second a token counted least still."""
+    asked = {"phase": "inference", "model": "deepseek-v3.2", "concurrency": 4, "deployment": "on-prem"}
+    answers = {**asked, "criticality": "development", "budget_total": 20_000}
+    advice = kb.advise(answers, engine="evaluator", today=TODAY)
+    assert advice.infeasible is not None
+    least_bad = advice.infeasible.least_bad
+    assert least_bad is not None
+    trouble = view_of(advice).trouble
+    assert trouble is not None
+    assert trouble.repairs
+    assert all(least_bad.label not in repair.plan for repair in trouble.repairs)
+
+
 def test_output_without_a_context_is_no_part_of_one(kb: whygpu.KnowledgeBase) -> None:
     run = {"phase": "fine-tuning", "model": "llama-3.1-8b", "algorithm": "grpo", "dataset_samples": 1000}
     said = view_of(kb.advise({**run, "output_tokens": "2k"}, engine="evaluator", today=TODAY)).request.text
