@@ -194,6 +194,43 @@ def test_that_nobody_rents_so_many_is_said(kb: whygpu.KnowledgeBase) -> None:
     assert "slices are of 1, 4, 8," in said
 
 
+def test_what_speaks_against_the_least_bad_is_true_of_it(kb: whygpu.KnowledgeBase) -> None:
+    """Other plans are gaming cards: it was said of one MI350X as well."""
+    asked = {"phase": "inference", "model": "llama-3.1-405b", "concurrency": 10, "criticality": "production"}
+    advice = kb.advise({**asked, "budget_per_hour": 5}, engine="evaluator", today=TODAY)
+    assert advice.infeasible is not None
+    least_bad = advice.infeasible.least_bad
+    assert least_bad is not None
+    fired = advice.consultation.plans.fired
+    assert not all(fired[rule][least_bad.index] for rule in advice.infeasible.conflict)
+    trouble = view_of(advice).trouble
+    assert trouble is not None
+    assert trouble.conflict
+    assert all(fired[str(said.evidence.rule)][least_bad.index] for said in trouble.conflict if said.evidence)
+
+
+def test_more_money_for_what_was_called_bad_is_no_repair(kb: whygpu.KnowledgeBase) -> None:
+    """A larger budget let in better plans, and the processor at two thirds of a second a token counted least still."""
+    asked = {"phase": "inference", "model": "deepseek-v3.2", "concurrency": 4, "deployment": "on-prem"}
+    answers = {**asked, "criticality": "development", "budget_total": 20_000}
+    advice = kb.advise(answers, engine="evaluator", today=TODAY)
+    assert advice.infeasible is not None
+    least_bad = advice.infeasible.least_bad
+    assert least_bad is not None
+    trouble = view_of(advice).trouble
+    assert trouble is not None
+    assert trouble.repairs
+    assert all(least_bad.label not in repair.plan for repair in trouble.repairs)
+
+
+def test_output_without_a_context_is_no_part_of_one(kb: whygpu.KnowledgeBase) -> None:
+    run = {"phase": "fine-tuning", "model": "llama-3.1-8b", "algorithm": "grpo", "dataset_samples": 1000}
+    said = view_of(kb.advise({**run, "output_tokens": "2k"}, engine="evaluator", today=TODAY)).request.text
+    assert "2,000 tokens of output" in said
+    asked = {"phase": "inference", "model": "llama-3.1-8b", "context_tokens": 4096, "output_tokens": 256}
+    assert "256 of them output" in view_of(kb.advise(asked, engine="evaluator", today=TODAY)).request.text
+
+
 def test_a_rule_that_speaks_by_two_criteria_says_which(kb: whygpu.KnowledgeBase) -> None:
     """Two lines that read alike would look like one reason told twice."""
     answers = {"model": "llama-3.3-70b", "concurrency": 1, "context_tokens": 8192, "deployment": "workstation"}
@@ -227,6 +264,19 @@ def test_a_rent_for_more_than_is_used_says_so(kb: whygpu.KnowledgeBase) -> None:
     }
     assert "an hour for a machine of 8, of which it uses 4, $" in texts[4]
     assert "of which it uses" not in texts[8]
+
+
+def test_a_purchase_of_more_than_is_used_says_so(kb: whygpu.KnowledgeBase) -> None:
+    """MI300X are sold by the board of eight: one was 186,200 dollars "to buy"."""
+    answers = {"phase": "inference", "model": "mistral-large-2", "concurrency": 10, "deployment": "on-prem"}
+    texts = {
+        count: Screen(width=100).render(
+            view_of(kb.advise({**answers, "accelerators": ["mi300x"], "count": count}, engine="evaluator", today=TODAY))
+        )
+        for count in (1, 8)
+    }
+    assert " to buy 8 (whole boards), machine included" in texts[1]
+    assert "whole boards" not in texts[8]
 
 
 @pytest.mark.parametrize(

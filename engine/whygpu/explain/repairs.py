@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
+from whygpu.consult.ranking import USELESS_BY
 from whygpu.explain.bracket import Tried, nearest
 from whygpu.explain.conditions import conditions_of
 from whygpu.explain.fixes import FIXED, fixes, rounded
@@ -49,25 +50,26 @@ def repairs(consultation: Consultation, most: int = MOST_REPAIRS) -> tuple[Repai
     does, and where there is room what the usual recommendation takes.
     """
     found: dict[frozenset[str], Repair] = {}
+    search = _Search(consultation)
     for changes in islice(_candidates(consultation), _TRIED):
         keys = frozenset(changes)
         if not any(known <= keys for known in found):  # else a smaller change does already
-            repair = _repair(consultation, changes)
+            repair = search.repair(changes)
             if repair is not None:
                 found[keys] = repair
     for key in LOADS:
-        repair = _less(consultation, key) if key in consultation.answers.values else None
+        repair = search.less(key) if key in consultation.answers.values else None
         if repair is not None:
             found[frozenset((key,))] = repair
     least = sorted(found.values(), key=_price)[:most]
-    return tuple(sorted((*least, *islice(_usual(consultation, least), most - len(least))), key=_price))
+    return tuple(sorted((*least, *islice(_usual(search, least), most - len(least))), key=_price))
 
 
-def _usual(consultation: Consultation, least: Sequence[Repair]) -> Iterator[Repair]:
+def _usual(search: _Search, least: Sequence[Repair]) -> Iterator[Repair]:
     """Limits far enough away for what is recommended without them: what just keeps to one is often no good plan."""
     for repair in least:
         if len(repair.changes) == 1 and not repair.changes.keys() & {*FIXED, *LOADS}:
-            usual = _repair(consultation, dict.fromkeys(repair.changes))
+            usual = search.repair(dict.fromkeys(repair.changes))
             if usual is not None and not _alike(usual.plan, repair.plan):
                 yield usual
 
@@ -112,18 +114,62 @@ def _nearest(consultation: Consultation) -> list[tuple[tuple[Rule, ...], int]]:
     ]
 
 
-def _repair(consultation: Consultation, changes: Mapping[str, Any]) -> Repair | None:
-    """The repair, with a value in the place of each answer that is lifted, where that brings a plan back, too."""
-    after = rerun_or_none(consultation, changes)
-    plan = None if after is None else PlanMaker(after).best()
-    if after is None or plan is None or None not in changes.values():
-        return None if plan is None else Repair(changes, plan)
-    exact = {key: _needed(consultation, after, key, plan) if value is None else value for key, value in changes.items()}
-    if any(value == consultation.answers.given.get(key) for key, value in exact.items()):
-        return Repair(changes, plan)  # it is not this answer that has to be another one
-    again = rerun_or_none(consultation, exact)
-    best = None if again is None else PlanMaker(again).best()
-    return Repair(changes, plan) if best is None else Repair(exact, best)
+class _Search:
+    """Tries changes of the answers. What was called bad is no repair where it is still as bad: a larger budget lets in
+    plans that are better, and yet the bad one counts least.
+    """
+
+    def __init__(self, consultation: Consultation) -> None:
+        self._consultation = consultation
+        trouble = infeasible(PlanMaker(consultation)) if consultation.plans.objections else None
+        self._bad = None if trouble is None else trouble.least_bad
+        self._against = () if self._bad is None else tuple(_useless(consultation, self._bad))
+
+    def repair(self, changes: Mapping[str, Any]) -> Repair | None:
+        """The repair, with a value in the place of each answer that is lifted, where that brings a plan back, too."""
+        after, plan = self._tried(changes)
+        if after is None or plan is None or None not in changes.values():
+            return None if plan is None else Repair(changes, plan)
+        given = self._consultation.answers.given
+        exact = {
+            key: _needed(self._consultation, after, key, plan) if value is None else value
+            for key, value in changes.items()
+        }
+        if any(value == given.get(key) for key, value in exact.items()):
+            return Repair(changes, plan)  # it is not this answer that has to be another one
+        _, best = self._tried(exact)
+        return Repair(changes, plan) if best is None else Repair(exact, best)
+
+    def less(self, key: str) -> Repair | None:
+        """The most load of a kind with which something is recommended."""
+        value, spec = self._consultation.answers.values[key], self._consultation.knowledge.name_by_answer[key]
+        if not isinstance(value, float):
+            return None
+        plans: dict[float, Plan | None] = {}
+
+        def attempt(number: float) -> Tried:
+            _, plans[number] = self._tried({key: number})
+            return Tried(plans[number] is not None, None)
+
+        ends = nearest(value, None, spec, attempt, up=False)
+        plan = None if ends is None else plans[ends[1]]
+        return None if ends is None or plan is None else Repair({key: ends[1]}, plan)
+
+    def _tried(self, changes: Mapping[str, Any]) -> tuple[Consultation | None, Plan | None]:
+        after = rerun_or_none(self._consultation, changes)
+        plan = None if after is None else PlanMaker(after).best()
+        if after is None or plan is None or self._bad is None:
+            return after, plan
+        same = _alike(plan, self._bad) and plan.format == self._bad.format
+        return after, None if same and set(_useless(after, plan)) >= set(self._against) else plan
+
+
+def _useless(consultation: Consultation, plan: Plan) -> Iterator[str]:
+    """The criteria by which a strong verdict makes the plan useless."""
+    tally, strong = consultation.plans.tally, consultation.knowledge.preferences.worth("strong")
+    for criterion in USELESS_BY:
+        if criterion in tally.against and tally.objection(criterion, strong)[plan.index]:
+            yield criterion
 
 
 _OF_PLAN: Mapping[str, Callable[[Plan], Any]] = MappingProxyType(
@@ -167,20 +213,3 @@ def _needed(consultation: Consultation, after: Consultation, key: str, plan: Pla
                 if tree.op in ("<", "<=", ">", ">=") and tree.left.name.startswith("plan.") and isinstance(got, float):
                     return rounded(got, spec, up=tree.op in (">", ">="))
     return after.session.answered(key)
-
-
-def _less(consultation: Consultation, key: str) -> Repair | None:
-    """The most load of a kind with which something is recommended."""
-    value, spec = consultation.answers.values[key], consultation.knowledge.name_by_answer[key]
-    if not isinstance(value, float):
-        return None
-    plans: dict[float, Plan | None] = {}
-
-    def attempt(number: float) -> Tried:
-        after = rerun_or_none(consultation, {key: number})
-        plans[number] = None if after is None else PlanMaker(after).best()
-        return Tried(plans[number] is not None, None)
-
-    ends = nearest(value, None, spec, attempt, up=False)
-    plan = None if ends is None else plans[ends[1]]
-    return None if ends is None or plan is None else Repair({key: ends[1]}, plan)

@@ -21,6 +21,7 @@ from whygpu.render.words import price_text, short_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from whygpu.chain.engines import Mask
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice
     from whygpu.explain.flips import PriceFlip
@@ -105,7 +106,8 @@ def _trouble(advice: Advice, words: Words) -> Trouble:
         Repair(words.change(item.changes), short_text(item.plan), price_text(item.plan), item.changes)
         for item in repairs(consultation)
     )
-    found = (*_no_slices(consultation), *_no_way(consultation), *_conflict(infeasible, words, rules))
+    fired = consultation.plans.fired
+    found = (*_no_slices(consultation), *_no_way(consultation), *_conflict(infeasible, words, rules, fired))
     return Trouble(found, fixed)
 
 
@@ -134,13 +136,19 @@ def _no_way(consultation: Consultation) -> Iterator[Sentence]:
         yield Sentence(f"Only QLoRA trains beside weights in {left}.")
 
 
-def _conflict(infeasible: Infeasible | None, words: Words, rules: Mapping[str, Rule]) -> Iterator[Sentence]:
-    """What the nearest plans need against what is allowed; of what is only bad, what speaks against the least bad."""
+def _conflict(
+    infeasible: Infeasible | None, words: Words, rules: Mapping[str, Rule], fired: Mapping[str, Mask]
+) -> Iterator[Sentence]:
+    """What the nearest plans need against what is allowed; of what is only bad, what speaks against the least bad: what
+    speaks against others alone would be said of a plan that it is not true of.
+    """
     if infeasible is None:
         return
     if infeasible.least_bad is not None:
+        row = infeasible.least_bad.index
         for name in infeasible.conflict:
-            yield Sentence(words.because(rules[name], infeasible.least_bad.index), words.of_rule(rules[name]))
+            if fired[name][row]:
+                yield Sentence(words.because(rules[name], row), words.of_rule(rules[name]))
         return
     for item in infeasible.relaxations[:_CONFLICTS]:
         first = rules[item.constraint.split(" and ")[0]]

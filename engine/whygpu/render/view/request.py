@@ -23,6 +23,7 @@ _VERBS = {
 _PHRASES = {
     "concurrency": "{} at once",
     "context_tokens": "{} tokens of context",
+    "average_context_tokens": "{} on average",
     "output_tokens": "{} of them output",
     "requests_per_second": "{}",
     "streams": "{}",
@@ -35,6 +36,8 @@ _PHRASES = {
     "batch_size": "batches of {}",
     "dataset_tokens": "{} tokens",
     "dataset_samples": "{}",
+    "dataset_columns": "{}",
+    "generations": "{} for each sample",
     "deadline_hours": "within {}",
     "budget_per_hour": "at most {}",
     "budget_total": "at most {} in total",
@@ -45,6 +48,8 @@ _PHRASES = {
     "quantization": "quantization {}",
     "format": "in {}",
     "service_months": "for {}",
+    "hours_per_day": "{} a day",
+    "electricity_usd_per_kwh": "electricity at {}",
     "training_runs": "{} each time",
     "retrain_months": "retrained every {}",
     "providers": "from {}",
@@ -97,7 +102,10 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
         if key in ("task", *_WORK) or key in ignored:
             continue
         if key in given:
-            found.append(Chip(key, _phrase(consultation, key, given[key]), assumed=False))
+            text = _phrase(consultation, key, given[key])
+            if key == "output_tokens" and all(chip.answer != "context_tokens" for chip in found):
+                text = text.replace("of them output", "tokens of output")  # there is nothing that they are a part of
+            found.append(Chip(key, text, assumed=False))
         elif key in assumed and key in _MATTER and not (key == "concurrency" and elsewhere):
             found.append(Chip(key, _phrase(consultation, key, assumed[key]), assumed=True))
         elif key == "resolution" and work.shape.kind == "diffusion" and work.shape.image_size:
