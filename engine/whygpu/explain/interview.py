@@ -281,11 +281,16 @@ class Interview:
 
 
 def _finds_anew(before: Consultation, after: Consultation) -> bool:
+    """Whether the plans are others: by how they run, for the numbers of ways depend on what was asked before."""
     one, other = before.plans, after.plans
-    return (one.work, one.options) != (other.work, other.options) or not (
-        np.array_equal(one.plan_set.card, other.plan_set.card)
-        and np.array_equal(one.plan_set.configuration, other.plan_set.configuration)
-    )
+    if (one.work, one.options) != (other.work, other.options):
+        return True
+    if not np.array_equal(one.plan_set.card, other.plan_set.card):
+        return True
+    numbers = np.unique(np.stack([one.plan_set.configuration, other.plan_set.configuration]), axis=1)
+    ways, others = one.plan_set.configurations, other.plan_set.configurations
+    pairs = ((ways[number], others[same]) for number, same in numbers.T.tolist())
+    return not all((way.setup, way.layout) == (same.setup, same.layout) for way, same in pairs)
 
 
 def left_to_rules(consultation: Consultation, question: Question) -> bool:
