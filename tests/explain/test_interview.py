@@ -10,11 +10,13 @@ import pytest
 
 import whygpu
 from whygpu.errors import AnswerError
+from whygpu.explain.interview import _finds_anew
 from whygpu.explain.rerun import choice, rerun
 from whygpu.explain.trials import REACH, trials
 
 if TYPE_CHECKING:
     from whygpu import KnowledgeBase
+    from whygpu.consult.consultation import Consultation
     from whygpu.explain.interview import Interview
     from whygpu.knowledge.questions import Question
 
@@ -179,3 +181,18 @@ def test_a_larger_limit_matters_where_plans_are_beyond_the_assumed_one(kb: Knowl
     interview = kb.interview(answers)
     question = next(item for item in interview.candidates if item.id == "max_count")
     assert max(value for value in interview.worth_trying(question) if isinstance(value, float)) > 64
+
+
+def test_plans_are_others_by_how_they_run_not_by_their_numbers(kb: whygpu.KnowledgeBase) -> None:
+    """The numbers of ways depend on what was asked before; whether they are the same decides what is tried later."""
+    before = kb.consult({"model": "llama-3.1-8b", "concurrency": 8}, engine="evaluator")
+    plan_set = before.plans.plan_set
+    ways = plan_set.configurations
+
+    def after(configurations: Any, configuration: Any) -> Consultation:
+        changed = replace(plan_set, configurations=tuple(configurations), configuration=configuration)
+        return replace(before, plans=replace(before.plans, plan_set=changed))
+
+    assert not _finds_anew(before, after(reversed(ways), len(ways) - 1 - plan_set.configuration))
+    other = replace(ways[0], setup=replace(ways[0].setup, concurrency=9))
+    assert _finds_anew(before, after((other, *ways[1:]), plan_set.configuration))

@@ -289,8 +289,7 @@ def _finds_anew(before: Consultation, after: Consultation) -> bool:
         return True
     numbers = np.unique(np.stack([one.plan_set.configuration, other.plan_set.configuration]), axis=1)
     ways, others = one.plan_set.configurations, other.plan_set.configurations
-    pairs = ((ways[number], others[same]) for number, same in numbers.T.tolist())
-    return not all((way.setup, way.layout) == (same.setup, same.layout) for way, same in pairs)
+    return any(ways[number] != others[another] for number, another in numbers.T.tolist())
 
 
 def left_to_rules(consultation: Consultation, question: Question) -> bool:
