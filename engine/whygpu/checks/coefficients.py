@@ -141,7 +141,8 @@ class Coefficients:
         if known is not None and known[0] is cards:
             return known[1]
         if len(set(words)) > 1:
-            rows = self._of_each(name, bases, cards, contexts)
+            # each picked once, in whatever company it comes
+            rows = _together([self.rows(name, (base,), cards, contexts) for base in bases], len(contexts(bases[0])))
         else:
             rows = self._picked(name, contexts(bases[0]))
         if len(self._rows) >= _MOST_ROWS:
@@ -156,19 +157,12 @@ class Coefficients:
             picked = picked[:1]
         return np.array([[c.low for c in picked], [c.likely for c in picked], [c.high for c in picked]])
 
-    def _of_each(
-        self,
-        name: str,
-        bases: Sequence[Context],
-        cards: object,
-        contexts: Callable[[Context], Sequence[Context]],
-    ) -> NDArray[np.float64]:
-        """The tables of several words of the work, each picked once in whatever company it comes, or one for all."""
-        tables = [self.rows(name, (base,), cards, contexts) for base in bases]
-        if all(np.array_equal(table, tables[0]) for table in tables):
-            return tables[0]
-        width = len(contexts(bases[0]))
-        return np.stack([np.broadcast_to(table, (len(table), width)) for table in tables])
+
+def _together(tables: Sequence[NDArray[np.float64]], width: int) -> NDArray[np.float64]:
+    """The tables of several words of the work, ``width`` kinds of cards each, or one where they are the same."""
+    if all(np.array_equal(table, tables[0]) for table in tables):
+        return tables[0]
+    return np.stack([np.broadcast_to(table, (len(table), width)) for table in tables])
 
 
 def _missing(name: str) -> KnowledgeBaseError:

@@ -41,11 +41,10 @@ def filled(
     configuration: NDArray[np.int64],
     fits: Mask,
     options: Options,
-    which: Mask,
     shardings: tuple[str, ...] = (),
 ) -> PlanSet:
-    """The plans on as many cards, those of the mask ``which`` each with the micro-batch they hold, at most as many
-    samples as the options allow over all replicas, or with the one that was given; and with the fastest of the
+    """The plans on as many cards, those that fit each with the micro-batch they hold, at most as many samples as the
+    options allow over all replicas, or with the one that was given; and with the fastest of the
     ``shardings``, or else as it is sharded. Where the micro-batch was given and whole copies hold it, there is no need
     to shard them. Of stages more micro-batches are tried, too: the more there are, the less stages wait (Narayanan et
     al. 2021, arXiv:2104.04473, 2.2), and no more are under way at once, so that none of them needs more memory.
@@ -57,8 +56,8 @@ def filled(
     ways: list[int] = []
     whole: set[int] = set()
     given = options.samples is None
-    for number in sorted(set(configuration[which].tolist())):
-        rows = np.flatnonzero(which & (configuration == number))
+    for number in sorted(set(configuration[fits].tolist())):
+        rows = np.flatnonzero(fits & (configuration == number))
         room = list(zip(rows.tolist(), usable[rows].tolist(), strict=True))
         most_room = max(bytes_ for _, bytes_ in room)
         for setup, layout in _ways(search, search.configurations[number], options, shardings):

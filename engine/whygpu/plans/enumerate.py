@@ -67,8 +67,8 @@ def _room(*of: object) -> list[Any]:  # noqa: ARG001
 def _grown(work: Work, search: Search, options: Options, targets: Targets) -> PlanSet:
     """The plans on the smallest spreads, filled and grown to meet the work."""
     card, configuration, fits = search.found()
-    if (options.samples is not None or work.setup.trains) and len(card):
-        plan_set = filled(search, card, configuration, fits, options, which=fits).distinct()
+    if work.setup.trains and len(card):
+        plan_set = filled(search, card, configuration, fits, options).distinct()
     else:
         plan_set = search.timed(card, configuration, fits)
         if options.at_once is not None and len(card):

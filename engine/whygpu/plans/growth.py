@@ -109,9 +109,9 @@ class Growth:
         """The plans with their speeds; those of a training job sharded and recomputed as suits their replicas: copies
         exchange gradients, which takes room, and shards of the state leave some.
         """
-        if not self._work.setup.trains and self._options.samples is None:
+        if not self._work.setup.trains:
             return self._search.timed(card, configuration, fits)
-        return filled(self._search, card, configuration, fits, self._options, fits, self._options.shardings)
+        return filled(self._search, card, configuration, fits, self._options, self._options.shardings)
 
     def _met(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The same plans, spread as the targets ask."""
