@@ -68,23 +68,43 @@ def test_a_number_that_no_choice_has_is_no_model(kb: KnowledgeBase) -> None:
 
 def test_a_question_mark_says_why(kb: KnowledgeBase) -> None:
     said: list[str] = []
-    ask(kb, {"phase": "inference", "model": "llama-3.1-8b"}, None, _typed("?", "done"), said.append)
+    ask(kb, {"phase": "inference", "model": "llama-3.1-8b"}, None, _typed("", "?", "done"), said.append)
     text = "".join(said)
     assert "Why this is asked" in text
     assert "for it:" in text
     assert "changes it" in text
 
 
-def test_list_lets_one_choose_what_is_asked(kb: KnowledgeBase) -> None:
+def test_once_the_work_is_known_one_chooses_what_is_asked(kb: KnowledgeBase) -> None:
     said: list[str] = []
     work = {"phase": "inference", "model": "llama-3.1-8b"}
     questions = kb.interview(work).choosable
     number = 1 + next(at for at, item in enumerate(questions) if item.id == "budget_per_hour")
-    typed = _typed("list", "99", str(number), "list", "", "0.5")
-    assert ask(kb, work, None, typed, said.append) == {**work, "budget_per_hour": "0.5"}
+    assert ask(kb, work, None, _typed("99", str(number), "0.5"), said.append) == {**work, "budget_per_hour": "0.5"}
     text = "".join(said)
     assert f"Type numbers from 1 to {len(questions)}." in text
-    assert text.index(questions[number - 1].ask) < text.index("No remaining question would change it.")
+    assert text.count("Which of these can you answer?") == 1
+    asked = text.split("one after another")[1]
+    assert asked.index(questions[number - 1].ask) < asked.index("No remaining question would change it.")
+
+
+@pytest.mark.parametrize(("typed", "left"), [("", "asked"), ("done", "over"), ("back", "asked")])
+def test_who_chooses_nothing_is_asked_one_after_another(typed: str, left: str, kb: KnowledgeBase) -> None:
+    said: list[str] = []
+    work = {"phase": "inference", "model": "llama-3.1-8b"}
+    first = kb.next_question(work)
+    assert first is not None
+    assert ask(kb, work, None, _typed(typed, "done"), said.append) == work
+    assert (f"\n{first.question.ask}" in "".join(said)) == (left == "asked")
+
+
+def test_the_list_is_offered_once_and_not_to_those_who_go_on(kb: KnowledgeBase) -> None:
+    said: list[str] = []
+    begun = {"phase": "inference", "model": "llama-3.1-8b", "context_tokens": 8000}
+    ask(kb, begun, None, _typed("done"), said.append)
+    assert "Which of these" not in "".join(said)
+    ask(kb, begun, None, _typed("list", "", "list", "done"), said.append)
+    assert "".join(said).count("Which of these") == 2
 
 
 def test_what_is_not_chosen_opens_no_topic(kb: KnowledgeBase) -> None:
@@ -94,9 +114,9 @@ def test_what_is_not_chosen_opens_no_topic(kb: KnowledgeBase) -> None:
     questions = kb.interview(work).choosable
     chosen = ("concurrency", "budget_per_hour")
     numbers = " ".join(str(number) for number, item in enumerate(questions, 1) if item.id in chosen)
-    ask(kb, work, None, _typed("list", numbers, "done"), said.append)
+    ask(kb, work, None, _typed(numbers, "done"), said.append)
     first, last = (next(item.ask for item in questions if item.id == key) for key in chosen)
-    asked = "".join(said).split("Enter goes back")[1]
+    asked = "".join(said).split("one after another")[1]
     assert first in asked
     assert last not in asked
 

@@ -133,6 +133,7 @@ def test_only_what_matters_is_asked_until_nothing_does(opened: Opened, kb: Knowl
 def test_who_chooses_what_is_asked_is_asked_only_that_and_may_return_to_the_rest(
     opened: Opened, kb: KnowledgeBase, plain: Plain
 ) -> None:
+    assert opened(phase="inference", model="llama-3.1-8b", page="better").toggle[1].value
     app = opened(**SERVING, page="better")
     app = app.toggle[1].set_value(True).run()
     offered = [item.label for item in app.checkbox]
@@ -141,6 +142,7 @@ def test_who_chooses_what_is_asked_is_asked_only_that_and_may_return_to_the_rest
     box.check()
     app = _press(app, "chosen")
     assert app.title[0].value == box.label
+    assert not app.checkbox
     app = _press(app, "keep")
     assert app.title[0].value == "Nothing else to ask"
     assert all(f"- {ask}" in app.markdown[-1].value for ask in offered)

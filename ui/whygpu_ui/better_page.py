@@ -135,10 +135,11 @@ def _end(applicable: Sequence[Question]) -> None:
 
 @part
 def _choose(interview: Interview) -> None:
-    """Who says what they can answer is asked only that."""
+    """Who says what they can answer is asked only that; open until they have answered anything beside the work."""
     questions = interview.choosable
-    if not questions or not st.toggle("Choose what you are asked", key=f"choose-{state().visit}"):
+    if not questions or not st.toggle("Choose what you are asked", not interview.begun, f"choose-{state().visit}"):
         return
+    st.markdown("Which of these can you answer? Only they are asked then; the others are left to what is assumed.")
     with st.form("choose", border=False):
         columns = st.columns(2)
         for number, item in enumerate(questions):

@@ -86,6 +86,8 @@ class _Session:
     ) -> None:
         self._kb, self._save, self._read, self._write = knowledge, save, read, write
         self._now = _Asked(dict(answers))
+        self._offered = False
+        """Whether the list to choose from was shown."""
         self._style = Style.of(sys.stdout)
 
     def run(self) -> dict[str, Any]:
@@ -97,7 +99,8 @@ class _Session:
             if asked is None:
                 self._say("No remaining question would change it.")
                 return self._now.answers
-            if not self._one(interview, asked):
+            choose = interview.choosable and not (interview.begun or self._offered)
+            if not (self._choose(interview) if choose else self._one(interview, asked)):
                 return self._now.answers
 
     def _interview(self) -> Interview:
@@ -126,9 +129,9 @@ class _Session:
                     return True
                 self._say("This is the first question.")
             elif word in ("list", "l"):
-                if self._choose(interview):
-                    return True
-                self._show(view)
+                if interview.choosable:
+                    return self._choose(interview)
+                self._say("What the work is comes first.")
             elif self._take(view, asked, text):
                 return True
 
@@ -139,21 +142,26 @@ class _Session:
             raise Stop from None
 
     def _choose(self, interview: Interview) -> bool:
-        """Leave to what is assumed all questions but those that are chosen; False where none is."""
+        """Leave to what is assumed all questions but those that are chosen; False where no more are wanted."""
+        self._offered = True
         questions = interview.choosable
-        if not questions:
-            self._say("What the work is comes first.")
-            return False
+        self._say("")
+        self._say(self._style.strong("Which of these can you answer? Only they are asked then."))
         for number, item in enumerate(questions, 1):
             self._say(f"  {number}. {item.ask}")
-        self._say("  the numbers of those that you can answer, such as 1 3; Enter goes back")
-        while text := self._typed():
+        self._say("  their numbers, such as 1 3; Enter asks all, one after another")
+        while text := self._typed().lower():
+            if text in ("done", "d"):
+                return False
+            if text in ("back", "b"):
+                self._now.back()
+                return True
             chosen = {int(word) for word in re.findall(r"\d+", text)}
             if chosen and max(chosen) <= len(questions) and min(chosen) >= 1:
                 self._now.leave(item.id for number, item in enumerate(questions, 1) if number not in chosen)
-                return True
+                break
             self._say(f"Type numbers from 1 to {len(questions)}.")
-        return False
+        return True
 
     def _show(self, view: AskView) -> None:
         self._say("")

@@ -203,6 +203,13 @@ class Interview:
         """The candidates once the work is known: who says which of them they can answer is asked only those."""
         return () if any(item.id in _THE_WORK for item in self.candidates) else self.candidates
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything was answered, or left to what is assumed, beside what the work is."""
+        topics = {item.id: item.topic for item in self._knowledge.questions}
+        work = topics.get(_THE_WORK[0])
+        return any(topics.get(key, work) != work for key in (*self._said, *self.consultation.answers.given))
+
     def irrelevant(self) -> tuple[Question, ...]:
         """Questions of which no answer that was tried changes the recommendation: every choice, and numbers around
         each one that rules compare with.
