@@ -149,6 +149,19 @@ def test_choices_are_read_row_by_row(opened: Opened, kb: KnowledgeBase, plain: P
     assert [plain(label).split("**")[1] for label in shown] == [row.label for row in rows]
 
 
+def test_numbers_that_nobody_assumes_are_offered_round(kb: KnowledgeBase) -> None:
+    """They are tried just beside figures of plans, such as 0.0991 requests a second."""
+    work = {"phase": "inference", "model": "llama-3.1-8b"}
+    asked = kb.next_question(work)
+    assert asked is not None
+    assert asked.id == "requests_per_second"
+    assert asked.witness is not None
+    offered = [row.value for row in ask_view(kb.knowledge, asked.question, asked, kb.interview(work)).choices]
+    others = [value for value in offered if value != asked.witness.value]
+    assert len(others) == len(offered) - 1 >= 2, "what is at stake can be clicked"
+    assert [float(f"{value:.1g}") for value in others] == others
+
+
 def test_cameras_are_counted_in_streams(kb: KnowledgeBase) -> None:
     said = {item.answer: item.assumed for item in chips(kb.consult(CAMERAS, engine="evaluator"))}
     assert said["streams"]

@@ -44,7 +44,7 @@ class Tile:
 
 TILES = (
     Tile("chat", "Serve a chatbot", "a model that answers people", "inference", "language"),
-    Tile("tune", "Fine-tune a model", "continue training an existing model", "fine-tuning", "language"),
+    Tile("tune", "Fine-tune a model", "adapt an existing model", "fine-tuning", "language"),
     Tile("train", "Train from scratch", "pretrain a language model", "training", "language"),
     Tile("batch", "Process a data set", "offline, no user waits", "batch-inference", "language"),
     Tile("cameras", "Watch cameras", "detect objects in video streams", "inference", "vision"),

@@ -70,7 +70,7 @@ def ask_view(knowledge: Knowledge, question: Question, asked: NextQuestion | Non
         question.ask,
         question.help or "",
         _unit(spec.kind, spec.unit),
-        tuple(_choices(knowledge, question, now, interview)),
+        tuple(_choices(knowledge, question, now, interview, None if asked is None else asked.witness)),
         spec.kind in ("number", "text"),
         "" if now is None else show_plain(now, spec.unit, spec.name),
         "" if item is None else interview.because(item.because),
@@ -86,7 +86,9 @@ def _unit(kind: str, unit: str | None) -> str:
     return f"in {unit}; 32k and 8B are understood" if unit else "32k and 8B are understood"
 
 
-def _choices(knowledge: Knowledge, question: Question, now: Value | None, interview: Interview) -> Iterator[ChoiceRow]:
+def _choices(
+    knowledge: Knowledge, question: Question, now: Value | None, interview: Interview, witness: AnswerEffect | None
+) -> Iterator[ChoiceRow]:
     spec = knowledge.vocabulary[question.name]
     match spec.kind:
         case "choice":
@@ -101,7 +103,10 @@ def _choices(knowledge: Knowledge, question: Question, now: Value | None, interv
                 yield ChoiceRow(value, word, "", value == now)
         case "number" if spec.unit != "pixels":
             tried = [value for value in interview.worth_trying(question) if isinstance(value, float)]
-            few = {*tried[: _MOST_PRESETS - 1], *([now] if isinstance(now, float) else [])}
+            few = set(tried[: _MOST_PRESETS - 1])
+            if now is None and not spec.integer:  # tried beside figures of plans: nobody has 0.0991
+                few = {float(f"{value:.1g}") for value in few}
+            few.update(value for value in (now, witness and witness.value) if isinstance(value, float))
             for number in sorted(few):
                 yield ChoiceRow(number, show_plain(number, spec.unit, spec.name), "", number == now)
         case "number":
