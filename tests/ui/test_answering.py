@@ -162,6 +162,13 @@ def test_numbers_that_nobody_assumes_are_offered_round(kb: KnowledgeBase) -> Non
     assert [float(f"{value:.1g}") for value in others] == others
 
 
+def test_numbers_that_are_assumed_are_doubled_as_people_know_them(kb: KnowledgeBase) -> None:
+    work = {"phase": "inference", "model": "llama-3.1-8b"}
+    question = next(item for item in kb.knowledge.questions if item.id == "context_tokens")
+    labels = [row.label for row in ask_view(kb.knowledge, question, None, kb.interview(work)).choices]
+    assert labels == ["512", "2,048", "4,096", "8,192", "32,768"]
+
+
 def test_cameras_are_counted_in_streams(kb: KnowledgeBase) -> None:
     said = {item.answer: item.assumed for item in chips(kb.consult(CAMERAS, engine="evaluator"))}
     assert said["streams"]

@@ -56,11 +56,9 @@ def _numbers(consultation: Consultation, spec: NameSpec, now: Value | None) -> I
     if isinstance(now, float) and now > 0:
         yield from (now * factor for factor in _FACTORS)
         cuts = [cut for cut in cuts if now / REACH <= cut <= now * REACH]
-        yield from (side for cut in cuts for side in (cut * (1 - _BESIDE), cut * (1 + _BESIDE)))
+        yield from (_short(cut * share) for cut in cuts for share in (1 - _BESIDE, 1 + _BESIDE))
     else:  # a limit that nobody set yet matters where it is just missed
-        yield from (cut * (1 - _BESIDE) for cut in cuts)
-        yield from (cut / 2 for cut in cuts)
-        yield from (cut * (1 + _BESIDE) for cut in cuts)
+        yield from (_short(cut * share) for share in (1 - _BESIDE, 1 / 2, 1 + _BESIDE) for cut in cuts)
         yield from _USUAL if not cuts else ()
 
 
@@ -69,7 +67,7 @@ def _just_beyond(consultation: Consultation, spec: NameSpec, now: Value | None) 
     and a larger one where plans are beyond what is assumed.
     """
     for cut in sorted(cut_points(consultation, spec.name), reverse=True):
-        below = cut * (1 - _BESIDE)
+        below = _short(cut * (1 - _BESIDE))
         below = math.floor(below) if spec.integer else below
         if below >= (spec.minimum or 0.0):
             yield below
@@ -148,6 +146,10 @@ def _comparisons(node: t.Expression) -> Iterator[t.Compare]:
         yield from _comparisons(child)
 
 
+def _short(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
 def _within(value: float, spec: NameSpec) -> float:
-    value = min(max(float(f"{value:.3g}"), spec.minimum or 0.0), spec.maximum or math.inf)
+    value = min(max(value, spec.minimum or 0.0), spec.maximum or math.inf)
     return float(round(value)) if spec.integer else value
