@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from whygpu.plans.rank import Ranking
     from whygpu.plans.tally import VerdictTally
 
-USELESS_BY = ("latency", "reliability", "throughput")
+_USELESS_BY = ("latency", "reliability", "throughput")
 """Criteria by which a plan with a strong verdict against it is no answer: too slow to use, or too frail."""
 _TOGETHER = 2
 """By so many of these at once the plan that counts least is no answer, whatever else is left."""
@@ -55,6 +55,11 @@ def grown(plans: PlanEnvironment, grade: Grade) -> NDArray[np.float64]:
     if not isinstance(found, v.Number):
         return np.full(plans.size, np.nan)
     return np.broadcast_to(found.high if grade.full > grade.start else found.low, (plans.size,))
+
+
+def useless(verdicts: VerdictTally, strong: float) -> Mapping[str, Mask]:
+    """By criterion, the plans that a verdict of that worth makes no answer."""
+    return {name: verdicts.objection(name, strong) for name in _USELESS_BY if name in verdicts.against}
 
 
 class Ranker:
@@ -110,7 +115,7 @@ class Ranker:
         if strong <= 1 or not alive.any():
             return
         least_bad = next(row for row in ranking.order if alive[row])
-        found = {name: verdicts.objection(name, strong) for name in USELESS_BY if name in verdicts.favour}
+        found = useless(verdicts, strong)
         criteria = [name for name, mask in found.items() if mask[alive].all()]
         if not criteria:  # too slow and too frail at once: that others count as even more makes it no answer
             criteria = [name for name, mask in found.items() if mask[least_bad]]

@@ -19,6 +19,8 @@ class Pick:
     plan: Plan
     gains: str
     gives_up: str
+    easier: bool
+    """Whether more providers rent it out, which ``gains`` tells next after what it costs less."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
-from whygpu.consult.ranking import USELESS_BY
+from whygpu.consult.ranking import useless
 from whygpu.explain.bracket import Tried, nearest
 from whygpu.explain.conditions import conditions_of
 from whygpu.explain.fixes import FIXED, fixes, rounded
@@ -123,7 +123,7 @@ class _Search:
         self._consultation = consultation
         trouble = infeasible(PlanMaker(consultation)) if consultation.plans.objections else None
         self._bad = None if trouble is None else trouble.least_bad
-        self._against = () if self._bad is None else tuple(_useless(consultation, self._bad))
+        self._against = set() if self._bad is None else _against(consultation, self._bad)
 
     def repair(self, changes: Mapping[str, Any]) -> Repair | None:
         """The repair, with a value in the place of each answer that is lifted, where that brings a plan back, too."""
@@ -161,15 +161,13 @@ class _Search:
         if after is None or plan is None or self._bad is None:
             return after, plan
         same = _alike(plan, self._bad) and plan.format == self._bad.format
-        return after, None if same and set(_useless(after, plan)) >= set(self._against) else plan
+        return after, None if same and _against(after, plan) >= self._against else plan
 
 
-def _useless(consultation: Consultation, plan: Plan) -> Iterator[str]:
-    """The criteria by which a strong verdict makes the plan useless."""
-    tally, strong = consultation.plans.tally, consultation.knowledge.preferences.worth("strong")
-    for criterion in USELESS_BY:
-        if criterion in tally.against and tally.objection(criterion, strong)[plan.index]:
-            yield criterion
+def _against(consultation: Consultation, plan: Plan) -> set[str]:
+    """The criteria by which a strong verdict makes the plan no answer."""
+    found = useless(consultation.plans.tally, consultation.knowledge.preferences.worth("strong"))
+    return {criterion for criterion, mask in found.items() if mask[plan.index]}
 
 
 _OF_PLAN: Mapping[str, Callable[[Plan], Any]] = MappingProxyType(

@@ -36,12 +36,14 @@ def shortlist(maker: PlanMaker) -> tuple[Pick, ...]:
     if not heads:
         return ()
     best = maker.at(heads[0], 1)
-    picks = ((role, best if row == heads[0] else maker.at(row)) for role, row in roles_of(maker.consultation, heads[0]))
     supply = _Supply(maker.consultation)
-    return tuple(
-        Pick(role, plan, *gains(plan, best, supply(plan, best) if role == "easiest-to-get" else None))
-        for role, plan in picks
-    )
+
+    def pick(role: RoleId, row: int) -> Pick:
+        plan = best if row == heads[0] else maker.at(row)
+        easier = supply(plan, best) if role == "easiest-to-get" else None
+        return Pick(role, plan, *gains(plan, best, easier), easier=easier is not None)
+
+    return tuple(pick(role, row) for role, row in roles_of(maker.consultation, heads[0]))
 
 
 def roles_of(consultation: Consultation, best: int) -> Iterator[tuple[RoleId, int]]:

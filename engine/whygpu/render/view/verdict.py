@@ -256,8 +256,7 @@ def _given_up(advice: Advice, plan: Plan, deciding: Deciding | None) -> Iterator
             if cheaper and (named or _money(pick.plan) >= _money(plan)):
                 continue  # or its hours cost less, and the hour before and after them does not
             held = held_back(plan, pick.plan, deciding)[:1] if cheaper and deciding is not None else ()
-            easier = pick.role == "easiest-to-get" and "providers" in gain
-            what = "cost less" if cheaper else "be easier to get" if easier else "give more"
+            what = "cost less" if cheaper else "be easier to get" if pick.easier else "give more"
             after = "".join(f" {told(item, plan)}." for item in held)
             yield Sentence(f"{short_text(pick.plan)} would {what}: {gain}.{after}")
             return
