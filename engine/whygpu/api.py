@@ -120,7 +120,8 @@ class KnowledgeBase:
     ) -> Interview:
         """What can still be asked, and what each answer would do; ``consultation``: that of the answers, if at hand.
 
-        The order of the answers is that in which they were given: a topic that was begun goes on. Raises AnswerError.
+        The order of the answers is that in which they were given: a topic that was begun goes on, and what is left
+        (None) before anything is answered was left by choosing the others from the list. Raises AnswerError.
         """
         from whygpu.explain.interview import Interview  # noqa: PLC0415  to give advice takes none
 

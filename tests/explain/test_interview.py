@@ -75,6 +75,16 @@ def test_what_is_left_to_the_assumption_is_not_asked_again(kb: KnowledgeBase) ->
     assert other is None or other.id != asked.id
 
 
+def test_what_was_chosen_from_the_list_is_not_left_to_the_rules(kb: KnowledgeBase) -> None:
+    """The number format usually is, so that it is asked last; not of those who ticked it."""
+    work = {"phase": "inference", "model": "llama-3.1-8b"}
+    left = {item.id: None for item in kb.interview(work).choosable if item.id not in ("format", "budget_per_hour")}
+    one, other = kb.next_question({**work, **left}), kb.next_question({**left, **work})
+    assert one is not None
+    assert other is not None
+    assert (one.id, other.id) == ("budget_per_hour", "format")
+
+
 def test_the_model_answers_for_its_task(kb: KnowledgeBase) -> None:
     assert "task" not in {item.id for item in kb.interview(SERVING).candidates}
     assert "task" in {item.id for item in kb.interview({"phase": "inference"}).candidates}

@@ -136,8 +136,8 @@ class Interview:
         today: date | None = None,
         consultation: Consultation | None = None,
     ) -> None:
-        """``said``: what was answered, and what was left to what is assumed, in that order; ``consultation``: that of
-        the answers, where it is there.
+        """``said``: what was answered, and what was left to what is assumed, in that order: what comes before all
+        answers was left by choosing the rest; ``consultation``: that of the answers, where it is there.
 
         Raises AnswerError where the model is no model.
         """
@@ -158,7 +158,7 @@ class Interview:
         for question in self.candidates:
             if question.id in _THE_WORK:
                 return self._asked(question, None)
-        rest = [item for item in self.candidates if left_to_rules(self.consultation, item)]
+        rest = [item for item in self.candidates if not self._chosen and left_to_rules(self.consultation, item)]
         asked = [item for item in self.candidates if item not in rest]
         for questions, begin, end in self._rounds(asked, rest):
             for question in questions:
@@ -202,6 +202,11 @@ class Interview:
     def choosable(self) -> tuple[Question, ...]:
         """The candidates once the work is known: who says which of them they can answer is asked only those."""
         return () if any(item.id in _THE_WORK for item in self.candidates) else self.candidates
+
+    @property
+    def _chosen(self) -> bool:
+        """Whether what is open was chosen from the list: what was not was left before anything was answered."""
+        return bool(self._said) and self._said[0] not in self.consultation.answers.given
 
     @property
     def begun(self) -> bool:
