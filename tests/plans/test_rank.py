@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import whygpu
-from tests.plans.counted import counted, dollars, only, preferences, tallied
+from tests.plans.counted import TOKENS, counted, dollars, only, preferences, tallied
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.consultation import Consultation
 from whygpu.consult.driver import consult
@@ -73,6 +73,13 @@ def test_of_equals_the_one_that_works_on_less_at_once_comes_first() -> None:
     found = counted(dollars(5 * (1 - 1e-15), 5, 7, handling=0.25), tallied((AGAINST, only())), PLAIN)
     assert rank(ALL, NONE, replace(found, at_once=np.array([260.0, 130.0, 1.0])), 0.1).order == (1, 0, 2)
     assert rank(ALL, NONE, replace(found, at_once=np.array([130.0, 260.0, 1.0])), 0.1).order == (0, 1, 2)
+
+
+def test_of_equals_the_faster_one_comes_first_though_both_are_fast_enough() -> None:
+    """Found by random answers: of two ways to split a cache, both fast enough, the slower one came first."""
+    by_tokens = preferences(speeds=(TOKENS,))
+    verdicts, tokens = tallied((AGAINST, only())), {"token_ms": np.array([9.0, 8.0, 20.0])}
+    assert rank(ALL, NONE, counted(dollars(5, 5, 5), verdicts, by_tokens, speeds=tokens), 0.1).order == (1, 0, 2)
 
 
 def test_what_is_unverified_comes_after_everything_verified() -> None:
