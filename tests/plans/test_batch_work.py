@@ -252,3 +252,11 @@ def test_a_job_is_not_spread_beyond_the_power_there_is(kb: whygpu.KnowledgeBase)
     beyond = (watts > 1450) & (cards > 1)
     assert not beyond.any()
     assert (cards == 2).any()
+
+
+def test_a_job_that_cannot_come_in_time_takes_what_it_may(kb: whygpu.KnowledgeBase) -> None:
+    """Found by random answers: three cards are too few for weeks, and a job of years stayed on one."""
+    found = best(kb, **JOB, dataset_tokens=5e12, max_count=3)
+    assert found.count == 3
+    alone = best(kb, **JOB, dataset_tokens=5e12, max_count=1)
+    assert hours(found) == pytest.approx(hours(alone) / 3, rel=0.1)

@@ -408,6 +408,8 @@ class Growth:
             data = self._replicas(plan_set, index, short, layout.data)
         else:
             data = self._whole(layout.over(math.ceil(layout.data * short - 1e-9)), card, trains=False).data
+            if self._options.at_once is not None:  # a job that cannot come in time comes as soon as it may
+                data = max(min(data, self._most(card) // (layout.cards // layout.data)), layout.data)
         if data == layout.data:
             return None
         key = (data, number, int(plan_set.cards.machine[card]))
