@@ -199,6 +199,9 @@ WORK: dict[str, dict[str, Any]] = {
         "deployment": "workstation",
         "format": "bf16",
     },
+    "a release before it": {**CHAT, "model": "glm-4.5", "format": "fp8", "accelerators": ["h200-sxm"]},
+    "candidates": {"phase": "inference", "model": "qwen3-reranker-4b", "accelerators": ["h100-sxm"], "format": "bf16"},
+    "proteins": {"phase": "batch-inference", "model": "esm2-650m", "accelerators": ["l4"], "dataset_samples": 1e6},
     "a release": {**CHAT, "model": "glm-4.6", "format": "fp8", "accelerators": ["h200-sxm"]},
     "transcripts of their own": {
         "phase": "inference",
@@ -278,7 +281,7 @@ def test_shared_memory_leaves_room_for_the_system(starts: dict[str, dict[str, St
 def test_what_was_named_is_started(starts: dict[str, dict[str, Start]]) -> None:
     """The repository that was named; of a model without a name of its own the one that converses."""
     assert words(starts["a distilled model"]["vllm"])[2] == "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B"
-    assert "zai-org/GLM-4.6" in words(starts["a release"]["vllm"])
+    assert "zai-org/GLM-4.6-FP8" in words(starts["a release"]["vllm"])
     assert "openai/whisper-large-v3" in words(starts["transcripts"]["vllm"])  # vllm-supported-models
     assert words(starts["transcripts of their own"]["vllm"])[:2] == ["vllm", "serve"]
     assert starts["translations"]["vllm"].text is None
@@ -477,8 +480,17 @@ def test_a_checkpoint_made_beforehand_is_served_by_its_name(starts: dict[str, di
         "--quantization",
         "fp8",
     ]
-    release = words(starts["a release"]["vllm"])  # GLM-4.6: the checkpoint that is known is GLM-4.5's
-    assert release[2] == "zai-org/GLM-4.6"
+    release = words(starts["a release"]["vllm"])  # GLM-4.6: its own, not that of GLM-4.5
+    assert release[2] == "zai-org/GLM-4.6-FP8"
+    assert "--quantization" not in release
+    assert words(starts["a release before it"]["vllm"])[2] == "zai-org/GLM-4.5-FP8"
+
+
+def test_what_vllm_serves_otherwise_or_not_at_all_is_said(starts: dict[str, dict[str, Start]]) -> None:
+    """Qwen3 Reranker writes text unless it is told to score (vllm-scoring); no list of embedding models has ESM."""
+    assert any("--hf-overrides" in note for note in starts["candidates"]["vllm"].notes)
+    assert not any("--hf-overrides" in note for note in starts["texts to embed"]["vllm"].notes)
+    assert all(starts["proteins"][tool].text is None for tool in ("vllm", "sglang"))
 
 
 def test_pictures_and_clips_are_started(starts: dict[str, dict[str, Start]]) -> None:

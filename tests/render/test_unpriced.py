@@ -12,7 +12,7 @@ from whygpu.render.view import view_of
 ASKED = {
     "phase": "inference",
     "task": "language",
-    "model": "llama-3.1-70b",
+    "model": "llama-3.1-8b",
     "concurrency": 16,
     "context_tokens": 8000,
     "criticality": "production",

@@ -123,12 +123,12 @@ class ModelShape:
     `activation_16bit_share` the share under 16-bit autocast, `peak_bytes_per_sample` what inference holds at
     most (the largest neighbouring tensors, FP32). `frames` are those of a sample that is a clip. `sample_seconds` is
     the sound that a sample is, of models that hear it; `sound_tokens_s` are the tokens to a second of the speech that a
-    model writes. `trained_parameters` are those a full fine-tuning trains, where
-    that is not all (the denoiser of a pipeline). `lookup_parameters` are those of the active ones that a sample looks
-    up in tables, other rows for each sample (recommenders). `positions` are the most tokens that
-    the model is made for at once. `step_operators` are those that a training step dispatches to the card, whatever its
-    batch, `sample_operators` those for each sample, whose sizes the host learns from the card. `assumed` names the
-    fields that were derived or assumed, not given.
+    model writes. `scores_pairs`: it reads a question and one text at once, as rerankers do. `trained_parameters` are
+    those a full fine-tuning trains, where that is not all (the denoiser of a pipeline). `lookup_parameters` are those
+    of the active ones that a sample looks up in tables, other rows for each sample (recommenders). `positions` are the
+    most tokens that the model is made for at once. `step_operators` are those that a training step dispatches to the
+    card, whatever its batch, `sample_operators` those for each sample, whose sizes the host learns from the card.
+    `assumed` names the fields that were derived or assumed, not given.
     Of a model read from its file, `stored_format` is the format that the file is in, `stored_bits` the bits it takes
     for a weight of each part, scales included, and `file_kind` gguf or safetensors. `published_format` is the format of
     fewer than 16 bits that its makers publish it in; empty where that has 16 bits, or is not known. `model_type` is the
@@ -175,6 +175,7 @@ class ModelShape:
     peak_bytes_per_sample: float = 0.0
     sample_seconds: float = 0.0
     sound_tokens_s: float = 0.0
+    scores_pairs: bool = False
     steps: int = 0
     denoiser_passes: int = 0
     step_operators: int = 0

@@ -12,7 +12,15 @@ from whygpu.checks.cost.money import hours_a_month
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import CACHE_SPLITS
 from whygpu.consult.answering import assumption_of
-from whygpu.consult.names import LEAST_REPLICAS, ROOMY_HOURS, SHORT_HOURS, USUAL_BATCH, USUAL_HOURS
+from whygpu.consult.names import (
+    LEAST_REPLICAS,
+    ROOMY_HOURS,
+    SHORT_HOURS,
+    SLOWEST_TOKEN_MS,
+    USUAL_BATCH,
+    USUAL_HOURS,
+    USUAL_TOKEN_MS,
+)
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.kept import kept
 from whygpu.plans.admission import with_in_flight
@@ -165,13 +173,14 @@ class Planning:
             ttft_ms=number("latency_ms"),
             token_ms=number("token_latency_ms"),
             train_hours=number("deadline_hours"),
-            paces=self._hours(ROOMY_HOURS, USUAL_HOURS),
-            paces_of_one_machine=self._hours(SHORT_HOURS),
+            paces=self._concluded(ROOMY_HOURS, USUAL_HOURS),
+            paces_of_one_machine=self._concluded(SHORT_HOURS),
+            token_paces=self._concluded(SLOWEST_TOKEN_MS, USUAL_TOKEN_MS),
         )
 
-    def _hours(self, *concluded: str) -> tuple[float, ...]:
-        """The hours that rules concluded under these names, where they did."""
-        return tuple(hours for name in concluded if (hours := self._session.concluded(name)))
+    def _concluded(self, *names: str) -> tuple[float, ...]:
+        """The times that rules concluded under these names, where they did."""
+        return tuple(time for name in names if (time := self._session.concluded(name)))
 
     def _heard_per_s(self) -> float | None:
         """Samples a second that streams of sound come to, each second of which is worked through once."""

@@ -321,14 +321,17 @@ def _entry(consultation: Consultation) -> Entry | None:
 
 
 def _checkpoint(consultation: Consultation, number_format: str) -> str | None:
-    """The repository on the Hub that has the model in a format made beforehand, where its entry knows one: not of
-    another release of the same size, which was named.
+    """The repository on the Hub that has the model in a format made beforehand, where its entry knows one: the first,
+    which is of the entry's own release; of another that was named, the one whose name goes on from it.
     """
-    entry = _entry(consultation)
-    if entry is None or _model(consultation) != _repository(entry, entry.id, serves=True):
+    entry, model = _entry(consultation), _model(consultation)
+    if entry is None or model is None:
         return None
-    known = dict(str(text).split(maxsplit=1) for text in entry.data.get("checkpoints", ()))
-    return known.get(number_format)
+    known = (str(text).split(maxsplit=1) for text in entry.data.get("checkpoints", ()))
+    made = [repository for stored, repository in known if stored == number_format]
+    if model != _repository(entry, entry.id, serves=True):
+        made = [repository for repository in made if f"/{model.partition('/')[2]}-" in repository]
+    return next(iter(made), None)
 
 
 def _model(consultation: Consultation) -> str | None:

@@ -74,6 +74,7 @@ OTHERS: Form = MappingProxyType(
         "reference": TEXT,
         "gated_ffn": FLAG,
         "tied_embeddings": FLAG,
+        "scores_pairs": FLAG,
         "activation_16bit_share": between(0, 1, whole=False),
         "components": ANYTHING,
         "published_format": TEXT,
@@ -125,6 +126,7 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
     gated, tied = (identified(values) if kind == "decoder" else None) or (kind in ("decoder", "state-space"), False)
     values["gated_ffn"] = reader.flag(gated, "gated_ffn")
     values["tied_embeddings"] = reader.flag(tied, "tied_embeddings")
+    values["scores_pairs"] = reader.flag(False, "scores_pairs")
     values["components"] = _components(reader)
     values["kv_groups"] = _cache_groups(reader)
     if not values["parameters"]:

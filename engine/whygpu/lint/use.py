@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.checks.calculation import CHECKS
-from whygpu.consult.names import LEAST_REPLICAS, ROOMY_HOURS, SHORT_HOURS, USUAL_BATCH, USUAL_HOURS
+from whygpu.consult.names import (
+    LEAST_REPLICAS,
+    ROOMY_HOURS,
+    SHORT_HOURS,
+    SLOWEST_TOKEN_MS,
+    USUAL_BATCH,
+    USUAL_HOURS,
+    USUAL_TOKEN_MS,
+)
 from whygpu.errors import Location
 from whygpu.knowledge.rules import Advise, Require, Warn, expression_of
 from whygpu.language.tree import names
@@ -19,7 +27,17 @@ if TYPE_CHECKING:
     Finding = tuple[Location, str, str]
 
 _ENGINE_READS = frozenset(
-    {"workload.native_format", "workload.board", LEAST_REPLICAS, ROOMY_HOURS, SHORT_HOURS, USUAL_BATCH, USUAL_HOURS}
+    {
+        "workload.native_format",
+        "workload.board",
+        LEAST_REPLICAS,
+        ROOMY_HOURS,
+        SHORT_HOURS,
+        SLOWEST_TOKEN_MS,
+        USUAL_BATCH,
+        USUAL_HOURS,
+        USUAL_TOKEN_MS,
+    }
 )
 """Concluded names that plans are enumerated by."""
 

@@ -13,7 +13,7 @@ from whygpu.plans.batches import filled
 from whygpu.plans.search import SHARDS, Search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -27,6 +27,8 @@ _DOUBLINGS = 5
 """How often the requests in flight are doubled where a rate asks for more than were answered."""
 _NEARER = 0.01
 """By how much a way must come nearer to its goal to be taken for that."""
+_WORTH = 2.0
+"""How many times too late the tokens of a service come at most where more cards are tried."""
 _AT_ONCE = 7
 """Numbers of replicas or requests that are tried at once."""
 
@@ -56,8 +58,23 @@ class Growth:
                 grown = growth._met(plan_set, replace(self._targets, train_hours=hours))
                 added.append(grown.take(np.flatnonzero(np.all(grown.configuration != np.stack(tried), axis=0))))
                 tried.append(grown.configuration)
+        added += self._quicker(plan_set)
         plan_set = self._search.together(*added)
         return self._evened(plan_set) if is_job(self._work, self._options) else plan_set
+
+    def _quicker(self, plan_set: PlanSet) -> Iterator[PlanSet]:
+        """The plans of a service whose tokens come later than usual, on as many cards of one machine as bring them in
+        time; where nobody gave a limit, for then all are in time or as near as can be.
+        """
+        if self._work.setup.trains or self._targets.token_ms is not None:
+            return
+        inside = replace(self._options, max_nodes=1)
+        for pace in self._targets.token_paces:
+            targets = replace(self._targets, token_ms=pace)
+            growth = Growth(self._work, self._search, inside, targets)
+            late = growth._lateness(plan_set)
+            grown = growth._met(plan_set.take(np.flatnonzero(plan_set.fits & (late > 1) & (late <= _WORTH))), targets)
+            yield grown.take(np.flatnonzero(growth._in_time(grown, targets)))
 
     def _evened(self, plan_set: PlanSet) -> PlanSet:
         """The same plans of a job; and beside those that leave cards idle which are paid for, or that train on cards

@@ -46,6 +46,7 @@ MODEL_NAMES = (
     "model.flops_per_sample",
     "model.steps",
     "model.sound_tokens_s",
+    "model.scores_pairs",
     "model.file_kind",
     "model.file_format",
     "model.published_format",
@@ -239,9 +240,9 @@ def format_checks(knowledge: Knowledge) -> Mapping[str, Callable[[Sequence[v.Val
     }
 
 
-def model_facts(shape: ModelShape) -> dict[str, float | str]:
+def model_facts(shape: ModelShape) -> dict[str, float | str | bool]:
     """The ``model.`` names that a shape gives values to; what it does not know is left out."""
-    sizes: dict[str, float | str] = {
+    sizes: dict[str, float | str | bool] = {
         "model.name": shape.name,
         "model.kind": shape.kind,
         "model.type": shape.model_type,
@@ -257,6 +258,7 @@ def model_facts(shape: ModelShape) -> dict[str, float | str]:
         "model.flops_per_sample": float(shape.flops_per_sample),
         "model.steps": float(shape.steps),
         "model.sound_tokens_s": shape.sound_tokens_s,
+        "model.scores_pairs": shape.scores_pairs,
         "model.file_kind": shape.file_kind,
         "model.file_format": shape.stored_format,
         "model.published_format": shape.published_format,
