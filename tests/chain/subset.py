@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PATTERNS = 16
-STAGE_RULES = 200
+KIND_RULES = 200
 STACK = 64
 PROPERTIES = 250
 NODE_TESTS = 511
@@ -43,7 +43,7 @@ def violations(definition: dict[str, Any]) -> Iterator[str]:
         yield f"{len(definition)} rules"
     children: defaultdict[str, set[str]] = defaultdict(set)
     properties: defaultdict[str, set[str]] = defaultdict(set)
-    stages: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
     for name, rule in definition.items():
         if set(rule) != {"all", "pri", "dist"} or rule["dist"] != 0 or not isinstance(rule["pri"], int):
             yield f"{name}: not a conjunction with pri and dist 0"
@@ -61,8 +61,7 @@ def violations(definition: dict[str, Any]) -> Iterator[str]:
                 path += dumps(clause)
             kind = dumps(clauses[:2])
             properties[kind] |= {_property(clause) for clause in clauses}
-            if {"k": "stage"} in clauses:
-                stages[kind] += 1
+            kinds[kind] += 1
     yield from (
         f"{path}: {len(found)} tests under one node" for path, found in children.items() if len(found) >= NODE_TESTS
     )
@@ -70,7 +69,7 @@ def violations(definition: dict[str, Any]) -> Iterator[str]:
     if waiting > STACK:
         yield f"{waiting} tests on the stack"
     yield from (f"{kind}: {len(found)} properties" for kind, found in properties.items() if len(found) + 3 > PROPERTIES)
-    yield from (f"{kind}: {count} rules on a stage fact" for kind, count in stages.items() if count > STAGE_RULES)
+    yield from (f"{kind}: {count} rules on a kind of fact" for kind, count in kinds.items() if count > KIND_RULES)
 
 
 def _waiting(path: str, children: dict[str, set[str]]) -> int:

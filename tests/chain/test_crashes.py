@@ -50,7 +50,7 @@ CRASHES: dict[str, tuple[Rules, str]] = {
     "a count of matches": ({"r": rule(KIND, count=2)}, "not a conjunction"),
     "no dist: facts are matched once": ({"r": {"all": rule(KIND)["all"], "pri": 1}}, "not a conjunction"),
     "65 tests that hold at once lose the fact": (many(66, {}), "66 tests on the stack"),
-    "256 rules on one condition are refused": (many(256), "256 rules on a stage fact"),
+    "256 rules on one condition are refused": (many(256), "256 rules on a kind of fact"),
     "511 tests under one node never end": (
         {f"r{i}": rule([{"g": f"g{i}"}, {"k": "stage"}]) for i in range(600)},
         "600 tests under one node",
@@ -140,7 +140,7 @@ def test_the_library_still_has_the_fault(fault: str, facts: list[dict[str, Any]]
 
 def test_the_limits_are_those_of_the_compiler() -> None:
     assert durable.STACK <= 64
-    assert durable.GROUP_RULES <= 200
+    assert durable.KIND_RULES <= 200
     assert durable.SET_GROUPS < 511
     assert durable.SET_RULES < 4_096
     assert durable.SESSIONS + durable.RETIRED < 1_024

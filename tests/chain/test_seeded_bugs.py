@@ -61,9 +61,7 @@ def _without_unless(alternatives: Any) -> Any:
 
 
 def _rolled(facts: Any) -> Any:
-    return lambda self, plan_fact: [
-        (name, np.roll(mask, 1), properties) for name, mask, properties in facts(self, plan_fact)
-    ]
+    return lambda self, plan_fact: [(np.roll(mask, 1), text) for mask, text in facts(self, plan_fact)]
 
 
 def _fewer_tests(together: Any) -> Any:
@@ -71,7 +69,7 @@ def _fewer_tests(together: Any) -> Any:
 
 
 def _of_all_or_none(together: Any) -> Any:
-    return lambda self, plan_fact: tuple(fact for fact in together(self, plan_fact) if (fact[1] == self._alive).all())
+    return lambda self, plan_fact: tuple(fact for fact in together(self, plan_fact) if (fact[0] == self._alive).all())
 
 
 NEGATED: dict[t.CompareOp, t.CompareOp] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -143,7 +141,7 @@ BUGS = (
     Bug(
         "adapter: facts are left out where rules may still fire",
         durable._Plans,
-        "_may_hold",
+        "may_hold",
         lambda old: lambda self, tests: not old(self, tests),
     ),
     Bug("adapter: plans share a fact only where all do", durable._Plans, "_together", _of_all_or_none),

@@ -1,18 +1,16 @@
 """The one adapter to durable-rules: compiles strata to the subset measured to be safe, asserts facts, reports firings.
 
 The subset, and why (docs/explanation/durable-rules.md): a rule is one pattern, of a stage fact that carries what is
-the same for the whole consultation, or two, the other of a fact that stands for plans; a pattern tests its fact
-against constants, the kind first; no joins on values, no ``none``, no ``or``, no retraction; a boot fact in every
-session; a fixed pool of sessions; facts in groups, so that no node of the network reaches the sizes at which the
-library breaks. What compares two values is computed before by the evaluator and asserted as a test that is true or
-false.
+the same for all plans, or of a fact that stands for plans; a pattern tests its fact against constants, the kind first;
+no joins, no ``none``, no ``or``, no retraction; a boot fact in every session; a fixed pool of sessions; facts in
+groups, so that no node of the network reaches the sizes at which the library breaks. What compares two values is
+computed before by the evaluator and asserted as a test that is true or false.
 """
 
 from __future__ import annotations
 
 import json
 import queue
-import re
 import weakref
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -39,19 +37,22 @@ if TYPE_CHECKING:
     from whygpu.knowledge.strata import Strata, Stratum
     from whygpu.language.values import Value
 
-GROUP_RULES = 200  # rules a stage fact, and kinds of facts in a group: breaks beyond 256 on one condition
+KIND_RULES = 200  # rules a kind of fact: breaks beyond 256 on one condition
+GROUP_KINDS = 24  # kinds of facts that stand for plans, a group: each fact is compared with all groups and all in its
 SET_GROUPS = 500  # groups, each a test under the root: breaks at 511
 PATTERN_TESTS = 60  # tests a pattern, each a property of its fact
-FACT_PROPERTIES = 150  # values a fact, before the last pattern's: with those and five names it stays below 254
+FACT_PROPERTIES = 150  # values a fact, before the last pattern's: with those and four names it stays below 254
 STACK = 60  # tests that hold and wait while another one's are followed: fails beyond 64
 SET_RULES = 4_000  # rules a set: fails beyond 4,096
 SESSIONS = 4  # live sessions, each of which keeps memory: the library lets one thread work at a time anyway
+SESSION_FACTS = 500  # facts, of 7 kB each, after which a session is emptied: to begin one takes as long as 80 facts
 RETIRED = 500  # sessions that never began, and are not used again: reuse beyond 1,024 live ones crashes
 
 _OPERATORS = {"!=": "$neq", "<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
 _names = count(1)
 
 Json = dict[str, object]
+Tests: TypeAlias = "tuple[Test, ...]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,46 +85,52 @@ class Shared:
 class Kind:
     """One kind of fact, and the patterns that are made of it."""
 
+    group: str
     name: str
     values: dict[str, Expression] = field(default_factory=dict)
     """The properties it has: each key's value."""
     shared: Shared = field(default_factory=Shared)
+    rules: int = 0
 
     @property
     def is_full(self) -> bool:
         """Whether the next pattern may be more than the library bears."""
-        return self.shared.waiting >= STACK or len(self.values) >= FACT_PROPERTIES
+        return self.rules >= KIND_RULES or self.shared.waiting >= STACK or len(self.values) >= FACT_PROPERTIES
 
-    def pattern(self, group: str, tests: Sequence[Test]) -> Json:
+    @property
+    def names(self) -> str:
+        """What every fact of the kind begins with, as JSON."""
+        return f'"g":"{self.group}","k":"{self.name}"'
+
+    def pattern(self, tests: Sequence[Test]) -> Json:
         """One more pattern of this kind."""
+        self.rules += 1
         self.shared.add(tests)
         self.values.update((test.key, test.value) for test in tests)
-        return {"$and": [{"g": group}, {"k": self.name}, *(_clause(test.key, test.constant) for test in tests)]}
+        return {"$and": [{"g": self.group}, {"k": self.name}, *(_clause(test.key, test.constant) for test in tests)]}
 
 
 @dataclass(slots=True, eq=False)
 class PlanFact:
-    """What some rules of a group test of a plan: plans for which all of it holds share a fact of the kind."""
+    """What a rule tests of a plan beside the consultation: plans for which all of it holds share a fact of the kind."""
 
     kind: Kind
-    tests: tuple[Test, ...]
-    sessions: list[tuple[Test, ...]] = field(default_factory=list)
-    """What each of the rules tests of the consultation beside it."""
+    tests: Tests
 
 
 @dataclass(slots=True)
-class Group:
-    """Rules of one stratum that a stage fact sets off."""
+class Compiled:
+    """The facts that the rules of a stratum are patterns of."""
 
-    name: str
-    stage: Kind = field(default_factory=lambda: Kind("stage"))
-    plan_facts: dict[tuple[Test, ...], PlanFact] = field(default_factory=dict)
-    conjunctions: int = 0
+    stages: list[Kind] = field(default_factory=list)
+    """Of the rules once per consultation."""
+    plan_facts: dict[Tests, list[PlanFact]] = field(default_factory=dict)
+    """Of the rules per plan, by what these test of the consultation."""
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the next conjunction belongs in another group."""
-        return self.stage.is_full or self.conjunctions >= GROUP_RULES
+    def kinds(self) -> Iterator[Kind]:
+        """Every kind of fact."""
+        yield from self.stages
+        yield from (fact.kind for facts in self.plan_facts.values() for fact in facts)
 
 
 class Program:
@@ -135,23 +142,24 @@ class Program:
         self._values = knowledge.values
         self._definition: dict[str, Json] = {"boot": {"all": [{"m_0": {"k": "boot"}}], "pri": 0, "dist": 0}}
         self.rule_of: dict[str, str] = {}
-        self.groups: dict[int, list[Group]] = {}
+        self.compiled: dict[int, Compiled] = {}
         self._tests: dict[tuple[Expression, ConstantTest], Test] = {}
         self._keys: dict[Expression, str] = {}
+        self._kinds = count()
         stages = [*strata.session, *strata.hard, *strata.soft]
         rules = [rule for stratum in stages for rule in stratum.rules if rule.id not in without]
         self._conjunctions = self._expanded(rules)
         for priority, stratum in enumerate(stages, start=1):
-            self.groups[id(stratum)] = self._stratum(stratum, priority)
+            self.compiled[id(stratum)] = self._stratum(stratum, priority)
         self._stages = stages  # keeps the ids above alive
         if len(self._definition) > SET_RULES:
             raise EngineError(f"{len(self._definition)} compiled rules; durable-rules takes {SET_RULES}")
-        groups = sum(map(len, self.groups.values()))
+        kinds = [kind for compiled in self.compiled.values() for kind in compiled.kinds()]
+        groups = len({kind.group for kind in kinds})
         if groups > SET_GROUPS:
             raise EngineError(f"{groups} groups of rules, one or more a stratum; durable-rules takes {SET_GROUPS}")
-        for group in (group for found in self.groups.values() for group in found):
-            for kind in (group.stage, *(fact.kind for fact in group.plan_facts.values())):
-                kind.shared = Shared()  # it was for knowing what is full
+        for kind in kinds:
+            kind.shared = Shared()  # it was for knowing what is full
 
     @property
     def definition(self) -> dict[str, Json]:
@@ -162,27 +170,28 @@ class Program:
     def expressions(self) -> Iterator[Expression]:
         """What is asked of facts: rules in other words, and names by themselves."""
         tests: dict[Test, None] = {}
-        for group in (group for found in self.groups.values() for group in found):
-            yield from group.stage.values.values()
-            for plan_fact in group.plan_facts.values():
-                yield from plan_fact.kind.values.values()
-                tests.update(dict.fromkeys((*plan_fact.tests, *(test for one in plan_fact.sessions for test in one))))
-        yield from (test.literal.part for test in tests)
+        for compiled in self.compiled.values():
+            for stage in compiled.stages:
+                yield from stage.values.values()
+            for session, plan_facts in compiled.plan_facts.items():
+                tests.update(dict.fromkeys((*session, *(test for fact in plan_facts for test in fact.tests))))
+        for test in tests:
+            yield from (test.value, test.literal.part)
 
     @cached_property
     def text(self) -> str:
         """The rule set, as durable-rules reads it."""
         return dumps(self._definition)
 
-    def __getstate__(self) -> tuple[str, dict[str, str], list[Stratum], list[list[Group]]]:
+    def __getstate__(self) -> tuple[str, dict[str, str], list[Stratum], list[Compiled]]:
         """What a consultation reads of it, to be kept beside the knowledge that it is of: the strata are the same."""
-        return self.text, self.rule_of, self._stages, [self.groups[id(stratum)] for stratum in self._stages]
+        return self.text, self.rule_of, self._stages, [self.compiled[id(stratum)] for stratum in self._stages]
 
-    def __setstate__(self, state: tuple[str, dict[str, str], list[Stratum], list[list[Group]]]) -> None:
+    def __setstate__(self, state: tuple[str, dict[str, str], list[Stratum], list[Compiled]]) -> None:
         """As it was kept."""
-        self.text, self.rule_of, self._stages, groups = state
+        self.text, self.rule_of, self._stages, compiled = state
         self._definition = {}
-        self.groups = {id(stratum): found for stratum, found in zip(self._stages, groups, strict=True)}
+        self.compiled = {id(stratum): found for stratum, found in zip(self._stages, compiled, strict=True)}
 
     @staticmethod
     def _expanded(rules: list[Rule]) -> dict[str, tuple[tuple[Literal, ...], ...]]:
@@ -194,34 +203,37 @@ class Program:
                 break
         return found
 
-    def _stratum(self, stratum: Stratum, priority: int) -> list[Group]:
-        groups: list[Group] = []
+    def _stratum(self, stratum: Stratum, priority: int) -> Compiled:
+        found = Compiled()
+        facts: dict[Tests, PlanFact] = {}
         for rule in stratum.rules:
             for literals in self._conjunctions.get(rule.id, ()):
-                if not groups or groups[-1].is_full:
-                    groups.append(Group(f"g{len(self._definition)}"))
-                self._conjunction(rule, literals, groups[-1], priority)
-        return groups
+                tests = self._tests_of(literals)
+                kind = self._stage(found) if rule.scope == "session" else self._plan_kind(tests, facts, found)
+                name = f"r{len(self._definition)}"
+                self.rule_of[name] = rule.id
+                self._definition[name] = {"all": [{"m": kind.pattern(tests)}], "pri": priority, "dist": 0}
+        return found
+
+    def _stage(self, found: Compiled) -> Kind:
+        if not found.stages or found.stages[-1].is_full:
+            found.stages.append(Kind(f"s{len(self._definition)}", "stage"))
+        return found.stages[-1]
+
+    def _plan_kind(self, tests: Tests, facts: dict[Tests, PlanFact], found: Compiled) -> Kind:
+        fact = facts.get(tests)
+        if fact is None or fact.kind.is_full:
+            number = next(self._kinds)
+            session = tuple(test for test in tests if not self._is_plan(test.literal.part))
+            plan = tuple(test for test in tests if test not in session)
+            fact = facts[tests] = PlanFact(Kind(f"p{number // GROUP_KINDS}", f"p{number}"), plan)
+            found.plan_facts.setdefault(session, []).append(fact)
+        return fact.kind
 
     def _is_plan(self, expression: Expression) -> bool:
         return any(self._scope[name.name] == "plan" for name in names(expression))
 
-    def _conjunction(self, rule: Rule, literals: tuple[Literal, ...], group: Group, priority: int) -> None:
-        group.conjunctions += 1
-        session = self._tests_of([item for item in literals if not self._is_plan(item.part)])
-        patterns: list[Json] = [{"stage": group.stage.pattern(group.name, session)}]
-        if rule.scope != "session":
-            tests = self._tests_of([item for item in literals if self._is_plan(item.part)])
-            fact = group.plan_facts.get(tests)
-            if fact is None:
-                fact = group.plan_facts[tests] = PlanFact(Kind(f"p{len(group.plan_facts)}"), tests)
-            fact.sessions.append(session)
-            patterns.append({"plans": fact.kind.pattern(group.name, tests)})
-        name = f"r{len(self._definition)}"
-        self.rule_of[name] = rule.id
-        self._definition[name] = {"all": patterns, "pri": priority, "dist": 0}
-
-    def _tests_of(self, literals: list[Literal]) -> tuple[Test, ...]:
+    def _tests_of(self, literals: tuple[Literal, ...]) -> Tests:
         return tuple(dict.fromkeys(self._test(literal) for literal in _folded(literals)))
 
     def _test(self, literal: Literal) -> Test:
@@ -244,10 +256,10 @@ def _calls(expression: Expression) -> bool:
     return isinstance(expression, Call) or any(_calls(child) for child in children(expression))
 
 
-def _folded(literals: list[Literal]) -> tuple[Literal, ...]:
+def _folded(literals: tuple[Literal, ...]) -> tuple[Literal, ...]:
     """As many literals as a pattern may test: what is too many becomes one, computed before."""
     if len(literals) <= PATTERN_TESTS:
-        return tuple(literals)
+        return literals
     rest = All(tuple(item.part if item.positive else Not(item.part) for item in literals[PATTERN_TESTS - 1 :]))
     return (*literals[: PATTERN_TESTS - 1], Literal(rest, True))
 
@@ -256,10 +268,6 @@ def _clause(key: str, test: ConstantTest) -> Json:
     if test.op == "==":
         return {key: test.constant}
     return {_OPERATORS[test.op]: {key: test.constant}}
-
-
-# {"r12":{"stage":{...},"plans":{...,"p":"b0.3",...}}}: in a text value quotes would be escaped, so it is the property
-_PLANS = re.compile(r'"p":"([^"]*)"')
 
 
 def _number(value: float) -> str:
@@ -310,6 +318,29 @@ def default_engine() -> EngineName:
     return "durable"
 
 
+@dataclass(slots=True, eq=False)
+class Session:
+    """A session of the library. What was asserted in it for consultations before changes nothing: it has set off all
+    that it can, and no rule looks at two facts. So a session need not begin anew each time, which takes as long as
+    a consultation's facts do.
+    """
+
+    name: str
+    facts: int = 0
+    """How many were asserted since it began."""
+    state: int = 0
+    """The library's handle."""
+
+
+def _discard(library: Any, handle: int, free: queue.LifoQueue[Session]) -> None:
+    """Delete a rule set, and its sessions before: the library would leave them in memory."""
+    while not free.empty():
+        session = free.get_nowait()
+        if session.facts:
+            library.delete_state(handle, session.name)
+    library.delete_ruleset(handle)
+
+
 class DurableEngine:
     """A compiled rule set and its pool of sessions; shared by threads, one consultation a session at a time."""
 
@@ -333,23 +364,25 @@ class DurableEngine:
             self._handle: int = self._library.create_ruleset(f"whygpu{next(_names)}", self.program.text)
         except self._library.error as error:
             raise EngineError(f"durable-rules refused the rule set: {error}") from error
-        weakref.finalize(self, self._library.delete_ruleset, self._handle)
-        self._free: queue.LifoQueue[str] = queue.LifoQueue()  # the one used last again: others need not grow
+        self._free: queue.LifoQueue[Session] = queue.LifoQueue()  # the one used last again: others need not grow
         for number in reversed(range(SESSIONS)):
-            self._free.put(f"s{number}")
+            self._free.put(Session(f"s{number}"))
         self._fresh = count(SESSIONS)
+        weakref.finalize(self, _discard, self._library, self._handle, self._free)
 
     def chain(self) -> DurableChain:
         """A new consultation."""
         return DurableChain(self)
 
-    def take(self) -> str:
-        """A free session id; waits for one."""
+    def take(self) -> Session:
+        """A free session; waits for one."""
         return self._free.get()
 
-    def release(self, session: str) -> None:
-        """Forget all facts of the session."""
-        self._library.delete_state(self._handle, session)
+    def release(self, session: Session, *, whole: bool) -> None:
+        """Give a session back; it is emptied where it is full, or not the ``whole`` of what was asserted has fired."""
+        if session.facts >= SESSION_FACTS or not whole:
+            self._library.delete_state(self._handle, session.name)
+            session.facts = 0
         self._free.put(session)
 
     def retire(self) -> None:
@@ -358,10 +391,9 @@ class DurableEngine:
         Raises EngineError where as many are lost as may be.
         """
         number = next(self._fresh)
+        self._free.put(Session(f"s{number}"))  # at the end, too: whoever waits is told the same
         if number >= SESSIONS + RETIRED:
-            self._free.put(f"s{number}")  # whoever waits is told the same
             raise EngineError(f"{RETIRED} sessions could not begin: start again, or use --engine evaluator")
-        self._free.put(f"s{number}")
 
     def put(self, fact: str) -> int:
         """Assert one fact, given as JSON; returns the state handle."""
@@ -374,13 +406,13 @@ class DurableEngine:
         return int(state)
 
     def drain(self, state: int) -> Iterator[tuple[str, str]]:
-        """Each rule that fires, and the plans that the fact it matched stands for (empty for a session rule)."""
+        """Each rule that fires, and the id of the fact that it matched."""
         try:
             started = self._library.start_action_for_state(self._handle, state)
             message = started[1] if started else None
             while message:
-                plans = _PLANS.search(message)
-                yield message[2 : message.index('"', 2)], plans.group(1) if plans else ""
+                parts = message.split('"', 8)  # {"r12":{"m":{"id":"34",
+                yield parts[1], parts[7]
                 message = self._library.complete_and_start_action(self._handle, state)
         except self._library.error as error:
             raise EngineError(f"durable-rules failed while firing: {error}") from error
@@ -394,48 +426,47 @@ class DurableChain:
     def __init__(self, engine: DurableEngine) -> None:
         """Nothing is asserted before the ``with`` block begins."""
         self._engine = engine
-        self._session = ""
-        self._ids = count(1)
+        self._session = Session("")
 
     def __enter__(self) -> Self:
-        """Take a session; the boot rule fires in it, since a session in which nothing fired must not be deleted."""
+        """Take a session; the boot rule fires where it begins, since one in which nothing fired must not be deleted."""
         self._session = self._engine.take()
-        try:
-            self._boot()
-        except BaseException:
-            self._engine.retire()
-            raise
+        if not self._session.facts:
+            try:
+                self._boot()
+            except BaseException:
+                self._engine.retire()
+                raise
         return self
 
     def _boot(self) -> None:
-        if not list(self._engine.drain(self._put('"k":"boot"'))):
+        self._put('"k":"boot"')
+        if not self._drain():
             raise EngineError("durable-rules did not begin a session")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Give the session back."""
-        self._engine.release(self._session)
+        self._engine.release(self._session, whole=error is None)
 
-    def _put(self, properties: str) -> int:
-        """Assert a fact given as JSON properties."""
-        return self._engine.put(f'{{"id":"{next(self._ids)}","sid":"{self._session}",{properties}}}')
+    def _put(self, properties: str) -> str:
+        """Assert a fact given as JSON properties; returns its id."""
+        session = self._session
+        session.facts += 1
+        identifier = str(session.facts)
+        session.state = self._engine.put(f'{{"id":"{identifier}","sid":"{session.name}",{properties}}}')
+        return identifier
 
-    def _stage(
-        self, group: Group, values: Mapping[str, Expression], environment: SessionEnvironment | PlanEnvironment
-    ) -> int:
-        """Assert the stage fact, with what is the same for all plans."""
-        known = _properties(values, environment.evaluator.value)
-        return self._put(f'"g":"{group.name}","k":"{group.stage.name}"{known}')
+    def _drain(self) -> list[tuple[str, str]]:
+        return list(self._engine.drain(self._session.state))
 
     def fired(self, stratum: Stratum, environment: SessionEnvironment) -> set[str]:
         """The ids of the session rules that fire."""
         program = self._engine.program
-        found: set[str] = set()
-        for group in program.groups[id(stratum)]:
-            state = self._stage(group, group.stage.values, environment)
-            found |= {program.rule_of[name] for name, _ in self._engine.drain(state)}
-        return found
+        for stage in program.compiled[id(stratum)].stages:
+            self._put(stage.names + _properties(stage.values, environment.evaluator.value))
+        return {program.rule_of[name] for name, _ in self._drain()}
 
     def fired_plans(self, stratum: Stratum, environment: PlanEnvironment, alive: Mask) -> dict[str, Mask]:
         """The plan rules that fire, each with the plans it fires for."""
@@ -443,25 +474,26 @@ class DurableChain:
         if not alive.any():
             return found
         plans = _Plans(environment, alive, share=self._engine.share)
-        for group in program.groups[id(stratum)]:
-            stands_for: dict[str, Mask] = {}
-            asked: dict[str, Expression] = {}
-            for plan_fact in group.plan_facts.values():
-                sessions = plans.live(plan_fact)
-                for name, mask, properties in plans.facts(plan_fact) if sessions else ():
-                    stands_for[name] = mask
-                    self._put(f'"g":"{group.name}","k":"{plan_fact.kind.name}","p":"{name}"{properties}')
-                    asked.update((test.key, test.value) for tests in sessions for test in tests)
-            if not stands_for:
+        stands_for: dict[str, Mask] = {}
+        for session, plan_facts in program.compiled[id(stratum)].plan_facts.items():
+            if not plans.may_hold(session):
                 continue
-            for name, fact in self._engine.drain(self._stage(group, asked, environment)):
-                rule, mask = program.rule_of[name], stands_for[fact]
-                found[rule] = found[rule] | mask if rule in found else mask
+            known = _properties(_values(session), environment.evaluator.value)
+            for plan_fact in plan_facts:
+                for mask, text in plans.facts(plan_fact):
+                    stands_for[self._put(text + known)] = mask
+        for name, fact in self._drain() if stands_for else ():
+            rule, mask = program.rule_of[name], stands_for[fact]
+            found[rule] = found[rule] | mask if rule in found else mask
         return found
 
 
-Fact: TypeAlias = "tuple[str, Mask, str]"
-"""A fact that stands for plans: its name, the plans, its properties."""
+Fact: TypeAlias = "tuple[Mask, str]"
+"""A fact that stands for plans: which, and what it has of them, as JSON."""
+
+
+def _values(tests: Tests) -> dict[str, Expression]:
+    return {test.key: test.value for test in tests}
 
 
 def _properties(values: Mapping[str, Expression], value: Callable[[Expression], Value]) -> str:
@@ -481,23 +513,12 @@ class _Plans:
         self._evaluator, self._alive, self._share = environment.evaluator, alive, share
         self._kept: dict[PlanFact, tuple[Fact, ...]] = environment.beside(alive, dict)
         """Facts whose tests come to the same as long as the plans that are left and their prices are the same."""
-        self._may: dict[tuple[Test, ...], bool] = {}
         self._held: dict[Test, Mask | bool] = {}
 
-    def live(self, plan_fact: PlanFact) -> Sequence[tuple[Test, ...]]:
-        """What rules on the fact test of the consultation, without those one of whose tests fails."""
+    def may_hold(self, tests: Tests) -> bool:
+        """Whether none of what is tested of the consultation fails: no rule is asked about otherwise."""
         if not self._share:
-            return plan_fact.sessions
-        known, found = self._may, []
-        for tests in plan_fact.sessions:
-            may = known.get(tests)
-            if may is None:
-                may = known[tests] = self._may_hold(tests)
-            if may:
-                found.append(tests)
-        return found
-
-    def _may_hold(self, tests: Sequence[Test]) -> bool:
+            return True
         for test in tests:
             holds = self._holds(test)
             if holds is False or (holds is not True and not holds.any()):
@@ -525,17 +546,18 @@ class _Plans:
                 return ()
             if holds is not True:
                 mask = mask & holds
-        return (self._fact(plan_fact, plan_fact.kind.name, mask),) if mask.any() else ()
+        return (self._fact(plan_fact, mask),) if mask.any() else ()
 
     def _each(self, plan_fact: PlanFact) -> Iterator[Fact]:
         for row in np.flatnonzero(self._alive).tolist():
             mask = np.zeros_like(self._alive)
             mask[row] = True
-            yield self._fact(plan_fact, f"{plan_fact.kind.name}.{row}", mask)
+            yield self._fact(plan_fact, mask)
 
-    def _fact(self, plan_fact: PlanFact, name: str, mask: Mask) -> Fact:
+    def _fact(self, plan_fact: PlanFact, mask: Mask) -> Fact:
         row = int(mask.argmax())  # any of them: they pass the same tests
-        return name, mask, _properties(plan_fact.kind.values, lambda node: one(self._evaluator.value(node), row))
+        known = _properties(_values(plan_fact.tests), lambda node: one(self._evaluator.value(node), row))
+        return mask, plan_fact.kind.names + known
 
     def _holds(self, test: Test) -> Mask | bool:
         """For which of all plans a test holds."""
