@@ -137,8 +137,7 @@ SMALL = {
     "PATTERN_TESTS": 3,
     "STACK": 4,
     "FACT_PROPERTIES": 5,
-    "KIND_RULES": 5,
-    "GROUP_KINDS": 2,
+    "GROUP_RULES": 5,
     "SESSION_FACTS": 9,
     "MAX_ALTERNATIVES": 2,
 }

@@ -62,7 +62,7 @@ def test_every_session_begins_with_a_boot_fact_and_ids_are_unique() -> None:
         engine = _Watched(given)
         run(given, engine.chain())
         ((session, facts),) = engine.facts.items()
-        assert facts[0] == {"id": "1", "sid": session, "k": "boot"}
+        assert facts[0] == {"id": "1", "sid": session, "g": "boot"}
         identifiers = [fact["id"] for fact in facts]
         assert len(set(identifiers)) == len(identifiers)
         assert None not in [value for fact in facts for value in fact.values()]
@@ -80,11 +80,16 @@ def test_ids_do_not_collide_in_the_hash_that_the_library_compares() -> None:
     assert len({_fnv1a(f"s{number}") for number in range(SESSIONS)}) == SESSIONS
 
 
+def test_properties_do_not_collide_in_it_either() -> None:
+    keys = {"id", "sid", "$s", "g", *(f"{kind}{number}" for kind in "tp" for number in range(10_000))}
+    assert len({_fnv1a(key) for key in keys}) == len(keys)
+
+
 def test_one_id_twice_is_an_error_not_a_lost_fact() -> None:
     engine = DurableEngine(knowledge([(["workload.n > 1"], ADVISE)]))
     (compiled,) = engine.program.compiled.values()
-    (kind,) = compiled.stages
-    stage = {"id": "1", "sid": engine.take().name, "g": kind.group, "k": kind.name, "t0": 2.0}
+    (group,) = compiled.session
+    stage = {"id": "1", "sid": engine.take().name, "g": group.name, "t0": 2.0}
     engine.put(json.dumps(stage))
     with pytest.raises(EngineError, match="collide"):
         engine.put(json.dumps(stage))
@@ -162,7 +167,7 @@ def test_what_an_error_left_to_fire_never_fires() -> None:
     (compiled,) = engine.program.compiled.values()
     chain = engine.chain()
     chain.__enter__()
-    chain._put(compiled.stages[0].names + ',"t0":2.0')
+    chain._put(f'"g":"{compiled.session[0].name}","t0":2.0')
     chain.__exit__(RuntimeError, RuntimeError(), None)
     assert run(program_of(base, {}, 1.0), engine.chain()).fired == set()
 

@@ -1,10 +1,9 @@
 """The one adapter to durable-rules: compiles strata to the subset measured to be safe, asserts facts, reports firings.
 
-The subset, and why (docs/explanation/durable-rules.md): a rule is one pattern, of a stage fact that carries what is
-the same for all plans, or of a fact that stands for plans; a pattern tests its fact against constants, the kind first;
-no joins, no ``none``, no ``or``, no retraction; a boot fact in every session; a fixed pool of sessions; facts in
-groups, so that no node of the network reaches the sizes at which the library breaks. What compares two values is
-computed before by the evaluator and asserted as a test that is true or false.
+The subset, and why (docs/explanation/durable-rules.md): a rule is one pattern, of the fact of its group, which it tests
+against constants, the group first; no joins, no ``none``, no ``or``, no retraction; a boot fact in every session; a
+fixed pool of sessions; groups small enough that no node of the network reaches the sizes at which the library breaks.
+What compares two values is computed before by the evaluator and asserted as a test that is true or false.
 """
 
 from __future__ import annotations
@@ -37,15 +36,14 @@ if TYPE_CHECKING:
     from whygpu.knowledge.strata import Strata, Stratum
     from whygpu.language.values import Value
 
-KIND_RULES = 200  # rules a kind of fact: breaks beyond 256 on one condition
-GROUP_KINDS = 24  # kinds of facts that stand for plans, a group: each fact is compared with all groups and all in its
+GROUP_RULES = 200  # rules a group: breaks beyond 256 on one condition
 SET_GROUPS = 500  # groups, each a test under the root: breaks at 511
 PATTERN_TESTS = 60  # tests a pattern, each a property of its fact
-FACT_PROPERTIES = 150  # values a fact, before the last pattern's: with those and four names it stays below 254
+FACT_PROPERTIES = 150  # values a fact, before the last pattern's: with those and three names it stays below 254
 STACK = 60  # tests that hold and wait while another one's are followed: fails beyond 64
 SET_RULES = 4_000  # rules a set: fails beyond 4,096
 SESSIONS = 4  # live sessions, each of which keeps memory: the library lets one thread work at a time anyway
-SESSION_FACTS = 500  # facts, of 7 kB each, after which a session is emptied: to begin one takes as long as 80 facts
+SESSION_FACTS = 300  # facts, of 7 kB each, after which a session is emptied: to begin one takes as long as a hundred
 RETIRED = 500  # sessions that never began, and are not used again: reuse beyond 1,024 live ones crashes
 
 _OPERATORS = {"!=": "$neq", "<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
@@ -53,6 +51,7 @@ _names = count(1)
 
 Json = dict[str, object]
 Tests: TypeAlias = "tuple[Test, ...]"
+Clause: TypeAlias = tuple[str, ConstantTest]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +60,7 @@ class Test:
 
     value: Expression
     key: str
-    """The property that has the value in every fact."""
+    """The property that has the value in facts, where it is one of the consultation."""
     constant: ConstantTest
     literal: Literal
 
@@ -70,67 +69,69 @@ class Test:
 class Shared:
     """Tests in the order in which patterns make them, one below the other; patterns that begin alike share tests."""
 
-    below: dict[Test, Shared] = field(default_factory=dict)
+    below: dict[Clause, Shared] = field(default_factory=dict)
     waiting: int = 1
     """The most tests on the library's stack while it follows this one, if all that are below hold."""
 
-    def add(self, tests: Sequence[Test]) -> None:
+    def add(self, clauses: Sequence[Clause]) -> None:
         """Add one pattern; ``waiting`` grows by one at most."""
-        if tests:
-            self.below.setdefault(tests[0], Shared()).add(tests[1:])
+        if clauses:
+            self.below.setdefault(clauses[0], Shared()).add(clauses[1:])
             self.waiting = len(self.below) - 1 + max(below.waiting for below in self.below.values())
 
 
-@dataclass(slots=True)
-class Kind:
-    """One kind of fact, and the patterns that are made of it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanPart:
+    """What a rule tests of plans, by the properties that this has in the fact of the group: no other rule's are among
+    them, so that each rule can be told of plans that pass all of its tests.
+    """
 
-    group: str
+    tests: dict[str, Test]
+
+
+@dataclass(slots=True)
+class Group:
+    """Rules of one stratum that one fact is made for."""
+
     name: str
     values: dict[str, Expression] = field(default_factory=dict)
-    """The properties it has: each key's value."""
+    """What the fact has of the consultation: each property's value."""
+    parts: dict[Tests, dict[Tests, PlanPart]] = field(default_factory=dict)
+    """What rules test of plans, by what they test of the consultation beside it."""
     shared: Shared = field(default_factory=Shared)
     rules: int = 0
+    properties: int = 0
+    """Those of plans."""
 
     @property
     def is_full(self) -> bool:
         """Whether the next pattern may be more than the library bears."""
-        return self.rules >= KIND_RULES or self.shared.waiting >= STACK or len(self.values) >= FACT_PROPERTIES
+        properties = len(self.values) + self.properties
+        return self.rules >= GROUP_RULES or self.shared.waiting >= STACK or properties >= FACT_PROPERTIES
 
-    @property
-    def names(self) -> str:
-        """What every fact of the kind begins with, as JSON."""
-        return f'"g":"{self.group}","k":"{self.name}"'
+    def part(self, session: Tests, plan: Tests) -> PlanPart:
+        """The part for these tests of plans; rules that test alike have one."""
+        parts = self.parts.setdefault(session, {})
+        if plan not in parts:
+            parts[plan] = PlanPart({f"p{number}": test for number, test in enumerate(plan, start=self.properties)})
+            self.properties += len(plan)
+        return parts[plan]
 
-    def pattern(self, tests: Sequence[Test]) -> Json:
-        """One more pattern of this kind."""
+    def pattern(self, session: Tests, plan: Mapping[str, Test]) -> Json:
+        """One more pattern of the group's fact."""
         self.rules += 1
-        self.shared.add(tests)
-        self.values.update((test.key, test.value) for test in tests)
-        return {"$and": [{"g": self.group}, {"k": self.name}, *(_clause(test.key, test.constant) for test in tests)]}
-
-
-@dataclass(slots=True, eq=False)
-class PlanFact:
-    """What a rule tests of a plan beside the consultation: plans for which all of it holds share a fact of the kind."""
-
-    kind: Kind
-    tests: Tests
+        self.values.update(_values(session))
+        clauses = [(key, test.constant) for key, test in (*((test.key, test) for test in session), *plan.items())]
+        self.shared.add(clauses)
+        return {"$and": [{"g": self.name}, *(_clause(key, test) for key, test in clauses)]}
 
 
 @dataclass(slots=True)
 class Compiled:
-    """The facts that the rules of a stratum are patterns of."""
+    """The rules of a stratum, in groups: those once per consultation, and those per plan."""
 
-    stages: list[Kind] = field(default_factory=list)
-    """Of the rules once per consultation."""
-    plan_facts: dict[Tests, list[PlanFact]] = field(default_factory=dict)
-    """Of the rules per plan, by what these test of the consultation."""
-
-    def kinds(self) -> Iterator[Kind]:
-        """Every kind of fact."""
-        yield from self.stages
-        yield from (fact.kind for facts in self.plan_facts.values() for fact in facts)
+    session: list[Group] = field(default_factory=list)
+    plan: list[Group] = field(default_factory=list)
 
 
 class Program:
@@ -140,12 +141,12 @@ class Program:
         """Compile; ``without`` leaves rules out, to show that nothing but the engine fires them."""
         self._scope = {name: spec.scope for name, spec in knowledge.vocabulary.items()}
         self._values = knowledge.values
-        self._definition: dict[str, Json] = {"boot": {"all": [{"m_0": {"k": "boot"}}], "pri": 0, "dist": 0}}
+        self._definition: dict[str, Json] = {"boot": {"all": [{"m_0": {"g": "boot"}}], "pri": 0, "dist": 0}}
         self.rule_of: dict[str, str] = {}
+        self.part_of: dict[str, PlanPart] = {}
         self.compiled: dict[int, Compiled] = {}
         self._tests: dict[tuple[Expression, ConstantTest], Test] = {}
         self._keys: dict[Expression, str] = {}
-        self._kinds = count()
         stages = [*strata.session, *strata.hard, *strata.soft]
         rules = [rule for stratum in stages for rule in stratum.rules if rule.id not in without]
         self._conjunctions = self._expanded(rules)
@@ -154,12 +155,17 @@ class Program:
         self._stages = stages  # keeps the ids above alive
         if len(self._definition) > SET_RULES:
             raise EngineError(f"{len(self._definition)} compiled rules; durable-rules takes {SET_RULES}")
-        kinds = [kind for compiled in self.compiled.values() for kind in compiled.kinds()]
-        groups = len({kind.group for kind in kinds})
-        if groups > SET_GROUPS:
-            raise EngineError(f"{groups} groups of rules, one or more a stratum; durable-rules takes {SET_GROUPS}")
-        for kind in kinds:
-            kind.shared = Shared()  # it was for knowing what is full
+        if len(self.groups) > SET_GROUPS:
+            raise EngineError(
+                f"{len(self.groups)} groups of rules, one or more a stratum; durable-rules takes {SET_GROUPS}"
+            )
+        for group in self.groups:
+            group.shared = Shared()  # it was for knowing what is full
+
+    @property
+    def groups(self) -> list[Group]:
+        """Every group of every stratum."""
+        return [group for compiled in self.compiled.values() for group in (*compiled.session, *compiled.plan)]
 
     @property
     def definition(self) -> dict[str, Json]:
@@ -169,27 +175,28 @@ class Program:
 
     def expressions(self) -> Iterator[Expression]:
         """What is asked of facts: rules in other words, and names by themselves."""
-        tests: dict[Test, None] = {}
-        for compiled in self.compiled.values():
-            for stage in compiled.stages:
-                yield from stage.values.values()
-            for session, plan_facts in compiled.plan_facts.items():
-                tests.update(dict.fromkeys((*session, *(test for fact in plan_facts for test in fact.tests))))
-        for test in tests:
-            yield from (test.value, test.literal.part)
+        for group in self.groups:
+            yield from group.values.values()
+            for session, parts in group.parts.items():
+                yield from (test.literal.part for test in session)
+                for part in parts.values():
+                    yield from (tree for test in part.tests.values() for tree in (test.value, test.literal.part))
 
     @cached_property
     def text(self) -> str:
         """The rule set, as durable-rules reads it."""
         return dumps(self._definition)
 
-    def __getstate__(self) -> tuple[str, dict[str, str], list[Stratum], list[Compiled]]:
+    def __getstate__(self) -> tuple[object, ...]:
         """What a consultation reads of it, to be kept beside the knowledge that it is of: the strata are the same."""
-        return self.text, self.rule_of, self._stages, [self.compiled[id(stratum)] for stratum in self._stages]
+        compiled = [self.compiled[id(stratum)] for stratum in self._stages]
+        return self.text, self.rule_of, self.part_of, self._stages, compiled
 
-    def __setstate__(self, state: tuple[str, dict[str, str], list[Stratum], list[Compiled]]) -> None:
+    def __setstate__(
+        self, state: tuple[str, dict[str, str], dict[str, PlanPart], list[Stratum], list[Compiled]]
+    ) -> None:
         """As it was kept."""
-        self.text, self.rule_of, self._stages, compiled = state
+        self.text, self.rule_of, self.part_of, self._stages, compiled = state
         self._definition = {}
         self.compiled = {id(stratum): found for stratum, found in zip(self._stages, compiled, strict=True)}
 
@@ -205,30 +212,26 @@ class Program:
 
     def _stratum(self, stratum: Stratum, priority: int) -> Compiled:
         found = Compiled()
-        facts: dict[Tests, PlanFact] = {}
+        for rule, session, plan in sorted(self._tested(stratum), key=_of_consultation):
+            groups = found.session if rule.scope == "session" else found.plan
+            if not groups or groups[-1].is_full:
+                groups.append(Group(f"g{len(self._definition)}"))
+            name = f"r{len(self._definition)}"
+            self.rule_of[name] = rule.id
+            part = PlanPart({})
+            if rule.scope != "session":
+                part = self.part_of[name] = groups[-1].part(session, plan)
+            pattern = groups[-1].pattern(session, part.tests)
+            self._definition[name] = {"all": [{"m": pattern}], "pri": priority, "dist": 0}
+        return found
+
+    def _tested(self, stratum: Stratum) -> Iterator[tuple[Rule, Tests, Tests]]:
+        """What each conjunction tests of the consultation, and of plans."""
         for rule in stratum.rules:
             for literals in self._conjunctions.get(rule.id, ()):
                 tests = self._tests_of(literals)
-                kind = self._stage(found) if rule.scope == "session" else self._plan_kind(tests, facts, found)
-                name = f"r{len(self._definition)}"
-                self.rule_of[name] = rule.id
-                self._definition[name] = {"all": [{"m": kind.pattern(tests)}], "pri": priority, "dist": 0}
-        return found
-
-    def _stage(self, found: Compiled) -> Kind:
-        if not found.stages or found.stages[-1].is_full:
-            found.stages.append(Kind(f"s{len(self._definition)}", "stage"))
-        return found.stages[-1]
-
-    def _plan_kind(self, tests: Tests, facts: dict[Tests, PlanFact], found: Compiled) -> Kind:
-        fact = facts.get(tests)
-        if fact is None or fact.kind.is_full:
-            number = next(self._kinds)
-            session = tuple(test for test in tests if not self._is_plan(test.literal.part))
-            plan = tuple(test for test in tests if test not in session)
-            fact = facts[tests] = PlanFact(Kind(f"p{number // GROUP_KINDS}", f"p{number}"), plan)
-            found.plan_facts.setdefault(session, []).append(fact)
-        return fact.kind
+                plan = tuple(test for test in tests if self._is_plan(test.literal.part))
+                yield rule, tuple(test for test in tests if test not in plan), plan
 
     def _is_plan(self, expression: Expression) -> bool:
         return any(self._scope[name.name] == "plan" for name in names(expression))
@@ -250,6 +253,15 @@ class Program:
         if derived is None or derived.aggregate is not None:
             return False
         return _calls(derived.expression) or any(self._may_be_interval(part.name) for part in names(derived.expression))
+
+
+def _of_consultation(tested: tuple[Rule, Tests, Tests]) -> list[str]:
+    """Rules that test the same of the consultation come together, so that fewer groups have a fact in one."""
+    return [test.key for test in tested[1]]
+
+
+def _values(tests: Tests) -> dict[str, Expression]:
+    return {test.key: test.value for test in tests}
 
 
 def _calls(expression: Expression) -> bool:
@@ -411,7 +423,7 @@ class DurableEngine:
             started = self._library.start_action_for_state(self._handle, state)
             message = started[1] if started else None
             while message:
-                parts = message.split('"', 8)  # {"r12":{"m":{"id":"34",
+                parts = message[:64].split('"', 8)  # {"r12":{"m":{"id":"34",
                 yield parts[1], parts[7]
                 message = self._library.complete_and_start_action(self._handle, state)
         except self._library.error as error:
@@ -440,7 +452,7 @@ class DurableChain:
         return self
 
     def _boot(self) -> None:
-        self._put('"k":"boot"')
+        self._put('"g":"boot"')
         if not self._drain():
             raise EngineError("durable-rules did not begin a session")
 
@@ -464,8 +476,8 @@ class DurableChain:
     def fired(self, stratum: Stratum, environment: SessionEnvironment) -> set[str]:
         """The ids of the session rules that fire."""
         program = self._engine.program
-        for stage in program.compiled[id(stratum)].stages:
-            self._put(stage.names + _properties(stage.values, environment.evaluator.value))
+        for group in program.compiled[id(stratum)].session:
+            self._put(f'"g":"{group.name}"{_properties(group.values, environment.evaluator.value)}')
         return {program.rule_of[name] for name, _ in self._drain()}
 
     def fired_plans(self, stratum: Stratum, environment: PlanEnvironment, alive: Mask) -> dict[str, Mask]:
@@ -474,26 +486,20 @@ class DurableChain:
         if not alive.any():
             return found
         plans = _Plans(environment, alive, share=self._engine.share)
-        stands_for: dict[str, Mask] = {}
-        for session, plan_facts in program.compiled[id(stratum)].plan_facts.items():
-            if not plans.may_hold(session):
-                continue
-            known = _properties(_values(session), environment.evaluator.value)
-            for plan_fact in plan_facts:
-                for mask, text in plans.facts(plan_fact):
-                    stands_for[self._put(text + known)] = mask
-        for name, fact in self._drain() if stands_for else ():
-            rule, mask = program.rule_of[name], stands_for[fact]
+        asserted: dict[str, Mapping[PlanPart, Mask]] = {}
+        for group in program.compiled[id(stratum)].plan:
+            for masks, properties in plans.facts(group):
+                asserted[self._put(f'"g":"{group.name}"{properties}')] = masks
+        for name, fact in self._drain() if asserted else ():
+            rule, mask = program.rule_of[name], asserted[fact][program.part_of[name]]
             found[rule] = found[rule] | mask if rule in found else mask
         return found
 
 
-Fact: TypeAlias = "tuple[Mask, str]"
-"""A fact that stands for plans: which, and what it has of them, as JSON."""
-
-
-def _values(tests: Tests) -> dict[str, Expression]:
-    return {test.key: test.value for test in tests}
+Told: TypeAlias = "tuple[Mask, str]"
+"""What a rule is told of plans: of which, and as JSON."""
+Fact: TypeAlias = "tuple[dict[PlanPart, Mask], str]"
+"""A group's fact: of which plans each part of it is, and what it has."""
 
 
 def _properties(values: Mapping[str, Expression], value: Callable[[Expression], Value]) -> str:
@@ -511,53 +517,70 @@ class _Plans:
 
     def __init__(self, environment: PlanEnvironment, alive: Mask, *, share: bool) -> None:
         self._evaluator, self._alive, self._share = environment.evaluator, alive, share
-        self._kept: dict[PlanFact, tuple[Fact, ...]] = environment.beside(alive, dict)
-        """Facts whose tests come to the same as long as the plans that are left and their prices are the same."""
+        self._kept: dict[PlanPart, Told | None] = environment.beside(alive, dict)
+        """Parts whose tests come to the same as long as the plans that are left and their prices are the same."""
         self._held: dict[Test, Mask | bool] = {}
 
-    def may_hold(self, tests: Tests) -> bool:
-        """Whether none of what is tested of the consultation fails: no rule is asked about otherwise."""
-        if not self._share:
-            return True
+    def facts(self, group: Group) -> Iterator[Fact]:
+        """One fact with what is left of the group: rules none of whose tests fails for all plans, each told of those
+        that pass. One for each plan with all that is known of it, where plans are not to share any.
+        """
+        if self._share:
+            yield from self._together(group)
+        else:
+            parts = [part for parts in group.parts.values() for part in parts.values()]
+            known = _properties(group.values, self._evaluator.value)
+            for row in np.flatnonzero(self._alive).tolist():
+                mask = np.zeros_like(self._alive)
+                mask[row] = True
+                yield dict.fromkeys(parts, mask), known + "".join(self._of(part, row) for part in parts)
+
+    def _together(self, group: Group) -> Iterator[Fact]:
+        masks: dict[PlanPart, Mask] = {}
+        asked: dict[str, Expression] = {}
+        texts = []
+        for session, parts in group.parts.items():
+            for part in parts.values() if self._may_hold(session) else ():
+                told = self._told(part)
+                if told is not None:
+                    masks[part] = told[0]
+                    texts.append(told[1])
+                    asked.update(_values(session))
+        if masks:
+            yield masks, _properties(asked, self._evaluator.value) + "".join(texts)
+
+    def _may_hold(self, tests: Tests) -> bool:
         for test in tests:
             holds = self._holds(test)
             if holds is False or (holds is not True and not holds.any()):
                 return False
         return True
 
-    def facts(self, plan_fact: PlanFact) -> Iterable[Fact]:
-        """One fact for all plans for which every test holds, and none for the others: no pattern is of those. A fact
-        for each plan, where they are not to share any.
-        """
-        if not self._share:
-            return self._each(plan_fact)
-        known = self._kept.get(plan_fact)
-        if known is None:
-            known = self._together(plan_fact)
-            if all(self._evaluator.lasts(test.literal.part) for test in plan_fact.tests):
-                self._kept[plan_fact] = known
-        return known
+    def _told(self, part: PlanPart) -> Told | None:
+        """What a rule is told of the plans that pass all of its tests; None where there are none."""
+        if part in self._kept:
+            return self._kept[part]
+        passing = self._passing(part.tests.values())
+        # any of them: they pass the same tests
+        told = None if passing is None else (passing, self._of(part, int(passing.argmax())))
+        if all(self._evaluator.lasts(test.literal.part) for test in part.tests.values()):
+            self._kept[part] = told
+        return told
 
-    def _together(self, plan_fact: PlanFact) -> tuple[Fact, ...]:
+    def _passing(self, tests: Iterable[Test]) -> Mask | None:
         mask = self._alive
-        for test in plan_fact.tests:
+        for test in tests:
             holds = self._holds(test)
             if holds is False:
-                return ()
+                return None
             if holds is not True:
                 mask = mask & holds
-        return (self._fact(plan_fact, mask),) if mask.any() else ()
+        return mask if mask.any() else None
 
-    def _each(self, plan_fact: PlanFact) -> Iterator[Fact]:
-        for row in np.flatnonzero(self._alive).tolist():
-            mask = np.zeros_like(self._alive)
-            mask[row] = True
-            yield self._fact(plan_fact, mask)
-
-    def _fact(self, plan_fact: PlanFact, mask: Mask) -> Fact:
-        row = int(mask.argmax())  # any of them: they pass the same tests
-        known = _properties(_values(plan_fact.tests), lambda node: one(self._evaluator.value(node), row))
-        return mask, plan_fact.kind.names + known
+    def _of(self, part: PlanPart, row: int) -> str:
+        """What is tested of one plan, as JSON."""
+        values = {key: test.value for key, test in part.tests.items()}
+        return _properties(values, lambda node: one(self._evaluator.value(node), row))
 
     def _holds(self, test: Test) -> Mask | bool:
         """For which of all plans a test holds."""
