@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 GROUP_RULES = 200  # rules a group: breaks beyond 256 on one condition
 SET_GROUPS = 500  # groups, each a test under the root: breaks at 511
 PATTERN_TESTS = 60  # tests a pattern, each a property of its fact
-FACT_PROPERTIES = 150  # values a fact, before the last pattern's: with those and three names it stays below 254
+FACT_PROPERTIES = 100  # values a fact, before the last pattern's: with those and three names it stays below 254
 STACK = 60  # tests that hold and wait while another one's are followed: fails beyond 64
 SET_RULES = 4_000  # rules a set: fails beyond 4,096
 SESSIONS = 4  # live sessions, each of which keeps memory: the library lets one thread work at a time anyway
@@ -504,12 +504,14 @@ Fact: TypeAlias = "tuple[dict[PlanPart, Mask], str]"
 
 def _properties(values: Mapping[str, Expression], value: Callable[[Expression], Value]) -> str:
     """What a fact has beside its names, as JSON: of each key the value, where it is known and a point."""
-    texts = []
-    for key, expression in values.items():
-        known = plain(value(expression))
-        if known is not None:
-            texts.append(f',"{key}":{dumps(known)}')
-    return "".join(texts)
+    texts = ((key, _text(value(expression))) for key, expression in values.items())
+    return "".join(f',"{key}":{text}' for key, text in texts if text)
+
+
+def _text(value: Value) -> str:
+    """A value as JSON; nothing where it is unknown or no point."""
+    known = plain(value)
+    return "" if known is None else dumps(known)
 
 
 class _Plans:
@@ -520,6 +522,8 @@ class _Plans:
         self._kept: dict[PlanPart, Told | None] = environment.beside(alive, dict)
         """Parts whose tests come to the same as long as the plans that are left and their prices are the same."""
         self._held: dict[Test, Mask | bool] = {}
+        self._texts: dict[tuple[str, int], str] = {}
+        """Values as JSON, by their property and the plan: rules that pass few plans are often told of the same ones."""
 
     def facts(self, group: Group) -> Iterator[Fact]:
         """One fact with what is left of the group: rules none of whose tests fails for all plans, each told of those
@@ -540,12 +544,14 @@ class _Plans:
         asked: dict[str, Expression] = {}
         texts = []
         for session, parts in group.parts.items():
-            for part in parts.values() if self._may_hold(session) else ():
-                told = self._told(part)
-                if told is not None:
-                    masks[part] = told[0]
-                    texts.append(told[1])
-                    asked.update(_values(session))
+            if not self._may_hold(session):
+                continue
+            told = [(part, *told) for part in parts.values() if (told := self._told(part)) is not None]
+            if told:
+                asked.update(_values(session))
+            for part, mask, text in told:
+                masks[part] = mask
+                texts.append(text)
         if masks:
             yield masks, _properties(asked, self._evaluator.value) + "".join(texts)
 
@@ -579,8 +585,14 @@ class _Plans:
 
     def _of(self, part: PlanPart, row: int) -> str:
         """What is tested of one plan, as JSON."""
-        values = {key: test.value for key, test in part.tests.items()}
-        return _properties(values, lambda node: one(self._evaluator.value(node), row))
+        texts = []
+        for key, test in part.tests.items():
+            told = self._texts.get((test.key, row))
+            if told is None:
+                told = self._texts[test.key, row] = _text(one(self._evaluator.value(test.value), row))
+            if told:
+                texts.append(f',"{key}":{told}')
+        return "".join(texts)
 
     def _holds(self, test: Test) -> Mask | bool:
         """For which of all plans a test holds."""
