@@ -74,7 +74,7 @@ def _fewer_tests(passing: Any) -> Any:
 def _of_all_or_none(passing: Any) -> Any:
     def changed(self: Any, tests: Any) -> Any:
         mask = passing(self, tests)
-        return mask if mask is not None and (mask == self._alive).all() else None
+        return mask if (mask == self._alive).all() else np.zeros_like(mask)
 
     return changed
 

@@ -567,21 +567,17 @@ class _Plans:
         if part in self._kept:
             return self._kept[part]
         passing = self._passing(part.tests.values())
-        # any of them: they pass the same tests
-        told = None if passing is None else (passing, self._of(part, int(passing.argmax())))
+        row = int(passing.argmax())  # the first of them, if any: they pass the same tests
+        told = (passing, self._of(part, row)) if passing[row] else None
         if all(self._evaluator.lasts(test.literal.part) for test in part.tests.values()):
             self._kept[part] = told
         return told
 
-    def _passing(self, tests: Iterable[Test]) -> Mask | None:
+    def _passing(self, tests: Iterable[Test]) -> Mask:
         mask = self._alive
         for test in tests:
-            holds = self._holds(test)
-            if holds is False:
-                return None
-            if holds is not True:
-                mask = mask & holds
-        return mask if mask.any() else None
+            mask = mask & self._holds(test)
+        return mask
 
     def _of(self, part: PlanPart, row: int) -> str:
         """What is tested of one plan, as JSON."""
