@@ -11,8 +11,8 @@ from whygpu.chain.durable import dumps
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PATTERNS = 16
-STAGE_RULES = 200
+PATTERNS = 1  # or facts that were asserted before in a session would count
+GROUP_RULES = 200
 STACK = 64
 PROPERTIES = 250
 NODE_TESTS = 511
@@ -43,44 +43,45 @@ def violations(definition: dict[str, Any]) -> Iterator[str]:
         yield f"{len(definition)} rules"
     children: defaultdict[str, set[str]] = defaultdict(set)
     properties: defaultdict[str, set[str]] = defaultdict(set)
-    stages: Counter[str] = Counter()
+    groups: Counter[str] = Counter()
     for name, rule in definition.items():
         if set(rule) != {"all", "pri", "dist"} or rule["dist"] != 0 or not isinstance(rule["pri"], int):
             yield f"{name}: not a conjunction with pri and dist 0"
             continue
-        if len(rule["all"]) > PATTERNS:
-            yield f"{name}: {len(rule['all'])} patterns"
         for pattern in rule["all"]:
             (clauses,) = (body.get("$and", [body]) for body in pattern.values())
             yield from (f"{name}: {problem}" for clause in clauses for problem in _clause_problems(clause))
-            if name != "boot" and [next(iter(clause)) for clause in clauses[:2]] != ["g", "k"]:
-                yield f"{name}: the kind is not tested first"
+            if next(iter(clauses[0])) != "g":
+                yield f"{name}: the group is not tested first"
             path = ""
             for clause in clauses:
                 children[path].add(dumps(clause))
                 path += dumps(clause)
-            kind = dumps(clauses[:2])
-            properties[kind] |= {_property(clause) for clause in clauses}
-            if {"k": "stage"} in clauses:
-                stages[kind] += 1
+            group = dumps(clauses[0])
+            properties[group] |= {_property(clause) for clause in clauses}
+            groups[group] += 1
+        if len(rule["all"]) > PATTERNS:
+            yield f"{name}: {len(rule['all'])} patterns"
     yield from (
         f"{path}: {len(found)} tests under one node" for path, found in children.items() if len(found) >= NODE_TESTS
     )
     waiting = _waiting("", children)
     if waiting > STACK:
         yield f"{waiting} tests on the stack"
-    yield from (f"{kind}: {len(found)} properties" for kind, found in properties.items() if len(found) + 3 > PROPERTIES)
-    yield from (f"{kind}: {count} rules on a stage fact" for kind, count in stages.items() if count > STAGE_RULES)
+    yield from (
+        f"{group}: {len(found)} properties" for group, found in properties.items() if len(found) + 2 > PROPERTIES
+    )
+    yield from (f"{group}: {count} rules" for group, count in groups.items() if count > GROUP_RULES)
 
 
 def _waiting(path: str, children: dict[str, set[str]]) -> int:
     """The most tests that can be on the library's stack below one: it takes one off and puts on all that hold below.
 
-    ``handleAlpha`` of src/rules/events.c, durable-rules 2.0.28; a fact is of one kind, so of those one holds.
+    ``handleAlpha`` of src/rules/events.c, durable-rules 2.0.28; a fact is of one group, so of those one holds.
     """
     below = children.get(path, set())
     most = max((_waiting(path + test, children) for test in below), default=1)
-    one_holds = all(_property(json.loads(test)) in ("g", "k") for test in below)
+    one_holds = all(_property(json.loads(test)) == "g" for test in below)
     return most if one_holds else most + len(below) - 1
 
 

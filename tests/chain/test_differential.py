@@ -138,6 +138,7 @@ SMALL = {
     "STACK": 4,
     "FACT_PROPERTIES": 5,
     "GROUP_RULES": 5,
+    "SESSION_FACTS": 9,
     "MAX_ALTERNATIVES": 2,
 }
 

@@ -52,28 +52,28 @@ def test_generated_programs_compile_to_the_subset(first: int) -> None:
     ("change", "expected"),
     [
         ({"none": []}, "not a conjunction"),
-        ({"all": [{"m": {"$and": [{"k": "x"}, {"g": "y"}]}}]}, "the kind is not tested first"),
-        ({"all": [{"m": {"$or": [{"k": "x"}, {"g": "y"}]}}]}, "'$or' is outside the subset"),
-        ({"all": [{"m": {"$and": [{"g": "x"}, {"k": "y"}, {"v": {"m_0": "v"}}]}}]}, "does not test against a constant"),
-        ({"all": [{f"m{i}": {"$and": [{"g": "x"}, {"k": "y"}]}} for i in range(17)]}, "17 patterns"),
+        ({"all": [{"m": {"$and": [{"v": 1.0}, {"g": "y"}]}}]}, "the group is not tested first"),
+        ({"all": [{"m": {"$or": [{"g": "x"}, {"v": 1.0}]}}]}, "'$or' is outside the subset"),
+        ({"all": [{"m": {"$and": [{"g": "x"}, {"v": {"m_0": "v"}}]}}]}, "does not test against a constant"),
+        ({"all": [{f"m{i}": {"$and": [{"g": "x"}]}} for i in range(17)]}, "17 patterns"),
         ({"dist": 1}, "dist 0"),
     ],
 )
 def test_the_check_sees_what_leaves_the_subset(change: dict[str, Any], expected: str) -> None:
-    rule = {"all": [{"m": {"$and": [{"g": "x"}, {"k": "stage"}]}}], "pri": 1, "dist": 0}
+    rule = {"all": [{"m": {"$and": [{"g": "x"}]}}], "pri": 1, "dist": 0}
     assert list(violations({"r": rule})) == []
     assert any(expected in problem for problem in violations({"r": {**rule, **change}}))
 
 
 def _pairs(first: int, second: int) -> dict[str, Any]:
     """Rules that share ``first`` tests, below one of which stand ``second`` more."""
-    kind = [{"g": "g1"}, {"k": "stage"}]
+    group = [{"g": "g1"}]
     pairs = [(i,) for i in range(first - 1)] + [(first, j) for j in range(second)]
     return {
-        "boot": {"all": [{"m_0": {"k": "boot"}}], "pri": 0, "dist": 0},
+        "boot": {"all": [{"m_0": {"g": "boot"}}], "pri": 0, "dist": 0},
         **{
             f"r{number}": {
-                "all": [{"m": {"$and": [*kind, *({"$gt": {f"t{i}": 0.0}} for i in pair)]}}],
+                "all": [{"m": {"$and": [*group, *({"$gt": {f"t{i}": 0.0}} for i in pair)]}}],
                 "pri": 1,
                 "dist": 0,
             }
@@ -88,9 +88,9 @@ def test_the_stack_is_computed_as_the_library_fills_it(first: int, second: int) 
 
     definition = _pairs(first, second)
     handle = durable_rules_engine.create_ruleset(f"stack{first}-{second}", dumps(definition))
-    durable_rules_engine.assert_fact(handle, '{"id":"1","sid":"s","k":"boot"}')
+    durable_rules_engine.assert_fact(handle, '{"id":"1","sid":"s","g":"boot"}')
     held = {f"t{i}": 1.0 for i in range(max(first, second) + 1)}
-    fact = json.dumps({"id": "2", "sid": "s", "g": "g1", "k": "stage", **held})
+    fact = json.dumps({"id": "2", "sid": "s", "g": "g1", **held})
     if first - 1 + second > STACK:
         assert list(violations(definition)) == [f"{first - 1 + second} tests on the stack"]
         with pytest.raises(durable_rules_engine.error):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,17 +61,22 @@ def _without_unless(alternatives: Any) -> Any:
 
 
 def _rolled(facts: Any) -> Any:
-    return lambda self, plan_fact: [
-        (name, np.roll(mask, 1), properties) for name, mask, properties in facts(self, plan_fact)
+    return lambda self, group: [
+        ({part: np.roll(mask, 1) for part, mask in masks.items()}, properties)
+        for masks, properties in facts(self, group)
     ]
 
 
-def _fewer_tests(together: Any) -> Any:
-    return lambda self, plan_fact: together(self, replace(plan_fact, tests=plan_fact.tests[:-1] or plan_fact.tests))
+def _fewer_tests(passing: Any) -> Any:
+    return lambda self, tests: passing(self, list(tests)[:-1] or tests)
 
 
-def _of_all_or_none(together: Any) -> Any:
-    return lambda self, plan_fact: tuple(fact for fact in together(self, plan_fact) if (fact[1] == self._alive).all())
+def _of_all_or_none(passing: Any) -> Any:
+    def changed(self: Any, tests: Any) -> Any:
+        mask = passing(self, tests)
+        return mask if (mask == self._alive).all() else np.zeros_like(mask)
+
+    return changed
 
 
 NEGATED: dict[t.CompareOp, t.CompareOp] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -138,15 +143,15 @@ BUGS = (
         lambda _: lambda self, name: False,
     ),
     Bug("adapter: numbers are printed with six digits", durable, "_number", lambda _: "{:.6f}".format),
-    Bug("adapter: plans share a fact though one test differs", durable._Plans, "_together", _fewer_tests),
+    Bug("adapter: plans share a fact though one test differs", durable._Plans, "_passing", _fewer_tests),
     Bug("adapter: a group's facts go to the wrong plans", durable._Plans, "facts", _rolled),
     Bug(
         "adapter: facts are left out where rules may still fire",
         durable._Plans,
-        "_may_hold",
-        lambda old: lambda self, tests: not old(self, tests),
+        "_told",
+        lambda old: lambda self, part: None if len(part.tests) == 1 else old(self, part),
     ),
-    Bug("adapter: plans share a fact only where all do", durable._Plans, "_together", _of_all_or_none),
+    Bug("adapter: plans share a fact only where all do", durable._Plans, "_passing", _of_all_or_none),
     Bug(
         "adapter: a session's false flags are not asserted",
         durable,

@@ -16,7 +16,8 @@ from tests.chain.drive import run
 from tests.chain.programs import program
 from tests.chain.small import ADVISE, knowledge, program_of
 from tests.effort import PATIENCE
-from whygpu.chain.durable import RETIRED, SESSIONS, DurableEngine
+from whygpu.chain import durable
+from whygpu.chain.durable import RETIRED, SESSIONS, DurableEngine, Session
 from whygpu.errors import EngineError
 
 if TYPE_CHECKING:
@@ -35,18 +36,19 @@ class _Watched(DurableEngine):
         self.most = 0
         self._lock = threading.Lock()
 
-    def take(self) -> str:
+    def take(self) -> Session:
         session = super().take()
         with self._lock:
-            self.live.add(session)
+            self.live.add(session.name)
             self.most = max(self.most, len(self.live))
-        self.facts[session].clear()
+        if not session.facts:
+            self.facts[session.name].clear()
         return session
 
-    def release(self, session: str) -> None:
+    def release(self, session: Session, *, whole: bool) -> None:
         with self._lock:
-            self.live.discard(session)
-        super().release(session)
+            self.live.discard(session.name)
+        super().release(session, whole=whole)
 
     def put(self, fact: str) -> int:
         plain = json.loads(fact)
@@ -60,7 +62,7 @@ def test_every_session_begins_with_a_boot_fact_and_ids_are_unique() -> None:
         engine = _Watched(given)
         run(given, engine.chain())
         ((session, facts),) = engine.facts.items()
-        assert facts[0] == {"id": "1", "sid": session, "k": "boot"}
+        assert facts[0] == {"id": "1", "sid": session, "g": "boot"}
         identifiers = [fact["id"] for fact in facts]
         assert len(set(identifiers)) == len(identifiers)
         assert None not in [value for fact in facts for value in fact.values()]
@@ -78,10 +80,16 @@ def test_ids_do_not_collide_in_the_hash_that_the_library_compares() -> None:
     assert len({_fnv1a(f"s{number}") for number in range(SESSIONS)}) == SESSIONS
 
 
+def test_properties_do_not_collide_in_it_either() -> None:
+    keys = {"id", "sid", "$s", "g", *(f"{kind}{number}" for kind in "tp" for number in range(10_000))}
+    assert len({_fnv1a(key) for key in keys}) == len(keys)
+
+
 def test_one_id_twice_is_an_error_not_a_lost_fact() -> None:
     engine = DurableEngine(knowledge([(["workload.n > 1"], ADVISE)]))
-    (group,) = next(iter(engine.program.groups.values()))
-    stage = {"id": "1", "sid": engine.take(), "g": group.name, "k": "stage", "t0": 2.0}
+    (compiled,) = engine.program.compiled.values()
+    (group,) = compiled.session
+    stage = {"id": "1", "sid": engine.take().name, "g": group.name, "t0": 2.0}
     engine.put(json.dumps(stage))
     with pytest.raises(EngineError, match="collide"):
         engine.put(json.dumps(stage))
@@ -90,7 +98,7 @@ def test_one_id_twice_is_an_error_not_a_lost_fact() -> None:
 def test_a_fact_the_library_cannot_read_is_an_error_not_a_lost_fact() -> None:
     engine = DurableEngine(knowledge([(["workload.n > 1"], ADVISE)]))
     with pytest.raises(EngineError, match="refused a fact"):
-        engine.put(json.dumps({"id": "1", "sid": engine.take(), "v": float("inf")}))
+        engine.put(json.dumps({"id": "1", "sid": engine.take().name, "v": float("inf")}))
 
 
 def test_sessions_come_from_a_pool_and_return_to_it() -> None:
@@ -116,7 +124,7 @@ def test_sessions_that_cannot_begin_do_not_use_up_the_pool() -> None:
     """64 of them, and every consultation waited for ever. None of them is used again: what is in it is not known."""
     given = program(1)
     engine = _Watched(given)
-    wanted = run(given, engine.chain())
+    wanted = run(given, _Watched(given).chain())
 
     def refused(_: str) -> int:
         raise EngineError("refused")
@@ -128,7 +136,7 @@ def test_sessions_that_cannot_begin_do_not_use_up_the_pool() -> None:
             chain = engine.chain()
             with pytest.raises(EngineError, match="refused"):
                 chain.__enter__()
-        used.add(chain._session)
+        used.add(chain._session.name)
     assert len(used) == 3 * SESSIONS
     assert run(given, engine.chain()) == wanted
     assert SESSIONS + RETIRED < LIVE_LIMIT
@@ -151,6 +159,30 @@ def test_a_reused_session_has_forgotten_everything() -> None:
     for _ in range(2 * SESSIONS):
         assert run(fires, engine.chain()).fired == {"r0"}
         assert run(silent, engine.chain()).fired == set()
+
+
+def test_what_an_error_left_to_fire_never_fires() -> None:
+    base = knowledge([(["workload.n > 1"], ADVISE)])
+    engine = DurableEngine(base)
+    (compiled,) = engine.program.compiled.values()
+    chain = engine.chain()
+    chain.__enter__()
+    chain._put(f'"g":"{compiled.session[0].name}","t0":2.0')
+    chain.__exit__(RuntimeError, RuntimeError(), None)
+    assert run(program_of(base, {}, 1.0), engine.chain()).fired == set()
+
+
+def test_a_session_is_used_again_until_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "SESSION_FACTS", 7)
+    base = knowledge([(["workload.n > 1"], ADVISE)])
+    engine = _Watched(program_of(base, {}, 1.0))
+    most = []
+    for number in range(20):
+        given = program_of(base, {"workload.n": 2.0} if number % 3 else {}, 1.0)
+        assert run(given, engine.chain()).fired == ({"r0"} if number % 3 else set())
+        most.append(len(engine.facts["s0"]))
+    assert most[:7] == [2, 3, 4, 5, 6, 7, 2]
+    assert max(most) == 7
 
 
 def test_more_consultations_than_sessions_wait_for_one() -> None:
@@ -190,7 +222,8 @@ def test_eight_threads_on_one_engine_give_the_same_answers() -> None:
 
 
 @pytest.mark.slow
-def test_thousands_of_consultations_hold_memory_flat() -> None:
+def test_thousands_of_consultations_hold_memory_flat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "SESSION_FACTS", 20)  # full at other times they are a few megabytes more or less
     givens = [program(seed) for seed in range(1, 6)]
     engines = [DurableEngine(given.knowledge) for given in givens]
     silent = knowledge([(["workload.n > 1"], ADVISE)])
@@ -205,3 +238,15 @@ def test_thousands_of_consultations_hold_memory_flat() -> None:
 
     settled = consult_all(300)
     assert consult_all(4_000 // len(givens)) - settled < 2 * 1024  # KiB
+
+
+def test_an_engine_that_is_dropped_leaves_no_session_in_memory() -> None:
+    given = program(1)
+
+    def consult_anew(times: int) -> int:
+        for _ in range(times):
+            run(given, DurableEngine(given.knowledge).chain())
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    settled = consult_anew(20)
+    assert consult_anew(100) - settled < 8 * 1024  # KiB; a session takes a third of a megabyte
