@@ -22,8 +22,9 @@ _LABEL = 10
 """Columns of the words in front: BECAUSE, FLIPS IF."""
 _TITLE = 28
 """Columns that the title of a rule has at least."""
-_SCALES = ("  for (+) and against (-), as a factor on the price; * decides", "  factor on the price; * decides")
+_SCALES = ("  for (+) and against (-), as a factor on the price", "  factor on the price")
 """What the figures of the rules mean: the first that fits is told."""
+_DECIDES = "; * decides"
 _START = " (--start)"
 _OUT = 2
 """Rules that put most out which are told."""
@@ -208,9 +209,11 @@ class Screen:
         if not view.reasons:
             return
         yield ""
-        scale = next(text for text in _SCALES if len("WHY") + len(text) <= self._width)
-        yield self._style.strong("WHY") + self._style.faint(scale)
-        for row in view.reasons[: room.reasons]:
+        shown = view.reasons[: room.reasons]
+        star = _DECIDES if any(row.decides for row in shown) else ""
+        scale = next(text for text in _SCALES if len("WHY") + len(text) + len(star) <= self._width)
+        yield self._style.strong("WHY") + self._style.faint(scale + star)
+        for row in shown:
             yield self._reason(row)
         left = len(view.reasons) - room.reasons
         if left > 0:
