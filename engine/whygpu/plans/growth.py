@@ -64,9 +64,9 @@ class Growth:
 
     def _quicker(self, plan_set: PlanSet) -> Iterator[PlanSet]:
         """The plans of a service whose tokens come later than usual, on as many cards of one machine as bring them in
-        time; where nobody gave a limit, for then all are in time or as near as can be.
+        time.
         """
-        if self._work.setup.trains or self._targets.token_ms is not None:
+        if self._work.setup.trains:
             return
         inside = replace(self._options, max_nodes=1)
         for pace in self._targets.token_paces:
