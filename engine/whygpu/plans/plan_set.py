@@ -108,8 +108,8 @@ class Targets:
     paces_of_one_machine: tuple[float, ...] = ()
     """Hours that a job is better done in where one machine can: there more accelerators cost little more."""
     token_paces: tuple[float, ...] = ()
-    """Milliseconds that a token of a service usually takes at most: slower plans stay, beside others of one machine that
-    keep to them.
+    """Milliseconds that a token of a service usually takes at most: slower plans stay, beside others of one machine
+    that keep to them.
     """
 
 
