@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import whygpu
-from tests.plans.counted import TOKENS, counted, dollars, only, preferences, tallied
+from tests.plans.counted import counted, dollars, only, preferences, tallied
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.consultation import Consultation
 from whygpu.consult.driver import consult
@@ -77,9 +77,9 @@ def test_of_equals_the_one_that_works_on_less_at_once_comes_first() -> None:
 
 def test_of_equals_the_faster_one_comes_first_though_both_are_fast_enough() -> None:
     """Found by random answers: of two ways to split a cache, both fast enough, the slower one came first."""
-    by_tokens = preferences(speeds=(TOKENS,))
-    verdicts, tokens = tallied((AGAINST, only())), {"token_ms": np.array([9.0, 8.0, 20.0])}
-    assert rank(ALL, NONE, counted(dollars(5, 5, 5), verdicts, by_tokens, speeds=tokens), 0.1).order == (1, 0, 2)
+    equal = counted(dollars(5, 5, 5), tallied((AGAINST, only())), PLAIN)
+    tokens, first = np.array([9.0, 9.0, 8.0]), np.array([30.0, 20.0, math.nan])
+    assert rank(ALL, NONE, replace(equal, times=(tokens, first)), 0.1).order == (2, 1, 0)
 
 
 def test_what_is_unverified_comes_after_everything_verified() -> None:

@@ -88,7 +88,9 @@ class Ranker:
             self._limits(),
         )
         drawn = drawn_of(plan_set, planned.work.setup)
-        counted = replace(counted, drawn=drawn, cards=plan_set.counts, at_once=plan_set.at_once)
+        figures = plan_set.speeds.figures
+        times = tuple(figures[item.figure] for item in self._preferences.speeds if item.figure in figures)
+        counted = replace(counted, drawn=drawn, cards=plan_set.counts, at_once=plan_set.at_once, times=times)
         return rank(alive, self._judging.unverified, counted, self._preferences.tied_within)
 
     def objections(self, verdicts: VerdictTally, ranking: Ranking) -> tuple[str, ...]:

@@ -59,6 +59,8 @@ class Counted:
     """Accelerators of every plan, by which those are compared of which that is not known either."""
     at_once: NDArray[np.float64] | None = None
     """Requests or samples that every plan works on at once, by which equals are told apart."""
+    times: tuple[NDArray[np.float64], ...] = ()
+    """What every plan takes, by each figure of speed, by which the rest are; NaN where it is not known."""
 
     def with_factor(self, criterion: str, factor: NDArray[np.float64], *, by_money: bool) -> Counted:
         """With another factor for one criterion."""

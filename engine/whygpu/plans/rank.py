@@ -60,8 +60,8 @@ def rank(alive: Mask, unverified: Mask, counted: Counted, tied_within: float) ->
     drawn = np.where(np.isfinite(watts), watts * product, np.inf)
     cards = product if counted.cards is None else counted.cards * product
     at_once = np.zeros(len(value)) if counted.at_once is None else counted.at_once
-    slow = np.zeros(len(value)) if counted.speed is None else np.nan_to_num(counted.speed.values, nan=np.inf)
-    figures = (_rounded(column[left]) for column in (slow, at_once, product, cards, drawn, last))
+    times = (np.nan_to_num(column, nan=np.inf) for column in reversed(counted.times))
+    figures = (_rounded(column[left]) for column in (*times, at_once, product, cards, drawn, last))
     keys = (*figures, unverified[left])  # numpy sorts by the last key first
     return Ranking(tuple(left[np.lexsort(keys)].tolist()), counted, tied_within)
 
