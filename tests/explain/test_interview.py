@@ -90,6 +90,21 @@ def test_the_model_answers_for_its_task(kb: KnowledgeBase) -> None:
     assert "task" in {item.id for item in kb.interview({"phase": "inference"}).candidates}
 
 
+def test_how_much_is_read_is_asked_though_the_model_says_what_is_usual(kb: KnowledgeBase) -> None:
+    """Four times the twenty tokens per parameter made three machines of one, and nobody was asked."""
+    answers = {"phase": "training", "model": "llama-3.1-8b"}
+    assert "dataset_tokens" in {item.id for item in kb.interview(answers).candidates}
+    short = {"phase": "training", "model": "gpt2"}
+    assert "sequence_tokens" in {item.id for item in kb.interview(short).candidates}
+
+
+@pytest.mark.parametrize("answers", [SERVING, TUNING, {"phase": "training", "model": "llama-3.1-8b"}])
+def test_all_that_applies_is_asked_but_the_task_of_the_model(answers: dict[str, Any], kb: KnowledgeBase) -> None:
+    interview = kb.interview(answers)
+    applicable = {item.id for item in interview.consultation.applied.applicable}
+    assert applicable - {*answers, *(item.id for item in interview.candidates)} == {"task"}
+
+
 def test_the_interview_ends(kb: KnowledgeBase) -> None:
     answers: dict[str, Any] = {**SERVING, "accelerators": ["l4"], "format": "int8", "count": 1}
     for _ in kb.knowledge.questions:

@@ -27,8 +27,12 @@ def assumed(consultation: Consultation) -> tuple[Assumed, ...]:
 
 
 def settled(consultation: Consultation, question: Question) -> bool:
-    """Whether the model that was given answers it."""
+    """Whether the model that was given answers it: a choice that it makes, as of its task. Amounts that are taken from
+    it, as twenty tokens per parameter, are only usual.
+    """
     if consultation.answers.model is None or question.id in consultation.answers.given:
+        return False
+    if consultation.knowledge.vocabulary[question.name].kind != "choice":
         return False
     truth = consultation.session.environment.evaluator.truth
     used = next((one for one in question.assumptions if truth(one.when).true), None)
