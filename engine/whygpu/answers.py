@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, assert_never
 
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
+from whygpu.intake.owned import counted
 from whygpu.intake.typed import size_of
 from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, fold
 from whygpu.quantity import parse_number, parse_pixels, show
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from whygpu.measured.measurement import Measurement
 
 MAX_ITEMS = 500
+_MOST_OWNED = 100_000
 _PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 """A character beyond U+FFFF as JSON may write it, and YAML does not read it."""
 MEASURED = "measured"
@@ -486,8 +488,12 @@ class _Reader:
         items = node.items if isinstance(node, Sequence) else [node]
         found: dict[str, int] = {}
         for item in items:
+            if isinstance(item, Scalar) and isinstance(item.value, str):
+                for name, number in self._owned_text(item):
+                    found[name] = found.get(name, 0) + number
+                continue
             if not isinstance(item, Mapping):
-                example = "for example owned: [{accelerator: rtx-3090, count: 4}]"
+                example = "for example owned: 4x RTX 3090"
                 self._add(item, "wrong-type", f"'owned' lists accelerators and counts, not {kind_of(item)}", example)
                 continue
             for key in item.items.keys() - {"accelerator", "count"}:
@@ -498,11 +504,22 @@ class _Reader:
                 found[card] = found.get(card, 0) + count
         return tuple(found.items())
 
+    def _owned_text(self, item: Scalar) -> Iterable[tuple[str, int]]:
+        for name, count in counted(item.text):
+            card = self._one_accelerator(replace(item, value=name, text=name))
+            if not 1 <= count <= _MOST_OWNED:
+                self._add(item, "out-of-range", f"'owned' is {count}x {name}; it must be from 1 to {_MOST_OWNED:,}")
+            elif card is not None:
+                yield card, count
+
     def _owned_card(self, item: Mapping) -> str | None:
         node = item.items.get("accelerator")
         if not isinstance(node, Scalar) or node.value is None or isinstance(node.value, bool):
             self._add(node or item, "wrong-type", "each of 'owned' names its 'accelerator'", "add 'accelerator: ...'")
             return None
+        return self._one_accelerator(node)
+
+    def _one_accelerator(self, node: Scalar) -> str | None:
         ids = self._accelerators(node)
         if len(ids) > 1:
             self._add(
@@ -519,11 +536,11 @@ class _Reader:
             self._add(node or item, "missing-key", "each of 'owned' says its 'count'", "add 'count: ...', 1 for one")
             return None
         value = node.value if isinstance(node, Scalar) else None
-        if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1 and 1 <= value <= 1e5:
-            return int(value)
-        self._add(
-            node, "wrong-type", f"'count' of 'owned' must be a whole number from 1 to 100,000, not {kind_of(node)}"
-        )
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+        if number == number // 1 and 1 <= number <= _MOST_OWNED:
+            return int(number)
+        message = f"'count' of 'owned' must be a whole number from 1 to {_MOST_OWNED:,}, not {kind_of(node)}"
+        self._add(node, "wrong-type", message)
         return None
 
     def _model(self, node: Node) -> str | dict[str, Any] | None:

@@ -324,7 +324,9 @@ def test_the_trace_holds_the_money(kb: whygpu.KnowledgeBase) -> None:
         ([{"accelerator": "rtx-3090"}], "missing-key"),
         ([{"count": 2}], "wrong-type"),
         ([{"accelerator": "rtx-3090", "count": 1, "where": "here"}], "unknown-key"),
-        (["rtx-3090"], "wrong-type"),
+        ("4x RTX 3099", "unknown-accelerator"),
+        ("4x A100", "several-accelerators"),
+        ("0x RTX 3090", "out-of-range"),
         (4, "wrong-type"),
     ],
 )
@@ -332,6 +334,17 @@ def test_what_is_wrong_with_owned_is_told(kb: whygpu.KnowledgeBase, owned: objec
     with pytest.raises(AnswerError) as error:
         kb.check({"owned": owned})
     assert [problem.code for problem in error.value.problems] == [code]
+
+
+@pytest.mark.parametrize(
+    "text", ["4x RTX 3090", "4 rtx-3090", "4×RTX 3090", "3x RTX 3090, RTX 3090", ["RTX 3090", "3 RTX 3090"]]
+)
+def test_what_is_owned_is_written_as_people_count_it(kb: whygpu.KnowledgeBase, text: object) -> None:
+    assert kb.check({"owned": text}).owned == kb.check({"owned": FOUR_3090}).owned
+
+
+def test_several_kinds_are_owned(kb: whygpu.KnowledgeBase) -> None:
+    assert kb.check({"owned": "2x L4 and a RTX 3090 + 10 T4"}).owned == (("l4", 2), ("rtx-3090", 1), ("t4", 10))
 
 
 def test_what_is_owned_and_out_is_told(kb: whygpu.KnowledgeBase) -> None:

@@ -57,6 +57,7 @@ def enter(page: Page, text: str) -> None:
 def _open(page: Page, server: str, query: str) -> Page:
     page.goto(f"{server}/?{query}")
     page.get_by_role("heading", level=1).first.wait_for()
+    page.wait_for_function(SETTLED)  # what is still drawn moves what is clicked
     return page
 
 
@@ -82,6 +83,19 @@ def test_two_clicks_from_a_tile_to_an_answer_and_back(server: str, context: Brow
     page.get_by_role("heading", level=1, name="Serve a chatbot: which model?").wait_for()
     page.go_forward()
     _verdict(page, said)
+
+
+def test_what_the_box_refuses_stays_to_be_corrected(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, "")
+    field = page.get_by_test_id("stChatInput").get_by_role("textbox")
+    field.fill("lama 3.1 8c")
+    field.press("Enter")
+    page.get_by_text("no model here is called").wait_for()
+    page.wait_for_function(SETTLED)
+    assert field.input_value() == "lama 3.1 8c"
+    field.fill("llama 3.1 8b")
+    field.press("Enter")
+    page.get_by_role("heading", level=1, name=re.compile("^TAKE ")).wait_for()
 
 
 def test_the_first_screen_says_what_why_and_how_well(server: str, context: BrowserContext) -> None:

@@ -15,6 +15,7 @@ from whygpu_ui.charts import (
     price_speed_rows,
     scatter,
 )
+from whygpu_ui.details import between
 
 if TYPE_CHECKING:
     from whygpu import KnowledgeBase
@@ -54,3 +55,20 @@ def test_points_and_target_lines_are_of_the_plans_and_the_answers(kb: KnowledgeB
         assert price == plan.cost.compared.usd_per_hour
         assert f"{time:.3g} ms a token" in row
     assert scatter(advice.plans[:0], {}) is None
+
+
+def test_the_staircase_changes_at_the_next_number() -> None:
+    """Steps read 1 to 1.7 and 2.8 to 8: what is recommended at 2 could not be seen."""
+
+    def at(value: float) -> tuple[str, str]:
+        return ("small", "") if value < 1234 else ("large", "")
+
+    found = between(800, 1600, {800: at(800), 1600: at(1600)}, at, whole=True)
+    last, first = max(v for v in found if found[v][0] == "small"), min(v for v in found if found[v][0] == "large")
+    assert last < 1234 <= first <= last * 1.1
+
+    found = between(
+        1, 8, {1: ("one", ""), 8: ("more", "")}, lambda value: ("one" if value < 2 else "more", ""), whole=True
+    )
+    assert found[2] == ("more", "")
+    assert all(value == int(value) for value in found)

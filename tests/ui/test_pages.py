@@ -68,6 +68,34 @@ def test_a_tile_and_a_model_are_an_answer(tile: str, opened: Opened) -> None:
     assert app.title[0].value.startswith(("TAKE ", "No", "Nothing"))
 
 
+@pytest.mark.parametrize(
+    ("typed", "answers"),
+    [
+        ("Qwen/Qwen3-8B", {"model": "qwen3-8b"}),
+        ("I own 4 RTX 3090", {"owned": "4 RTX 3090"}),
+        ("4x RTX 3090", {"owned": "4x RTX 3090"}),
+        ("owned: 2x L4\nmodel: llama-3.1-8b", {"owned": "2x L4", "model": "llama-3.1-8b"}),
+    ],
+)
+def test_enter_in_the_box_is_an_answer(typed: str, answers: dict[str, str], opened: Opened) -> None:
+    app = opened()
+    app = app.chat_input[0].set_value(typed).run()
+    assert app.query_params["page"] == "answer"
+    assert _answers(app) == answers
+    assert not app.error
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("lama 3.1 8c", "did you mean 'Llama 3.1 8B'"), ("4x A100", "say which"), ("I own an RTX 9999", "no accelerator")],
+)
+def test_what_the_box_cannot_read_is_said(typed: str, said: str, opened: Opened, plain: Plain) -> None:
+    app = opened()
+    app = app.chat_input[0].set_value(typed).run()
+    assert said in plain(app.error[0].value)
+    assert app.query_params["page"] == "start"
+
+
 def test_several_kinds_of_owned_cards_are_taken(opened: Opened) -> None:
     app = opened()
     fields = {str(item.label): item for item in (*app.selectbox, *app.number_input)}
@@ -192,7 +220,10 @@ def test_a_link_of_another_edition_says_what_changed(opened: Opened, kb: Knowled
     same = opened(**SERVING, page="answer", kb="0123", was=best.id)
     assert "the recommendation is the same" in _text(same, plain)
     other = opened(**SERVING, page="answer", kb="0123", was="gone-x1-fp8")
-    assert "it recommended gone-x1-fp8 then" in _text(other, plain)
+    assert "what it recommended then is no longer among the plans" in _text(other, plain)
+    assert "gone-x1-fp8" not in _text(other, plain)  # an address can say anything
+    silent = opened(**SERVING, page="answer", kb="0123")
+    assert "The knowledge base has changed since this link was made." in _text(silent, plain)
     now = opened(**SERVING, page="answer", kb=kb.knowledge.hash, was="gone-x1-fp8")
     assert "has changed since" not in _text(now, plain)
 

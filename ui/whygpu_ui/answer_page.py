@@ -67,8 +67,9 @@ def _chip(knowledge_base: KnowledgeBase, item: Chip) -> None:
     kind = "assumed" if item.assumed else "given"
     questions = {question.id for question in knowledge_base.knowledge.questions}
     label = literal(item.text if len(item.text) <= 40 else f"{item.text[:39]}…")
+    shown = f"{label}\N{NO-BREAK SPACE}?" if item.assumed else label
     key = f"chip-{kind}-{item.answer}-{state().visit}"
-    chip = st.popover(f"{label} ?" if item.assumed else label, key=key, on_change="rerun")
+    chip = st.popover(shown, key=key, on_change="rerun")
     if not chip.open:  # what is in a dozen of them would come before the verdict
         return
     with chip:
@@ -140,12 +141,16 @@ def _verdict(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
 
 def since(advice: Advice, was: str) -> str:
     """What became of the recommendation of a link that was made with another edition of the knowledge base."""
+    changed = "The knowledge base has changed since this link was made"
+    if not was:
+        return f"{changed}."
     best = advice.recommendation
     if best is not None and best.id == was:
-        return "The knowledge base has changed since this link was made; the recommendation is the same."
+        return f"{changed}; the recommendation is the same."
     old = next((plan for plan in advice.plans if plan.id == was), None)
-    then = "another one" if not was else short_text(old) if old is not None else was
-    return f"The knowledge base has changed since this link was made: it recommended {then} then."
+    if old is None:  # a link can say anything: what it names is not repeated as ours
+        return f"{changed}: what it recommended then is no longer among the plans."
+    return f"{changed}: it recommended {short_text(old)} then."
 
 
 def _trouble(shown: View) -> None:

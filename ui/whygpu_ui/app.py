@@ -17,7 +17,7 @@ from whygpu_ui.knowledge import is_behind, served
 from whygpu_ui.knowledge_page import knowledge_page
 from whygpu_ui.life_page import life_page
 from whygpu_ui.measured import Measured
-from whygpu_ui.pieces import STYLE
+from whygpu_ui.pieces import STYLE, only
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import question_page
 from whygpu_ui.session import (
@@ -47,6 +47,7 @@ _DRAWN = {
     SIZE: size_page,
     DIAGNOSE: diagnose_page,
 }
+_LIFE, _QUESTION = "life", "question"
 
 
 def main() -> None:
@@ -68,13 +69,14 @@ def _page() -> None:
     _ways(now)
     show_problems(now.link_problems, "Part of this link cannot be used and is ignored:")
     box = f"step-{now.visit}"
-    with st.container(key=box):
-        if KEY in now.answers and now.page not in APART:
+    page = _LIFE if KEY in now.answers and now.page not in APART else now.page if now.page in _DRAWN else _QUESTION
+    with only((*_DRAWN, _LIFE, _QUESTION), page, box):
+        if page == _LIFE:
             life_page(now.knowledge_base)
-        elif now.page in _DRAWN:
-            _DRAWN[now.page](now.knowledge_base)
-        else:
+        elif page == _QUESTION:
             question_page(now.knowledge_base, now.page)
+        else:
+            _DRAWN[page](now.knowledge_base)
     _about_the_edition(now)
     focus(now.visit, box)
 

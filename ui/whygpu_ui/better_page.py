@@ -20,7 +20,7 @@ from whygpu_ui.session import ANSWER_PAGE, BETTER, change, give, go, leave, part
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whygpu import KnowledgeBase
+    from whygpu import Advice, KnowledgeBase
     from whygpu.explain.interview import Interview, NextQuestion
     from whygpu.knowledge.questions import Question
     from whygpu.render.view.asking import AskView
@@ -36,9 +36,10 @@ def better_page(knowledge_base: KnowledgeBase) -> None:
         show_problems(finding.problems)
         return
     _verdict(knowledge_base)
-    asked = next_question(knowledge_base, now.answers)
+    with st.spinner("Finding what matters most now"):
+        asked = next_question(knowledge_base, now.answers)
     if asked is None:
-        _end([item for item in knowledge_base.knowledge.questions if item.id in finding.applicable])
+        _end(advice, [item for item in knowledge_base.knowledge.questions if item.id in finding.applicable])
         return
     interview = knowledge_base.interview(now.answers, consultation=advice.consultation)
     _question(ask_view(knowledge_base.knowledge, asked.question, asked, interview))
@@ -120,12 +121,16 @@ def _submit(question: str, key: str) -> None:
     take(question, str(st.session_state.get(key) or "").strip(), BETTER)
 
 
-def _end(applicable: Sequence[Question]) -> None:
+def _end(advice: Advice, applicable: Sequence[Question]) -> None:
     """Nothing more is asked; what was left to what is assumed can be asked again."""
     given = state().answers
     left = [item for item in applicable if given.get(item.id, item) is None]
-    st.title("Nothing else to ask" if left else "Nothing else can change this", anchor=False)
-    st.markdown("No answer to a remaining question changes the recommendation.")
+    if advice.recommendation is None:
+        st.title("No answer to another question allows a plan", anchor=False)
+        st.markdown("What was asked for must change: the answer page lists the changes that allow a plan.")
+    else:
+        st.title("Nothing else to ask" if left else "Nothing else can change this", anchor=False)
+        st.markdown("No answer to a remaining question changes the recommendation.")
     st.button("Back to the answer", type="primary", key="to-answer", on_click=go, args=(ANSWER_PAGE,))
     if left:
         asks = "\n".join(f"- {rendered(item.ask)}" for item in left)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -19,6 +21,7 @@ from whygpu_ui.browser import copy_link
 from whygpu_ui.chain import chain
 from whygpu_ui.charts import (
     PICK,
+    description,
     memory_chart,
     memory_rows,
     price_speed,
@@ -28,12 +31,12 @@ from whygpu_ui.charts import (
 )
 from whygpu_ui.knowledge import find, view
 from whygpu_ui.markdown import code, literal, rendered
-from whygpu_ui.pieces import board_table, inline, show, table, who
+from whygpu_ui.pieces import board_table, inline, only, show, table, who
 from whygpu_ui.question_page import question_of
 from whygpu_ui.session import COMPARE, SIZE, give, go, part, replace_all, state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice
     from whygpu.explain.parts import Item
@@ -52,6 +55,8 @@ _SLIDERS = (
 )
 """Numbers whose staircase is offered, where they apply."""
 _STEPS = 9
+_NEAR = 1.1
+"""Values this close are one step of the staircase."""
 
 
 @part
@@ -72,13 +77,23 @@ def details(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
         }
     st.header("Look closer", anchor=False)
     chosen = st.segmented_control(
-        "Look closer", list(parts), default="Why", key=f"details-{state().visit}", label_visibility="collapsed"
+        "Look closer",
+        list(parts),
+        default="Why",
+        required=True,
+        key=f"details-{state().visit}",
+        label_visibility="collapsed",
     )
-    if chosen is not None:
+    place = only(parts, chosen)  # at once, or the part of before stays until a slow one is found
+    with place:
         parts[chosen](knowledge_base, advice, shown)
 
 
 def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
+    for label, sentences in (("And because", shown.because[1:]), ("But also", shown.but[1:])):
+        if sentences:
+            lines = "".join(f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in sentences)
+            show(f"<p><strong>{label}</strong></p><ul>{lines}</ul>")
     for title, favourable, mark in (("For it", True, "+"), ("Against it", False, "-")):
         rows = [row for row in shown.reasons if row.favourable == favourable and row.about is None]
         if rows:
@@ -123,7 +138,9 @@ def _what_if(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
     if chosen != now:
         _then(knowledge_base, advice, {**answers, key: chosen})
         st.button("Use this as the answer", key="take-what-if", on_click=give, args=(key, chosen))
-    show(_staircase(knowledge_base, answers, key, values, now))
+    with st.spinner("Trying other numbers"):
+        stairs = _staircase(knowledge_base, answers, key, values, now)
+    show(stairs)
 
 
 def _ladder(knowledge_base: KnowledgeBase, advice: Advice, key: str) -> tuple[float, list[float]] | None:
@@ -160,24 +177,43 @@ def _staircase(
     knowledge_base: KnowledgeBase, answers: dict[str, Any], key: str, values: list[float], now: float
 ) -> str:
     """Which plan is recommended from which value on."""
-    unit = knowledge_base.knowledge.name_by_answer[key].unit
-    steps: list[tuple[list[float], str]] = []
-    for value in values:
+    spec = knowledge_base.knowledge.name_by_answer[key]
+
+    def at(value: float) -> tuple[str, str]:
         advice = find(knowledge_base, {**answers, key: value} if value != now or key in answers else answers).advice
         plan = None if advice is None else advice.recommendation
-        text = "no plan is left" if plan is None else f"{short_text(plan)}, {price_text(plan)}"
-        name = text.partition(",")[0]
-        if steps and steps[-1][1].partition(",")[0] == name:
-            steps[-1][0].append(value)
-        else:
-            steps.append(([value], text))
+        return ("no plan is left", "") if plan is None else (short_text(plan), price_text(plan))
+
+    found = {value: at(value) for value in values}
+    for low, high in pairwise(values):
+        found |= between(low, high, found, at, whole=spec.integer)
     rows = []
-    for over, text in steps:
-        ends = (
-            show_number(over[0], unit) if len(over) == 1 else f"{show_number(over[0])} to {show_number(over[-1], unit)}"
-        )
-        rows.append((ends + (" (now)" if now in over else ""), text))
+    for name, run in groupby(sorted(found), key=lambda value: found[value][0]):
+        over = list(run)
+        last = show_number(over[-1], spec.unit)
+        ends = last if len(over) == 1 else f"{show_number(over[0])} to {last}"
+        rows.append((ends + (" (now)" if now in over else ""), ", ".join(filter(None, (name, found[over[0]][1])))))
     return table(("", "recommended"), rows)
+
+
+def between(
+    low: float,
+    high: float,
+    found: Mapping[float, tuple[str, str]],
+    at: Callable[[float], tuple[str, str]],
+    *,
+    whole: bool,
+) -> dict[float, tuple[str, str]]:
+    """More values where the plan of two is not the same, until they are next to each other or as good as."""
+    more: dict[float, tuple[str, str]] = {low: found[low], high: found[high]}
+    while more[low][0] != more[high][0] and high / low > _NEAR:
+        middle = float(f"{math.sqrt(low * high):.2g}")
+        middle = float(round(middle)) if whole else middle
+        if not low < middle < high:
+            break
+        more[middle] = at(middle)
+        low, high = (middle, high) if more[middle][0] == more[low][0] else (low, middle)
+    return more
 
 
 def _flips(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
@@ -226,7 +262,8 @@ def _chart(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None: 
 
 def _memory(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
     plans = advice.plans[:_BARS]
-    st.altair_chart(memory_chart(plans, dark=st.context.theme.type == "dark"), width="stretch")
+    chart = memory_chart(plans, dark=st.context.theme.type == "dark")
+    st.altair_chart(chart, width="stretch", alt=description(plans))
     st.markdown("The thick tick is the usable memory of one accelerator, the thin line the range of the estimate.")
     with st.expander("The same in numbers"):
         show(table(*memory_rows(plans)))

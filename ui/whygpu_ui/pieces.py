@@ -12,6 +12,8 @@ from markdown_it import MarkdownIt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from streamlit.delta_generator import DeltaGenerator
+
     from whygpu.knowledge.base import Knowledge
     from whygpu.render.view.model import Board, BoardCell, Evidence, Line, MeterRow, Sentence
 
@@ -21,6 +23,9 @@ STYLE = """
 .stButton button, .stDownloadButton button, .stFormSubmitButton button, .stPopover button { min-height: 44px; }
 .stRadio label, .stCheckbox label, .stExpander summary { min-height: 44px; align-items: center; }
 .stButtonGroup button, .stFileUploader button { min-height: 44px; }
+.stChatInput button { min-height: 44px; min-width: 44px; }
+.stTextInput [data-baseweb], .stNumberInput [data-baseweb] { min-height: 44px; }
+.stSelectbox [data-baseweb="select"] > div { min-height: 44px; }
 .stButtonGroup button[aria-checked="true"] { color: inherit !important; font-weight: 600; }
 .stButtonGroup button[aria-checked="true"] * { color: inherit !important; }
 .stSlider [data-testid="stSliderThumbValue"] * { color: inherit; }
@@ -28,6 +33,7 @@ STYLE = """
 [class*="st-key-chip-assumed"] button { border-style: dashed; }
 .st-key-chips button { border-radius: 1.4rem; padding-inline: 0.6rem; }
 .st-key-chips { gap: 0.4rem; }
+.st-key-chips > div { flex: 0 0 auto; width: auto; max-width: 100%; }
 .st-key-ways { row-gap: 0; }
 .whygpu { font-size: 1rem; line-height: 1.45; overflow-wrap: break-word; }
 .whygpu p { margin: 0 0 0.35rem; }
@@ -66,7 +72,8 @@ STYLE = """
   .stButtonGroup [role="radiogroup"] button { margin: 0; border-radius: 0.5rem;
     border: 1px solid color-mix(in srgb, currentColor 30%, transparent) !important; }
   .stButtonGroup [role="radiogroup"] button[aria-checked="true"] { border-color: currentColor !important; }
-  .whygpu .range, .whygpu .bar { display: none; }
+  .whygpu .bar { display: none; }
+  .whygpu .range { display: block; font-size: 0.86rem; }
   .whygpu th, .whygpu td { padding-right: 0.5rem; }
 }
 </style>
@@ -80,6 +87,11 @@ _WIDE = '<div class="wide" role="group" aria-label="Table" tabindex="0">'
 def show(body: str) -> None:
     """Draw HTML whose texts are safe already."""
     st.html(f'<div class="whygpu">{body}</div>')
+
+
+def only(places: Iterable[str], chosen: str, key: str | None = None) -> DeltaGenerator:
+    """The place of the chosen one of several; what was drawn in another one is gone at once."""
+    return {name: st.container(key=key) if name == chosen else st.empty() for name in places}[chosen]
 
 
 @lru_cache(maxsize=1)

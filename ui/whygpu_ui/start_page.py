@@ -9,6 +9,7 @@ import streamlit as st
 
 from whygpu.answers import read_text
 from whygpu.errors import AnswerError, Location, Problem
+from whygpu.intake.owned import typed_owned
 from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
 from whygpu.lifecycle.answers import KEY
 from whygpu.render.view.asking import MODELS_SHOWN
@@ -22,7 +23,6 @@ from whygpu_ui.session import DIAGNOSE, SIZE, START, go, refuse, replace_all, st
 if TYPE_CHECKING:
     from whygpu import KnowledgeBase
 
-_MAX_TEXT = 20_000
 _OWNED = "owned"
 _KINDS_OWNED = (
     ("Which", "How many"),
@@ -130,38 +130,36 @@ def _box() -> None:
     st.header("Or paste what you have", anchor=False)
     if state().refused != _OWNED:
         show_problems(state().problems)
+    st.markdown(
+        "A model's name, the Hub's org/name, or a size such as 7B; what you own, such as 4x RTX 3090; a config.json or "
+        "saved answers, pasted or as a file."
+    )
     key = f"box-{state().visit}"
-    with st.form("box", border=False):
-        st.text_area(
-            "A model's name, the Hub's org/name, a size such as 7B, a config.json, or saved answers",
-            "",
-            68,
-            _MAX_TEXT,
-            key,
-            placeholder="Qwen/Qwen3-8B",
+    with st.container():  # or it stays at the foot of the window
+        st.chat_input(
+            "For example Qwen/Qwen3-8B, or 4x RTX 3090",
+            key=key,
+            max_upload_size=1,
+            accept_file=True,
+            file_type=["json", "yaml", "yml"],
+            on_submit=_take_box,
+            args=(key,),
         )
-        st.file_uploader(
-            "or a file: config.json, or answers as YAML or JSON", ["json", "yaml", "yml"], key=f"{key}-file"
-        )
-        st.form_submit_button("Show the answer", type="primary", key="box-next", on_click=_take_box, args=(key,))
 
 
 def _take_box(key: str) -> None:
-    upload = st.session_state.get(f"{key}-file")
-    data = str(st.session_state.get(key) or "").encode() if upload is None else upload.getvalue()
-    if not data.strip():
-        refuse((Problem("empty", "There is nothing to read yet", Location("box"), "paste a name, a size or a file"),))
-        return
+    entered = st.session_state[key]
+    data = entered.files[0].getvalue() if entered.files else entered.text.encode(errors="replace")
     try:
-        given = read_pasted(data, state().knowledge_base)
+        _usable(read_pasted(data, state().knowledge_base))
     except AnswerError as error:
         refuse(error.problems)
-        return
-    _usable(given)
+    if state().problems and not entered.files:
+        st.session_state[key] = entered.text  # to be corrected, not typed anew
 
 
 def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:
-    """Answers from a model's name or size, a config.json, or saved answers; no file is read by name.
+    """Answers from a model's name or size, owned cards, a config.json, or saved answers; no file is read by name.
 
     Raises AnswerError.
     """
@@ -171,12 +169,19 @@ def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:
         text = data.decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
         raise AnswerError([Problem("unreadable", "not readable as text in UTF-8", Location("box"))]) from error
+    if not text:
+        raise AnswerError([Problem("empty", "There is nothing to read in it", Location("box"))])
     if text.startswith("{"):
         config = read_config(data)
         if not _answers_of(config, knowledge_base):
             return {"model": {"config": config}}
-    elif "\n" not in text and (":" not in text or "://" in text):
-        return {"model": typed_model(text, knowledge_base.knowledge.catalogue)}
+    elif "\n" not in text:
+        owned = typed_owned(text, knowledge_base.knowledge.catalogue)
+        if owned is not None:
+            check_answer(_OWNED, owned, knowledge_base)
+            return {_OWNED: owned}
+        if ":" not in text or "://" in text:
+            return {"model": typed_model(text, knowledge_base.knowledge.catalogue)}
     found = plain_data(read_text(text, "the pasted answers"))
     if not isinstance(found, dict):
         message = "these are not answers: they must map keys to values"

@@ -95,7 +95,7 @@ def _lacking(consultation: Consultation, rule: Rule, best: int) -> Iterator[str]
     for name in sorted(used_names([rule.condition], knowledge.values)):
         spec = knowledge.vocabulary[name]
         if spec.scope == "plan" and plain(environment.at(name, best)) is None:
-            yield f"{name} ({spec.meaning})"
+            yield spec.meaning
 
 
 def _left_out(maker: PlanMaker) -> Iterator[Item]:

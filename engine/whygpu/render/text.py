@@ -13,7 +13,7 @@ from whygpu.render.style import Style, plain_markdown
 from whygpu.render.words import buying_text, comparison_text, cost_text, price_text, sentence, short_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from whygpu.explain.advice import Advice
     from whygpu.explain.parts import Rejection
@@ -44,7 +44,6 @@ _SPEEDS = (
     ("samples_per_s", "samples", "samples/s"),
     ("train_hours", "to finish", "hours"),
 )
-_MOST_ALTERNATIVES = 8
 _MOST_REJECTED = 8
 
 
@@ -98,6 +97,19 @@ class TextRenderer:
         yield from textwrap.wrap(
             flat, self._width, initial_indent=indent if first is None else first, subsequent_indent=indent
         )
+
+    def _faintly(self, text: str, indent: str, first: str | None = None) -> Iterator[str]:
+        yield from map(self._style.faint, self._wrap(text, indent, first))
+
+    def _beside(self, lines: Iterable[str], text: str, indent: str, paint: Callable[[str], str] = str) -> Iterator[str]:
+        """Painted lines, and a faint text behind the last one where there is room, else below it."""
+        *before, last = lines
+        yield from map(paint, before)
+        if text and len(last) + 1 + len(text) <= self._width:
+            yield f"{paint(last)} {self._style.faint(text)}"
+        else:
+            yield paint(last)
+            yield from self._faintly(text, indent)
 
     # the answer
 
@@ -209,14 +221,11 @@ class TextRenderer:
         if not advice.alternatives:
             return
         yield self._style.strong("Alternatives")
-        for plan in advice.alternatives[:_MOST_ALTERNATIVES]:
+        for plan in advice.alternatives:
             against = [f"{item.criterion} {item.strength}" for item in plan.verdicts if not item.favourable]
             why = "tied" if plan.rank == 1 else "; ".join(filter(None, [plan.behind, ", ".join(against)]))
             line = f"  {plan.rank:>2}. {short_text(plan)}: {price_text(plan)}, {plan.memory.verdict}"
-            yield line + self._style.faint(f"  [{why}]" if why else "")
-        left = len(advice.alternatives) - _MOST_ALTERNATIVES
-        if left > 0:
-            yield self._style.faint(f"      and {left} more (--format json lists all)")
+            yield from self._beside(self._wrap(line.strip(), "      ", "  "), f"[{why}]" if why else "", "      ")
 
     def _rejected(self, advice: Advice) -> Iterator[str]:
         if not advice.rejected:
@@ -258,34 +267,28 @@ class TextRenderer:
         told.add(step.id)
         mark = {"exclude": "✗", "prefer": "●"}.get(step.kind, "○")
         status = f" (defeated by {step.by})" if step.by else ""
-        location = self._style.faint(f"{step.rule}, {step.place}")
-        yield f"{indent}{mark} {self._style.strong(step.title)}{status} {location}"
         inner = indent + "    "
+        heading = self._wrap(step.title + status, inner, f"{indent}{mark} ")
+        yield from self._beside(heading, f"{step.rule}, {step.place}", inner, self._style.strong)
         yield from self._wrap(step.text, inner)
         for outcome in step.conditions:
             lead = "" if outcome.text.startswith("unless ") else "if "
-            yield self._style.faint(f"{inner}{lead}{_outcome(outcome)}")
+            yield from self._faintly(f"{lead}{_outcome(outcome)}", inner + "  ", inner)
         for claim in step.claims:
-            yield from (self._style.faint(line) for line in self._wrap(self._claim(claim), inner + "  ", f"{inner}» "))
+            yield from self._faintly(self._claim(claim), inner + "  ", f"{inner}» ")
         for identifier in step.uses:
             fact = advice.trace.fact_by_id[identifier]
             for giver in advice.trace.givers.get(identifier, ()):
                 if giver.id in told:
                     continue
                 if giver.rule is not None:
-                    yield f"{inner}└ because {self._fact(fact)}:"
+                    yield from self._wrap(f"because {self._fact(fact)}:", inner + "  ", f"{inner}└ ")
                     yield from self._step(advice, giver, inner + "  ", told)
                 elif giver.formula and giver.plan is None:
                     told.add(giver.id)
                     terms = ", ".join(f"{term.name} {show(term.value, term.unit)}" for term in giver.terms)
-                    yield from (
-                        self._style.faint(line)
-                        for line in self._wrap(
-                            f"{self._fact(fact)} = {giver.formula}" + (f" ({terms})" if terms else ""),
-                            inner + "  ",
-                            f"{inner}└ ",
-                        )
-                    )
+                    text = f"{self._fact(fact)} = {giver.formula}" + (f" ({terms})" if terms else "")
+                    yield from self._faintly(text, inner + "  ", f"{inner}└ ")
 
     def _claim(self, identifier: str) -> str:
         claim = self._claims.get(identifier)

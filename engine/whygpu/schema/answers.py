@@ -68,8 +68,8 @@ def _keys(knowledge: Knowledge) -> dict[str, Schema]:
         "additionalProperties": False,
     }
     found["owned"] = {
-        "description": "Accelerators that you own, each with its count.",
-        "anyOf": [card, {"type": "array", "items": card}],
+        "description": "Accelerators that you own, each with its count, or as text: 4x RTX 3090.",
+        "anyOf": [card, {"type": "string"}, {"type": "array", "items": {"anyOf": [card, {"type": "string"}]}}],
     }
     file: Schema = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["measurement"]}]}
     found[MEASURED] = {

@@ -113,26 +113,17 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
     return tuple(found)
 
 
-def _card(text: object, consultation: Consultation) -> str:
-    """The name of an accelerator, whichever of its names was given."""
-    catalogue = consultation.knowledge.catalogue
-    ids = catalogue.find_accelerators(str(text))
-    return catalogue.accelerators[ids[0]].name if len(ids) == 1 else str(text)
-
-
 def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
     spec = consultation.knowledge.name_by_answer.get(key)
     if key == MEASURED:
         number = len(consultation.answers.measured)
         return "as corrected by a measurement" if number == 1 else f"as corrected by {number} measurements"
     value = consultation.answers.values.get(key, raw)
-    if isinstance(value, list | tuple):
-        cards = consultation.knowledge.catalogue.accelerators
-        if key == "owned":
-            owned = [(item.get("count", 1), _card(item.get("accelerator"), consultation)) for item in value]
-            text = ", ".join(f"{count}x {name}" for count, name in owned)
-        else:
-            text = " or ".join(cards[item].name if item in cards else str(item) for item in value)
+    cards = consultation.knowledge.catalogue.accelerators
+    if key == "owned":
+        text = ", ".join(f"{count}x {cards[card].name}" for card, count in consultation.answers.owned)
+    elif isinstance(value, list | tuple):
+        text = " or ".join(cards[item].name if item in cards else str(item) for item in value)
     elif spec is None or isinstance(value, dict):
         text = str(value)
     elif spec.unit == "pixels":
