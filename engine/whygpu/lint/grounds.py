@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.chain.environment import SessionEnvironment, unknown_of
 from whygpu.chain.strata import used_names
+from whygpu.knowledge.rules import Advise, Warn
 from whygpu.language import values as v
 from whygpu.language.tree import All, Expression, Known, children
 from whygpu.lint.content import digest_of
@@ -42,7 +43,7 @@ class Rules:
     def __init__(self, knowledge: Knowledge) -> None:
         """Nothing is judged yet."""
         self._knowledge = knowledge
-        self._rules = {_digest(rule): rule for rule in knowledge.advising}
+        self._rules = {digest_of_rule(rule): rule for rule in knowledge.advising}
         self._digest_of = {rule.id: digest for digest, rule in self._rules.items()}
         self.digests = tuple(self._rules)
         self.concluded = tuple(sorted(knowledge.concluded))
@@ -105,9 +106,12 @@ class Rules:
         return any(vocabulary[known.name.name].scope != "session" for tree in trees for known in _knowns(tree))
 
 
-def _digest(rule: Rule) -> str:
-    """What a rule says; its tests say nothing of a case."""
-    return digest_of(replace(rule, tests=()))
+def digest_of_rule(rule: Rule) -> str:
+    """What a rule does: how it is worded, what it cites and its own tests say nothing of a case."""
+    effects = tuple(
+        replace(effect, text=None) if isinstance(effect, Advise | Warn) else effect for effect in rule.effects
+    )
+    return digest_of((rule.id, rule.topic, rule.when, rule.unless, effects, rule.overrides, rule.condition, rule.helps))
 
 
 def _knowns(node: Expression) -> Iterator[Known]:

@@ -12,8 +12,11 @@ from whygpu.chain.durable import default_engine
 from whygpu.checks.setup import TRAINING_PHASES
 from whygpu.collector import collector_at_rest
 from whygpu.errors import KnowledgeBaseError, Problem
+from whygpu.knowledge.rules import concluded_names
 from whygpu.lint.cases import judged
+from whygpu.lint.content import digest_of
 from whygpu.lint.diagnoses import check_diagnoses
+from whygpu.lint.grounds import digest_of_rule
 from whygpu.lint.parallel import at_once, batched
 from whygpu.lint.passed import Passed
 from whygpu.lint.registry import lint
@@ -182,15 +185,20 @@ def _findings(
     worked = tuple(case for case in knowledge.diagnoses if name is None or case.location.file == name)
     passed = record() if record is not None and cases else None
     left = cases if passed is None else [case for case in cases if not passed.holds(case)]
-    pieces = [*_diagnosed(kb, worked), *_tested(knowledge, rules), *_judged(kb, left, passed)]
-    with at_once(pieces) as others:
+    others = [piece for piece in (*_diagnosed(kb, worked), *_tested(knowledge, rules)) if not _passed(piece, passed)]
+    pieces = [*(piece.work for piece in others), *_judged(kb, left, passed)]
+    with at_once(pieces) as done:
         found = [item for item in lint(knowledge, today) if name is None or item.location.file == name]
         grounds: dict[int, Ground | None] = {}
-        for piece in others():
-            found += piece.problems
-            grounds |= piece.grounds
+        results = list(done())
+    for result in results:
+        found += result.problems
+        grounds |= result.grounds
     if passed is not None:
         passed.add((left[number], ground) for number, ground in grounds.items())
+        for other, result in zip(others, results, strict=False):  # those of the cases come after
+            if not result.problems:
+                passed.note(other.name)
         passed.keep()
     return found, len(cases) - len(left)
 
@@ -208,14 +216,38 @@ _RULES, _CASES = 64, 4
 """How many of them are a piece of work."""
 
 
-def _diagnosed(kb: KnowledgeBase, worked: tuple[DiagnosisCase, ...]) -> Iterator[_Work]:
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """A piece of work beside the cases, and the name that it is kept by where it passes: a digest of the rules and
+    the tests or diagnoses that it is about.
+    """
+
+    name: str
+    work: _Work
+
+
+def _passed(other: _Other, passed: Passed | None) -> bool:
+    return passed is not None and passed.knows(other.name)
+
+
+def _diagnosed(kb: KnowledgeBase, worked: tuple[DiagnosisCase, ...]) -> Iterator[_Other]:
+    """The worked diagnoses: they rest on the rules that diagnose, and on what others conclude."""
     if worked:
-        yield lambda: _Piece(tuple(check_diagnoses(kb, default_engine(), worked)))
+        rules = [
+            rule for rule in kb.knowledge.rules if rule.diagnoses or rule.overrides or any(concluded_names([rule]))
+        ]
+        name = digest_of(("diagnoses", [digest_of_rule(rule) for rule in rules], worked))
+        yield _Other(name, lambda: _Piece(tuple(check_diagnoses(kb, default_engine(), worked))))
 
 
-def _tested(knowledge: Knowledge, rules: Sequence[Rule]) -> Iterator[_Work]:
-    for some in batched(rules, _RULES):
-        yield partial(_test, knowledge, some)
+def _tested(knowledge: Knowledge, rules: Sequence[Rule]) -> Iterator[_Other]:
+    """The tests beside rules, those of each file by themselves: they run on its rules alone."""
+    of_file: dict[str, list[Rule]] = {}
+    for rule in rules:
+        of_file.setdefault(rule.location.file, []).append(rule)
+    for some in (some for own in of_file.values() for some in batched(own, _RULES)):
+        name = digest_of(("tests", [(digest_of_rule(rule), rule.tests) for rule in some]))
+        yield _Other(name, partial(_test, knowledge, some))
 
 
 def _test(knowledge: Knowledge, rules: Sequence[Rule]) -> _Piece:
