@@ -135,6 +135,26 @@ def test_a_rule_that_asks_whether_something_of_the_plans_is_known_has_a_say() ->
     assert checked(files) == ["fails"]
 
 
+def test_a_rule_that_no_plan_meets_has_no_say() -> None:
+    """As long as what no plan meets is asked, whatever else is and comes of it; of plans that were first tried, too."""
+    wants = rule("gpu.usable_gib > 4000, plan.count >= 1", "exclude", "silent")
+    checked(texts(x=wants))
+    assert checked(texts(x=wants.replace("exclude", "warn: try-it"))) == ["serves"], "it is expected to fire"
+    files = texts(x=wants)
+    assert checked(files) == ["serves"]
+    more = {
+        **files,
+        "rules/y.yaml": wants.replace("id: try-it", "id: y").replace("Try it", "Try").replace("4000", "999"),
+    }
+    assert checked(more) == ["serves", "trains", "fails"], "nothing was asked of so much memory"
+    more["rules/y.yaml"] = (
+        more["rules/y.yaml"].replace("plan.count >= 1", "plan.count > 1").replace("exclude", "warn: y")
+    )
+    assert checked(more) == ["serves"]
+    more["rules/y.yaml"] = more["rules/y.yaml"].replace("> 999", "> 1")
+    assert checked(more) == ["serves", "trains", "fails"]
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

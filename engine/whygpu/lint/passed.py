@@ -109,7 +109,7 @@ class Passed:
     def ground(self, advice: Advice | LifecycleAdvice) -> Ground | None:
         """What a case with this advice rests on; None where it is all rules, for more was asked than it shows."""
         consultation = getattr(advice, "consultation", None)
-        return None if consultation is None else self._rules.ground(consultation.session)
+        return None if consultation is None else self._rules.ground(consultation)
 
     def add(self, grounds: Iterable[tuple[Case, Ground | None]]) -> None:
         """Cases that have passed now."""
@@ -131,7 +131,8 @@ class Passed:
         data = {
             "rules": {name: of for name, of in known.items() if name in used},
             "cases": {
-                name: (edition, ground and (ground.heard, ground.session)) for name, (edition, ground) in cases.items()
+                name: (edition, ground and (ground.heard, ground.session, sorted(ground.failed)))
+                for name, (edition, ground) in cases.items()
             },
             "others": sorted(self._others_now | set(sorted(self._others)[:_MOST_OTHERS])),
         }
@@ -162,9 +163,9 @@ def _ground(data: Any) -> Ground | None:
     """Raises ValueError, TypeError or AttributeError where the data are none."""
     if data is None:
         return None
-    heard, session = data
+    heard, session, failed = data
     stages = tuple(tuple(tuple(stratum) for stratum in stage) for stage in heard)
-    return Ground(stages, {name: tuple(value) for name, value in session.items()})
+    return Ground(stages, {name: tuple(value) for name, value in session.items()}, frozenset(map(str, failed)))
 
 
 def _base(texts: Mapping[str, str]) -> dict[str, str]:
