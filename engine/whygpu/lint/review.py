@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from whygpu.knowledge.causes import DiagnosisCase
     from whygpu.knowledge.rules import Rule
     from whygpu.lint.grounds import Ground
+    from whygpu.yamldoc.parsed import Parsed
 
 
 class NotThereError(Exception):
@@ -88,9 +89,11 @@ class Target:
         """The knowledge base with its cases, those without a day asked ``today``; raises KnowledgeBaseError."""
         return self.made_of(self.texts(), today)
 
-    def made_of(self, texts: Mapping[str, str], today: date | None = None) -> KnowledgeBase:
-        """The same of texts that were read."""
-        knowledge = load_texts(texts, str(self.root), REGISTRY)
+    def made_of(
+        self, texts: Mapping[str, str], today: date | None = None, parsed: Parsed | None = None
+    ) -> KnowledgeBase:
+        """The same of texts that were read; ``parsed``: those that were so before."""
+        knowledge = load_texts(texts, str(self.root), REGISTRY, parsed=parsed)
         if today is None:
             return KnowledgeBase(knowledge)
         cases = (case if case.on is not None else replace(case, on=today.isoformat()) for case in knowledge.cases)
@@ -145,8 +148,9 @@ class Review:
         return not self.errors and bool(self.summary)
 
 
-def review(target: Target, today: date | None = None, *, fresh: bool = False) -> Review:
-    """Look at everything as of a day; ``fresh``: judge cases that passed an earlier check, too.
+def review(target: Target, today: date | None = None, *, fresh: bool = False, parsed: Parsed | None = None) -> Review:
+    """Look at everything as of a day; ``fresh``: judge cases that passed an earlier check, too; ``parsed``: files that
+    an earlier review read.
 
     Raises NotThereError where the folder is not a knowledge base.
     """
@@ -155,7 +159,7 @@ def review(target: Target, today: date | None = None, *, fresh: bool = False) ->
     with collector_at_rest():
         try:
             texts = target.texts()
-            kb = target.made_of(texts, today)
+            kb = target.made_of(texts, today, parsed)
         except KnowledgeBaseError as error:
             if any(problem.code in ("no-folder", "not-a-knowledge-base") for problem in error.problems):
                 raise
