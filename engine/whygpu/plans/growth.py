@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.checks.model_shape import TOKEN_KINDS
-from whygpu.plans.batches import filled
+from whygpu.plans.batches import Filler
 from whygpu.plans.search import SHARDS, Search
 
 if TYPE_CHECKING:
@@ -40,8 +40,12 @@ class Growth:
     faster, so a job may then do with fewer replicas again, though never fewer than hold it.
     """
 
-    def __init__(self, work: Work, search: Search, options: Options, targets: Targets) -> None:
+    def __init__(
+        self, work: Work, search: Search, options: Options, targets: Targets, filler: Filler | None = None
+    ) -> None:
+        """``filler``: with what another one filled already."""
         self._work, self._search, self._options, self._targets = work, search, options, targets
+        self._filler = filler or Filler(search, options)
         self._replicated: dict[tuple[int, int, int], int | None] = {}
         """By replicas, the number of a way and the kind of room: the way with so many, None where there is none."""
         machine = search.cards.machine
@@ -55,7 +59,7 @@ class Growth:
             return plan_set
         plan_set = self._met(plan_set, self._targets)
         tried, added = [plan_set.configuration], [plan_set]
-        inside = Growth(self._work, self._search, replace(self._options, max_nodes=1), self._targets)
+        inside = Growth(self._work, self._search, replace(self._options, max_nodes=1), self._targets, self._filler)
         paces = ((self, self._targets.paces), (inside, self._targets.paces_of_one_machine))
         for growth, hours in ((growth, hours) for growth, several in paces for hours in several):
             if self._targets.train_hours is None or hours < self._targets.train_hours:
@@ -132,7 +136,7 @@ class Growth:
         """
         if not self._work.setup.trains:
             return self._search.timed(card, configuration, fits)
-        return filled(self._search, card, configuration, fits, self._options, self._options.shardings)
+        return self._filler.filled(card, configuration, fits)
 
     def _met(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The same plans, spread as the targets ask."""
