@@ -17,6 +17,7 @@ import numpy as np
 
 from whygpu.chain.environment import SessionEnvironment, unknown_of
 from whygpu.chain.strata import used_names
+from whygpu.kept import kept
 from whygpu.knowledge.rules import Advise, Warn
 from whygpu.language import values as v
 from whygpu.language.tree import All, Expression, Known, children
@@ -53,7 +54,8 @@ class Rules:
     def __init__(self, knowledge: Knowledge) -> None:
         """Nothing is judged yet."""
         self._knowledge = knowledge
-        self._rules = {digest_of_rule(rule): rule for rule in knowledge.advising}
+        digests = digests_of(knowledge)
+        self._rules = {digests[rule.id]: rule for rule in knowledge.advising}
         self._digest_of = {rule.id: digest for digest, rule in self._rules.items()}
         self.digests = tuple(self._rules)
         self.concluded = tuple(sorted(knowledge.concluded))
@@ -172,7 +174,13 @@ def _conjuncts(node: Expression) -> Iterator[Expression]:
         yield node
 
 
-def digest_of_rule(rule: Rule) -> str:
+@kept(4)
+def digests_of(knowledge: Knowledge) -> Mapping[str, str]:
+    """What each rule does, by its id."""
+    return {rule.id: _digest(rule) for rule in knowledge.rules}
+
+
+def _digest(rule: Rule) -> str:
     """What a rule does: how it is worded, what it cites and its own tests say nothing of a case."""
     effects = tuple(
         replace(effect, text=None) if isinstance(effect, Advise | Warn) else effect for effect in rule.effects

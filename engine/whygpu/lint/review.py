@@ -16,7 +16,7 @@ from whygpu.knowledge.rules import concluded_names
 from whygpu.lint.cases import judged
 from whygpu.lint.content import digest_of
 from whygpu.lint.diagnoses import check_diagnoses
-from whygpu.lint.grounds import digest_of_rule
+from whygpu.lint.grounds import digests_of
 from whygpu.lint.parallel import at_once, batched
 from whygpu.lint.passed import Passed
 from whygpu.lint.registry import lint
@@ -240,17 +240,19 @@ def _diagnosed(kb: KnowledgeBase, worked: tuple[DiagnosisCase, ...]) -> Iterator
         rules = [
             rule for rule in kb.knowledge.rules if rule.diagnoses or rule.overrides or any(concluded_names([rule]))
         ]
-        name = digest_of(("diagnoses", [digest_of_rule(rule) for rule in rules], worked))
+        digests = digests_of(kb.knowledge)
+        name = digest_of(("diagnoses", [digests[rule.id] for rule in rules], worked))
         yield _Other(name, lambda: _Piece(tuple(check_diagnoses(kb, default_engine(), worked))))
 
 
 def _tested(knowledge: Knowledge, rules: Sequence[Rule]) -> Iterator[_Other]:
     """The tests beside rules, those of each file by themselves: they run on its rules alone."""
+    digests = digests_of(knowledge)
     of_file: dict[str, list[Rule]] = {}
     for rule in rules:
         of_file.setdefault(rule.location.file, []).append(rule)
     for some in (some for own in of_file.values() for some in batched(own, _RULES)):
-        name = digest_of(("tests", [(digest_of_rule(rule), rule.tests) for rule in some]))
+        name = digest_of(("tests", [(digests[rule.id], rule.tests) for rule in some]))
         yield _Other(name, partial(_test, knowledge, some))
 
 
