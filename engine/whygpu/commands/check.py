@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--robust", action="store_true", help="run the cases at model size +-20%% and prices +-15%% instead"
     )
     parser.add_argument(
-        "--fresh", action="store_true", help="judge cases too that passed an earlier check and rest on nothing new"
+        "--fresh", action="store_true", help="judge and test too what passed an earlier check and rests on nothing new"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     add_date(parser, "prices are judged by, and cases without a day of their own are asked on")
