@@ -17,16 +17,19 @@ import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import yaml
 
 import whygpu
 from whygpu.explain.flips import search
+from whygpu.lint.review import Target, review
 from whygpu.loader.cache import SWITCH
 from whygpu.loader.files import default_root
+from whygpu.yamldoc.parsed import Parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from whygpu.chain.names import EngineName
 
@@ -36,7 +39,14 @@ ENGINES: tuple[EngineName, ...] = ("durable", "evaluator")
 ASKED = ("--set=phase=inference", "--set=model=llama-3.1-70b", "--set=concurrency=8")
 
 SAVED, CHANGE = Path("rules", "reliability.yaml"), ("strength: strong", "strength: normal")
-"""A file of rules, and what is changed in one of them between two checks; it may have a say in a quarter of cases."""
+"""A file of rules, and what is changed in one of them between two checks; it has a say in a quarter of cases."""
+WORDED = ('because: "', 'because: "Now ')
+"""What is changed in how a rule is worded."""
+ASKS_MORE = (
+    Path("rules", "limits.yaml"),
+    ("plan.watts > workload.power_watts]", "plan.watts > 1.01 * workload.power_watts]"),
+)
+"""A rule that has a say in few cases, and what is changed in its condition."""
 AS_INSTALLED = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
 """Modules are compiled once, as an installation does, and not by every process again."""
 
@@ -73,24 +83,51 @@ def timed_process(command: list[str], environment: dict[str, str]) -> tuple[floa
 
 
 def check_in_loops() -> None:
-    """Checks of a copy of the knowledge base: with nothing kept, unchanged, with one rule saved, and of its file."""
+    """Checks of a copy of the knowledge base: with nothing kept, unchanged, with one rule saved, and of its file; then
+    by one process that watches.
+    """
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "kb")
         shutil.copytree(default_root(), root)
-        saved = root / SAVED
+        saved, rare = root / SAVED, root / ASKS_MORE[0]
         environment = {"XDG_CACHE_HOME": folder}
         print("\n| whygpu check | loops, all processes together | seconds by the clock |\n|---|---|---|")
         for name, asked in (
             ("nothing kept", root),
             ("again, unchanged", root),
-            ("one rule saved", root),
+            ("one rule saved that has a say in a quarter of cases", root),
+            ("one rule saved that has a say in few", root),
+            ("one rule worded anew", root),
             ("of the file alone", saved),
         ):
-            if name == "one rule saved":
-                saved.write_text(saved.read_text(encoding="utf-8").replace(*CHANGE, 1), encoding="utf-8")
+            if name.endswith("a quarter of cases"):
+                _save(saved, CHANGE)
+            elif name.endswith("few"):
+                _save(rare, ASKS_MORE[1])
+            elif name.endswith("anew"):
+                _save(saved, WORDED)
             command = [sys.executable, "-m", "whygpu.cli", "check", str(asked)]
             loops, seconds = timed_process(command, environment)
             print(f"| {name} | {loops:.1f} | {seconds:.1f} |")
+        with mock.patch.dict(os.environ, environment):
+            _watched(root, (("unchanged", saved, ("", "")), ("few", rare, ASKS_MORE[1][::-1]), ("anew", saved, WORDED)))
+
+
+def _watched(root: Path, saves: Sequence[tuple[str, Path, tuple[str, str]]]) -> None:
+    """What a save takes a process that watches, which knows the other files."""
+    target, parsed = Target(root), Parsed()
+    for name, file, change in (("first", saves[0][1], ("", "")), *saves):
+        _save(file, change)
+        loop, before, begun = loop_s(), time.process_time() + _children_s(), time.monotonic()
+        review(target, parsed=parsed)
+        loops, seconds = (time.process_time() + _children_s() - before) / loop, time.monotonic() - begun
+        if name != "first":
+            print(f"| watched: {name} | {loops:.1f} | {seconds:.1f} |")
+
+
+def _save(file: Path, change: tuple[str, str]) -> None:
+    """Change a file once, at the first place where what is changed stands."""
+    file.write_text(file.read_text(encoding="utf-8").replace(*change, 1), encoding="utf-8")
 
 
 def _children_s() -> float:

@@ -23,9 +23,9 @@ from tests.loader.small import real_texts, small_texts
 from whygpu.cli import main
 from whygpu.errors import EngineUnavailableError, Problem
 from whygpu.lint.review import Target
-from whygpu.loader import assemble
 from whygpu.loader.files import default_root
 from whygpu.yamldoc import document
+from whygpu.yamldoc import parsed as yaml_parsed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -101,7 +101,7 @@ def read_once() -> Iterator[None]:
         return shipped() if path is None else load(path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assemble, "parse", parsed)
+        patch.setattr(yaml_parsed, "parse", parsed)
         patch.setattr(whygpu, "load", loaded)
         yield
 

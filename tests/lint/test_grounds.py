@@ -66,7 +66,7 @@ def test_rules_without_a_say_change_nothing(seed: int) -> None:
     kb = KnowledgeBase(load_texts(texts, "kb", REGISTRY))
     rules = Rules(kb.knowledge)
     asked = [kb.consult(answers, engine="evaluator") for answers in ASKED]
-    known = [(rules.ground(consultation.session), decided(consultation)) for consultation in asked]
+    known = [(rules.ground(consultation), decided(consultation)) for consultation in asked]
     borne = others = edits = 0
     for files in edited(texts, chance):
         try:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.loader.small import small_texts
+from tests.loader.small import real_texts, small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
+from whygpu.lint import parallel, review
 from whygpu.lint import passed as p
-from whygpu.lint import review
 from whygpu.lint.cases import judged
+from whygpu.lint.diagnoses import check_diagnoses
 from whygpu.lint.passed import Passed
+from whygpu.lint.tests import check_tests
 from whygpu.loader import cache
 from whygpu.loader.assemble import load_texts
 from whygpu.yamldoc.document import parse
@@ -115,7 +117,7 @@ def test_a_new_rule_has_those_judged_in_which_it_has_a_say() -> None:
         rule("workload.phase == 'fine-tuning'", test="silent").replace("id: try-it", "id: y").replace("Try it", "Try")
     )
     assert checked(files) == ["trains", "fails"]
-    files["rules/y.yaml"] = files["rules/y.yaml"].replace("because: x", "because: y")
+    files["rules/y.yaml"] = files["rules/y.yaml"].replace("warn: try-it", "advise: try-it")
     assert checked(files) == ["trains", "fails"]
     del files["rules/y.yaml"]
     assert checked(files) == ["trains", "fails"]
@@ -129,8 +131,47 @@ def test_a_rule_that_asks_whether_something_of_the_plans_is_known_has_a_say() ->
     assert checked(files) == ["serves", "trains", "fails"]
     files["rules/y.yaml"] = asks.replace("[known", "[workload.phase == 'training', known")
     assert checked(files) == ["serves", "trains", "fails"], "it had a say before"
-    files["rules/y.yaml"] = files["rules/y.yaml"].replace("because: x", "because: y")
+    files["rules/y.yaml"] = files["rules/y.yaml"].replace("advise: try-it", "warn: try-it")
     assert checked(files) == ["fails"]
+
+
+def test_a_rule_that_no_plan_meets_has_no_say() -> None:
+    """As long as what no plan meets is asked, whatever else is and comes of it; of plans that were first tried, too."""
+    wants = rule("gpu.usable_gib > 4000, plan.count >= 1", "exclude", "silent")
+    checked(texts(x=wants))
+    assert checked(texts(x=wants.replace("exclude", "warn: try-it"))) == ["serves"], "it is expected to fire"
+    files = texts(x=wants)
+    assert checked(files) == ["serves"]
+    more = {
+        **files,
+        "rules/y.yaml": wants.replace("id: try-it", "id: y").replace("Try it", "Try").replace("4000", "999"),
+    }
+    assert checked(more) == ["serves", "trains", "fails"], "nothing was asked of so much memory"
+    more["rules/y.yaml"] = (
+        more["rules/y.yaml"].replace("plan.count >= 1", "plan.count > 1").replace("exclude", "warn: y")
+    )
+    assert checked(more) == ["serves"]
+    more["rules/y.yaml"] = more["rules/y.yaml"].replace("> 999", "> 1")
+    assert checked(more) == ["serves", "trains", "fails"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("because: x", "because: for a good reason"),
+        ("title: Try it", "title: Try it first"),
+        ("text: x", "text: Try it first"),
+        ("[runpod-25]", "[runpod-25, runpod-26]"),
+        ("\n  tests:", "\n  # a remark\n  tests:"),
+        ("\n  tests:", "\n  tests:\n  - {given: {workload.phase: training}, expect: silent}"),
+    ],
+)
+def test_how_a_rule_is_worded_has_no_case_judged(before: str, after: str) -> None:
+    files = texts(x=rule(then="warn: {id: try-it, text: x}"))
+    checked(files)
+    changed = files["rules/x.yaml"].replace(before, after)
+    assert changed != files["rules/x.yaml"]
+    assert checked({**files, "rules/x.yaml": changed}) == ["fails"]
 
 
 @pytest.mark.parametrize(
@@ -266,3 +307,51 @@ def test_a_review_says_how_many_were_not_judged(tmp_path: Path, monkeypatch: pyt
     assert first.summary == second.summary
     monkeypatch.setenv(cache.SWITCH, "off")
     assert review.review(target).earlier == 0
+
+
+def written(folder: Path, files: Mapping[str, str]) -> review.Target:
+    """The knowledge base of the files, in a folder."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return review.Target(folder)
+
+
+def test_tests_and_diagnoses_that_passed_run_again_where_their_rules_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    def tests(knowledge: Any, rules: Any) -> Any:
+        ran.extend(dict.fromkeys(rule.location.file for rule in rules))
+        return check_tests(knowledge, rules)
+
+    def diagnoses(*given: Any) -> Any:
+        ran.append("diagnoses")
+        return check_diagnoses(*given)
+
+    monkeypatch.setattr(parallel, "_cores", lambda: 1)
+    monkeypatch.setattr(review, "check_tests", tests)
+    monkeypatch.setattr(review, "check_diagnoses", diagnoses)
+
+    def run(files: Mapping[str, str]) -> tuple[list[str], list[str]]:
+        ran.clear()
+        found = review.review(written(tmp_path / "kb", files)).problems
+        return ran[:], [item.code for item in found if item.code == "test-failed"]
+
+    diagnosis = real_texts()["cases/diagnosis.yaml"].partition("\n- id: busy-at")[0]
+    files = {**texts(), "cases/diagnosis.yaml": diagnosis}
+    every, problems = run(files)
+    assert {"diagnoses", "rules/x.yaml", "rules/diagnosis.yaml"} <= set(every)
+    assert not problems
+    assert run(files) == ([], [])
+    worded = {**files, "rules/x.yaml": rule().replace("because: x", "because: y")}
+    assert run(worded) == ([], [])
+    wrong = {**files, "rules/x.yaml": rule(test="silent")}
+    assert run(wrong) == run(wrong) == (["rules/x.yaml"], ["test-failed"])
+    assert run({**files, "rules/x.yaml": rule("workload.phase == 'training'")}) == (["rules/x.yaml"], ["test-failed"])
+    assert run(files) == ([], []), "it passed before"
+    sign = files["rules/diagnosis.yaml"].replace("doubt: compute-limit strong", "doubt: compute-limit mild", 1)
+    assert run({**files, "rules/diagnosis.yaml": sign})[0] == ["diagnoses", "rules/diagnosis.yaml"]
+    named = {name: text + "\n# a remark\n" if name == "vocabulary.yaml" else text for name, text in files.items()}
+    assert run(named)[0] == every

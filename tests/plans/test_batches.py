@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import whygpu
+from whygpu.kept import forget
+from whygpu.plans import batches
 
 TODAY = date(2026, 11, 21)
 PRETRAINING = {"phase": "training", "model": "llama-2-7b", "dataset_tokens": 1e12}
@@ -239,3 +241,36 @@ def test_plans_leave_room_before_a_deadline(kb: whygpu.KnowledgeBase) -> None:
     hours = advice.recommendation.speed["train_hours"]
     assert hours is not None
     assert hours.likely <= 0.75 * 24
+
+
+@pytest.mark.parametrize("more", [{}, {"batch_size": 2}], ids=["no micro-batch", "micro-batch given"])
+def test_ways_that_were_filled_before_are_those_filled_anew(
+    kb: whygpu.KnowledgeBase, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    """Rounds and paces of growth come to the same ways on the same cards: each is filled once."""
+    answers = {"phase": "training", "model": "llama-3.1-8b", "dataset_tokens": 2e10, "deadline_hours": 300, **more}
+    filled = batches.filled
+    seen: list[tuple[int, ...]] = []
+
+    def counting(search: Any, card: Any, configuration: Any, *others: Any) -> Any:
+        seen.extend((id(search), *plan) for plan in zip(card.tolist(), configuration.tolist(), strict=True))
+        return filled(search, card, configuration, *others)
+
+    def anew(self: Any, *plans: Any) -> Any:
+        card, configuration, fits = plans
+        return filled(self._search, card, configuration, fits, self._options, self._options.shardings)
+
+    monkeypatch.setattr(batches, "filled", counting)
+    forget()
+    once = kb.consult(answers, engine="evaluator").plans.plan_set
+    assert len(seen) == len(set(seen)) > 0
+    forget()
+    monkeypatch.setattr(batches.Filler, "filled", anew)
+    again = kb.consult(answers, engine="evaluator").plans.plan_set
+    assert np.array_equal(once.card, again.card)
+    assert [(way.setup, way.layout) for way in once.configurations] == [
+        (way.setup, way.layout) for way in again.configurations
+    ]
+    assert np.array_equal(once.configuration, again.configuration)
+    for name, column in again.speeds.figures.items():
+        assert np.allclose(once.speeds.figures[name], column, rtol=1e-12, equal_nan=True), name

@@ -12,6 +12,7 @@ from whygpu.checks.setup import ParallelLayout, Setup
 
 if TYPE_CHECKING:
     from whygpu import KnowledgeBase
+    from whygpu.plans.plan_set import PlanSet
 
 WORKS: tuple[dict[str, Any], ...] = (
     {"phase": "inference", "model": "llama-3.1-70b", "concurrency": 24, "latency_ms": 1500},
@@ -103,3 +104,30 @@ def test_no_plan_is_there_twice(kb: KnowledgeBase, answers: dict[str, Any]) -> N
     assert len(set(ways)) == len(ways)
     pairs = list(zip(plans.card.tolist(), plans.configuration.tolist(), plans.owned.tolist(), strict=True))
     assert len(set(pairs)) == len(pairs)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"model": "llama-3.1-8b", "deployment": "workstation", "token_latency_ms": 8},
+        {"model": "mistral-7b-v0.1", "deployment": "on-prem", "requests_per_second": 10},
+    ],
+    ids=["tokens in time", "more load"],
+)
+def test_what_a_card_draws_limits_no_other(kb: KnowledgeBase, asked: dict[str, Any]) -> None:
+    """Cards in machines as large, rented alike, were spread as far as the first of them may be."""
+    answers = {"phase": "inference", "concurrency": 64, "power_watts": 4000, **asked}
+    among = kb.consult(answers, engine="evaluator").plans.plan_set
+    for name in ("a10", "l4", "a100-pcie-40gb", "a100-sxm-40gb", "quadro-rtx-8000"):
+        alone = kb.consult({**answers, "accelerators": [name]}, engine="evaluator").plans.plan_set
+        assert _ways_on(among, name) == _ways_on(alone, name), name
+
+
+def _ways_on(plan_set: PlanSet, name: str) -> set[tuple[str, int, int, int]]:
+    """Format, replicas, shards and requests in flight of the plans on a card."""
+    ways = [
+        plan_set.configurations[number]
+        for card, number in zip(plan_set.card.tolist(), plan_set.configuration.tolist(), strict=True)
+        if plan_set.cards.accelerators[card].id == name
+    ]
+    return {(way.setup.format.id, way.layout.data, way.layout.tensor, way.setup.concurrency) for way in ways}

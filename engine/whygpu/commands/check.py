@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from whygpu.api import KnowledgeBase
     from whygpu.lint.review import Review, Target
+    from whygpu.yamldoc.parsed import Parsed
 
 OK, PROBLEMS, NO_SUCH_FILE = 0, 1, 2
 POLL_SECONDS = 0.3
@@ -41,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--robust", action="store_true", help="run the cases at model size +-20%% and prices +-15%% instead"
     )
     parser.add_argument(
-        "--fresh", action="store_true", help="judge cases too that passed an earlier check and rest on nothing new"
+        "--fresh", action="store_true", help="judge and test too what passed an earlier check and rests on nothing new"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     add_date(parser, "prices are judged by, and cases without a day of their own are asked on")
@@ -108,10 +109,10 @@ def _robust(knowledge: KnowledgeBase, target: Target, form: str) -> int:
     return PROBLEMS if failed else OK
 
 
-def _once(target: Target, options: argparse.Namespace) -> int:
+def _once(target: Target, options: argparse.Namespace, parsed: Parsed | None = None) -> int:
     from whygpu.lint.review import review  # noqa: PLC0415
 
-    found = review(target, options.date, fresh=options.fresh)
+    found = review(target, options.date, fresh=options.fresh, parsed=parsed)
     if options.format == "json":
         _print_json(found, target)
     else:
@@ -123,7 +124,9 @@ def _once(target: Target, options: argparse.Namespace) -> int:
 def _watch(target: Target, options: argparse.Namespace) -> int:
     """Poll the files' times of change; Ctrl-C is how one stops, and no failure."""
     from whygpu.errors import InputError  # noqa: PLC0415
+    from whygpu.yamldoc.parsed import Parsed  # noqa: PLC0415
 
+    parsed = Parsed()
     seen: dict[Path, tuple[int, int]] | None = None
     try:
         while True:
@@ -131,7 +134,7 @@ def _watch(target: Target, options: argparse.Namespace) -> int:
             if now != seen:
                 seen = now
                 try:
-                    _once(target, options)
+                    _once(target, options, parsed)
                 except InputError as error:  # the folder is gone for a moment: say so and go on
                     print(error, file=sys.stderr)
                 if options.format == "text":

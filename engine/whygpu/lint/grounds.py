@@ -1,9 +1,11 @@
-"""What a worked case rests on among the rules: those that may have had a say in it, and what the session came to.
+"""What a worked case rests on among the rules: those that may have had a say in it, what the session came to, and which
+parts of conditions were false of all plans.
 
 A rule whose condition is false for what the session came to, whatever the plans are, has no say: it fires for no plan,
-concludes nothing and is not open. So a case has the same outcome under other rules as long as those that may have had a
-say are there, judged in the same order, and each rule that is new or was changed has none either. By induction over the
-strata: every rule finds the values it found before, for a rule without a say gives none.
+concludes nothing and is not open. Nor has one a part of whose condition was false of every plan, by names that the
+plans have whatever rules say of them. So a case has the same outcome under other rules as long as those that may have
+had a say are there, judged in the same order, and each rule that is new or was changed has none either. By induction
+over the strata: every rule finds the values it found before, for a rule without a say gives none.
 """
 
 from __future__ import annotations
@@ -11,18 +13,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from whygpu.chain.environment import SessionEnvironment, unknown_of
 from whygpu.chain.strata import used_names
+from whygpu.kept import kept
+from whygpu.knowledge.rules import Advise, Warn
 from whygpu.language import values as v
 from whygpu.language.tree import All, Expression, Known, children
 from whygpu.lint.content import digest_of
+from whygpu.plans.columns import OBJECTIVE, PLAN_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from whygpu.consult.consultation import SessionResult
+    from whygpu.consult.consultation import Consultation
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.rules import Rule
+
+_GIVEN = frozenset(PLAN_NAMES) - {OBJECTIVE}
+_SHORT = 16
 
 Heard = tuple[tuple[tuple[str, ...], ...], ...]
 """By stage and stratum the digests of the rules that may have a say; strata without any left out."""
@@ -34,6 +44,8 @@ class Ground:
 
     heard: Heard
     session: Mapping[str, tuple[Any, ...]]
+    failed: frozenset[str] = frozenset()
+    """Parts of conditions, as digests, that were false of every plan: the first of each rule that had no say so."""
 
 
 class Rules:
@@ -42,21 +54,48 @@ class Rules:
     def __init__(self, knowledge: Knowledge) -> None:
         """Nothing is judged yet."""
         self._knowledge = knowledge
-        self._rules = {_digest(rule): rule for rule in knowledge.advising}
+        digests = digests_of(knowledge)
+        self._rules = {digests[rule.id]: rule for rule in knowledge.advising}
         self._digest_of = {rule.id: digest for digest, rule in self._rules.items()}
         self.digests = tuple(self._rules)
         self.concluded = tuple(sorted(knowledge.concluded))
-        self._sure = {rule.id: tuple(self._surely_judged(rule.condition)) for rule in knowledge.advising}
+        self._concluded = knowledge.concluded
+        self._given = {name for name, spec in knowledge.vocabulary.items() if spec.entity == "gpu"} | _GIVEN
+        numbers, bits, of_plans = knowledge.numbering.numbers, knowledge.rests.of, knowledge.of_plans
+        self._sure = {  # those about the session alone first: they are the ones that are false
+            rule.id: sorted(
+                self._surely_judged(rule.condition), key=lambda part: bits(numbers[id(part)]) & of_plans > 0
+            )
+            for rule in knowledge.advising
+        }
+        self._parts: dict[str, tuple[tuple[Expression, str], ...]] = {}
 
-    def ground(self, session: SessionResult) -> Ground:
-        """What a case rests on whose session came to this."""
-        environment = session.environment
-        heard = self._heard(lambda rule: not self._silent(rule, environment))
+    def ground(self, consultation: Consultation) -> Ground:
+        """What a case rests on that this came of."""
+        environment, plans = consultation.session.environment, consultation.plans
+        truth = plans.environment.evaluator.truth
+        once = bool(plans.alive.any()) and not plans.options.short  # else rules were asked of other plans before these
+        fired = {*plans.fired, *(rule.id for rule in consultation.session.fired)}
+        failed: set[str] = set()
+
+        def has_no_say(rule: Rule) -> bool:
+            if rule.id in fired:
+                return False
+            if self._silent(rule, environment):
+                return True
+            for part, name in self._parts_of(rule) if once else ():
+                false = truth(part).false
+                if false is True or (isinstance(false, np.ndarray) and false.all()):
+                    failed.add(name)
+                    return True
+            return False
+
+        heard = self._heard(lambda rule: not has_no_say(rule))
         names = (name for name, spec in self._knowledge.vocabulary.items() if spec.scope == "session")
         found = {name: environment.value(name) for name in names}
         vocabulary = self._knowledge.vocabulary
         known = {name: _plain(value) for name, value in found.items() if value != unknown_of(vocabulary[name])}
-        return Ground(heard, known)
+        return Ground(heard, known, frozenset(failed))
 
     def bear(self, ground: Ground, before: Sequence[str]) -> bool:
         """Whether a case with this ground has the same outcome, where the rules were ``before``, in this order."""
@@ -70,7 +109,28 @@ class Rules:
         environment = SessionEnvironment(self._knowledge)
         for name, value in ground.session.items():
             environment.set(name, _value(value))
-        return all(self._silent(rule, environment) for rule in new)
+        return all(
+            self._silent(rule, environment) or any(name in ground.failed for _, name in self._parts_of(rule))
+            for rule in new
+        )
+
+    def _parts_of(self, rule: Rule) -> tuple[tuple[Expression, str], ...]:
+        """The parts of a condition that rest on the session and on what the plans are given alone, with a digest."""
+        if rule.id not in self._parts:
+            parts = (part for part in _conjuncts(rule.condition) if self._rests_on_given(part))
+            self._parts[rule.id] = tuple((part, digest_of(part)[:_SHORT]) for part in parts)
+        return self._parts[rule.id]
+
+    def _rests_on_given(self, node: Expression) -> bool:
+        """Whether no rule about plans, and nothing over those that are left, has a say in what it comes to."""
+        values, vocabulary = self._knowledge.values, self._knowledge.vocabulary
+        for name in used_names([node], values):
+            if name in values:
+                if values[name].aggregate is not None:
+                    return False
+            elif vocabulary[name].scope != "session" and (name not in self._given or name in self._concluded):
+                return False
+        return True
 
     def _heard(self, which: Callable[[Rule], bool]) -> Heard:
         strata = self._knowledge.strata
@@ -105,9 +165,27 @@ class Rules:
         return any(vocabulary[known.name.name].scope != "session" for tree in trees for known in _knowns(tree))
 
 
+def _conjuncts(node: Expression) -> Iterator[Expression]:
+    """The parts of a condition all of which must hold."""
+    if isinstance(node, All):
+        for part in node.parts:
+            yield from _conjuncts(part)
+    else:
+        yield node
+
+
+@kept(4)
+def digests_of(knowledge: Knowledge) -> Mapping[str, str]:
+    """What each rule does, by its id."""
+    return {rule.id: _digest(rule) for rule in knowledge.rules}
+
+
 def _digest(rule: Rule) -> str:
-    """What a rule says; its tests say nothing of a case."""
-    return digest_of(replace(rule, tests=()))
+    """What a rule does: how it is worded, what it cites and its own tests say nothing of a case."""
+    effects = tuple(
+        replace(effect, text=None) if isinstance(effect, Advise | Warn) else effect for effect in rule.effects
+    )
+    return digest_of((rule.id, rule.topic, rule.when, rule.unless, effects, rule.overrides, rule.condition, rule.helps))
 
 
 def _knowns(node: Expression) -> Iterator[Known]:

@@ -3,8 +3,9 @@
 A case is not judged again only where all that its outcome can depend on is the same: the case itself, every text of the
 knowledge base but other cases and rules, the library's code, its libraries, the Python and the engine; and of the rules
 either all, or those that may have had a say (``lint/grounds.py``). Only what passed is kept, so a problem is always
-found anew; and a case that reads anything else (a model's file, a measurement, the Hub) is always judged. Where things
-are kept, and whom that trusts: ``loader/cache.py``.
+found anew; and a case that reads anything else (a model's file, a measurement, the Hub) is always judged. Other checks
+that take long, as the tests of the rules of a file, are kept by all that they rest on. Where things are kept, and whom
+that trusts: ``loader/cache.py``.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from whygpu.lifecycle.advice import LifecycleAdvice
 
 KIND = "passed"
+_MOST_OTHERS = 1000
+"""Other checks of earlier editions that are kept."""
 _LINE = re.compile(r"(?:[ #].*|- .*|-|)\Z")
 """A line that begins no section."""
 _READS = frozenset({*FILES, "id"})
@@ -54,6 +57,8 @@ class Passed:
         self._editions: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self._found: dict[str, tuple[str, Ground | None]] = {}
         self._kept: dict[str, Ground | None] = {}
+        self._others: set[str] = set()
+        self._others_now: set[str] = set()
         self._changed = False
         self._read()
 
@@ -64,8 +69,9 @@ class Passed:
             data = json.loads(body or b'{"rules": {}, "cases": {}}')
             self._editions = {name: (tuple(rules), tuple(names)) for name, (rules, names) in data["rules"].items()}
             self._found = {name: (str(edition), _ground(of)) for name, (edition, of) in data["cases"].items()}
+            self._others = set(map(str, data.get("others", ())))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            self._editions, self._found = {}, {}
+            self._editions, self._found, self._others = {}, {}, set()
 
     def holds(self, case: Case) -> bool:
         """Whether the case passed, and nothing that it rests on has changed."""
@@ -89,10 +95,21 @@ class Passed:
         except (ValueError, TypeError, KeyError):  # it is no ground
             return False
 
+    def knows(self, other: str) -> bool:
+        """Whether another check passed, which is named by all that it rests on beside what every case does."""
+        if other not in self._others:
+            return False
+        self._others_now.add(other)
+        return True
+
+    def note(self, other: str) -> None:
+        """Another check that has passed now."""
+        self._others_now.add(other)
+
     def ground(self, advice: Advice | LifecycleAdvice) -> Ground | None:
         """What a case with this advice rests on; None where it is all rules, for more was asked than it shows."""
         consultation = getattr(advice, "consultation", None)
-        return None if consultation is None else self._rules.ground(consultation.session)
+        return None if consultation is None else self._rules.ground(consultation)
 
     def add(self, grounds: Iterable[tuple[Case, Ground | None]]) -> None:
         """Cases that have passed now."""
@@ -104,7 +121,7 @@ class Passed:
 
     def keep(self) -> None:
         """Keep what passed for the next check, and of earlier ones what may pass again."""
-        if not self._changed:
+        if not self._changed and self._others_now <= self._others:
             return
         own, known = set(self._names.values()), self._editions
         cases = {name: of for name, of in self._found.items() if name in own and of[0] in known}
@@ -114,8 +131,10 @@ class Passed:
         data = {
             "rules": {name: of for name, of in known.items() if name in used},
             "cases": {
-                name: (edition, ground and (ground.heard, ground.session)) for name, (edition, ground) in cases.items()
+                name: (edition, ground and (ground.heard, ground.session, sorted(ground.failed)))
+                for name, (edition, ground) in cases.items()
             },
+            "others": sorted(self._others_now | set(sorted(self._others)[:_MOST_OTHERS])),
         }
         cache.write_bytes(self._key, KIND, json.dumps(data, separators=(",", ":")).encode())
 
@@ -144,9 +163,9 @@ def _ground(data: Any) -> Ground | None:
     """Raises ValueError, TypeError or AttributeError where the data are none."""
     if data is None:
         return None
-    heard, session = data
+    heard, session, failed = data
     stages = tuple(tuple(tuple(stratum) for stratum in stage) for stage in heard)
-    return Ground(stages, {name: tuple(value) for name, value in session.items()})
+    return Ground(stages, {name: tuple(value) for name, value in session.items()}, frozenset(map(str, failed)))
 
 
 def _base(texts: Mapping[str, str]) -> dict[str, str]:

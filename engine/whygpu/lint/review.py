@@ -12,8 +12,11 @@ from whygpu.chain.durable import default_engine
 from whygpu.checks.setup import TRAINING_PHASES
 from whygpu.collector import collector_at_rest
 from whygpu.errors import KnowledgeBaseError, Problem
+from whygpu.knowledge.rules import concluded_names
 from whygpu.lint.cases import judged
+from whygpu.lint.content import digest_of
 from whygpu.lint.diagnoses import check_diagnoses
+from whygpu.lint.grounds import digests_of
 from whygpu.lint.parallel import at_once, batched
 from whygpu.lint.passed import Passed
 from whygpu.lint.registry import lint
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from whygpu.knowledge.causes import DiagnosisCase
     from whygpu.knowledge.rules import Rule
     from whygpu.lint.grounds import Ground
+    from whygpu.yamldoc.parsed import Parsed
 
 
 class NotThereError(Exception):
@@ -85,9 +89,11 @@ class Target:
         """The knowledge base with its cases, those without a day asked ``today``; raises KnowledgeBaseError."""
         return self.made_of(self.texts(), today)
 
-    def made_of(self, texts: Mapping[str, str], today: date | None = None) -> KnowledgeBase:
-        """The same of texts that were read."""
-        knowledge = load_texts(texts, str(self.root), REGISTRY)
+    def made_of(
+        self, texts: Mapping[str, str], today: date | None = None, parsed: Parsed | None = None
+    ) -> KnowledgeBase:
+        """The same of texts that were read; ``parsed``: those that were so before."""
+        knowledge = load_texts(texts, str(self.root), REGISTRY, parsed=parsed)
         if today is None:
             return KnowledgeBase(knowledge)
         cases = (case if case.on is not None else replace(case, on=today.isoformat()) for case in knowledge.cases)
@@ -142,8 +148,9 @@ class Review:
         return not self.errors and bool(self.summary)
 
 
-def review(target: Target, today: date | None = None, *, fresh: bool = False) -> Review:
-    """Look at everything as of a day; ``fresh``: judge cases that passed an earlier check, too.
+def review(target: Target, today: date | None = None, *, fresh: bool = False, parsed: Parsed | None = None) -> Review:
+    """Look at everything as of a day; ``fresh``: judge cases that passed an earlier check, too; ``parsed``: files that
+    an earlier review read.
 
     Raises NotThereError where the folder is not a knowledge base.
     """
@@ -152,7 +159,7 @@ def review(target: Target, today: date | None = None, *, fresh: bool = False) ->
     with collector_at_rest():
         try:
             texts = target.texts()
-            kb = target.made_of(texts, today)
+            kb = target.made_of(texts, today, parsed)
         except KnowledgeBaseError as error:
             if any(problem.code in ("no-folder", "not-a-knowledge-base") for problem in error.problems):
                 raise
@@ -182,15 +189,20 @@ def _findings(
     worked = tuple(case for case in knowledge.diagnoses if name is None or case.location.file == name)
     passed = record() if record is not None and cases else None
     left = cases if passed is None else [case for case in cases if not passed.holds(case)]
-    pieces = [*_diagnosed(kb, worked), *_tested(knowledge, rules), *_judged(kb, left, passed)]
-    with at_once(pieces) as others:
+    others = [piece for piece in (*_diagnosed(kb, worked), *_tested(knowledge, rules)) if not _passed(piece, passed)]
+    pieces = [*(piece.work for piece in others), *_judged(kb, left, passed)]
+    with at_once(pieces) as done:
         found = [item for item in lint(knowledge, today) if name is None or item.location.file == name]
         grounds: dict[int, Ground | None] = {}
-        for piece in others():
-            found += piece.problems
-            grounds |= piece.grounds
+        results = list(done())
+    for result in results:
+        found += result.problems
+        grounds |= result.grounds
     if passed is not None:
         passed.add((left[number], ground) for number, ground in grounds.items())
+        for other, result in zip(others, results, strict=False):  # those of the cases come after
+            if not result.problems:
+                passed.note(other.name)
         passed.keep()
     return found, len(cases) - len(left)
 
@@ -208,14 +220,40 @@ _RULES, _CASES = 64, 4
 """How many of them are a piece of work."""
 
 
-def _diagnosed(kb: KnowledgeBase, worked: tuple[DiagnosisCase, ...]) -> Iterator[_Work]:
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """A piece of work beside the cases, and the name that it is kept by where it passes: a digest of the rules and
+    the tests or diagnoses that it is about.
+    """
+
+    name: str
+    work: _Work
+
+
+def _passed(other: _Other, passed: Passed | None) -> bool:
+    return passed is not None and passed.knows(other.name)
+
+
+def _diagnosed(kb: KnowledgeBase, worked: tuple[DiagnosisCase, ...]) -> Iterator[_Other]:
+    """The worked diagnoses: they rest on the rules that diagnose, and on what others conclude."""
     if worked:
-        yield lambda: _Piece(tuple(check_diagnoses(kb, default_engine(), worked)))
+        rules = [
+            rule for rule in kb.knowledge.rules if rule.diagnoses or rule.overrides or any(concluded_names([rule]))
+        ]
+        digests = digests_of(kb.knowledge)
+        name = digest_of(("diagnoses", [digests[rule.id] for rule in rules], worked))
+        yield _Other(name, lambda: _Piece(tuple(check_diagnoses(kb, default_engine(), worked))))
 
 
-def _tested(knowledge: Knowledge, rules: Sequence[Rule]) -> Iterator[_Work]:
-    for some in batched(rules, _RULES):
-        yield partial(_test, knowledge, some)
+def _tested(knowledge: Knowledge, rules: Sequence[Rule]) -> Iterator[_Other]:
+    """The tests beside rules, those of each file by themselves: they run on its rules alone."""
+    digests = digests_of(knowledge)
+    of_file: dict[str, list[Rule]] = {}
+    for rule in rules:
+        of_file.setdefault(rule.location.file, []).append(rule)
+    for some in (some for own in of_file.values() for some in batched(own, _RULES)):
+        name = digest_of(("tests", [(digests[rule.id], rule.tests) for rule in some]))
+        yield _Other(name, partial(_test, knowledge, some))
 
 
 def _test(knowledge: Knowledge, rules: Sequence[Rule]) -> _Piece:

@@ -5,12 +5,11 @@ The evaluator answers all three; durable-rules, where it is installed, must fire
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.chain.durable import DurableEngine
+from whygpu.chain.durable import DurableEngine, Program
 from whygpu.chain.environment import PlanEnvironment, SessionEnvironment, known_value, plain
 from whygpu.errors import EngineUnavailableError, Problem
 from whygpu.explain.conditions import conditions_of
@@ -92,7 +91,8 @@ class _Durable:
         for first in range(0, len(rules), _MOST_STRATA):
             some = rules[first : first + _MOST_STRATA]
             strata = Strata(tuple(self._strata[rule.id] for rule in some), (), ())
-            self._engines |= dict.fromkeys((rule.id for rule in some), DurableEngine(replace(knowledge, strata=strata)))
+            engine = DurableEngine(knowledge, Program(knowledge, strata))
+            self._engines |= dict.fromkeys((rule.id for rule in some), engine)
 
     @classmethod
     def of(cls, knowledge: Knowledge, rules: Sequence[Rule]) -> _Durable | None:

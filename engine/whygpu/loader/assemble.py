@@ -28,9 +28,10 @@ from whygpu.loader.rules import read_rules
 from whygpu.loader.sources import read_claims, read_documents, read_tensions, unsettled
 from whygpu.loader.tables import read_tables
 from whygpu.loader.vocabulary import read_names, read_questions, read_unasked, read_values
-from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence, parse
+from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, kind_of, problem
 from whygpu.yamldoc.forms import DAY, TEXT
+from whygpu.yamldoc.parsed import Parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -72,14 +73,17 @@ ABOUT: Form = MappingProxyType({"version": TEXT, "cases_on": DAY})
 """What is read of ``about``; it may say more."""
 
 
-def load_texts(texts: ReadOnly[str, str], root: str, registry: Registry, *, cases: bool = True) -> Knowledge:
+def load_texts(
+    texts: ReadOnly[str, str], root: str, registry: Registry, *, cases: bool = True, parsed: Parsed | None = None
+) -> Knowledge:
     """Build the knowledge base from file texts; raises KnowledgeBaseError with every problem.
 
     Without ``cases`` the files of worked cases are not read (but hashed like all others): to give advice takes none.
+    ``parsed``: files that were read before.
     """
     problems: list[Problem] = []
     read = texts if cases else {name: text for name, text in texts.items() if not name.startswith("cases/")}
-    knowledge = _Assembly(read, root, registry, problems, cases=cases).build(_hash(texts))
+    knowledge = _Assembly(read, root, registry, problems, cases=cases, parsed=parsed or Parsed()).build(_hash(texts))
     if knowledge is None or problems:
         raise KnowledgeBaseError([_with_snippet(problem, texts) for problem in problems])
     return knowledge
@@ -107,10 +111,17 @@ def rates_of(vocabulary: Iterable[str]) -> list[str]:
 
 class _Assembly:
     def __init__(
-        self, texts: ReadOnly[str, str], root: str, registry: Registry, problems: list[Problem], *, cases: bool
+        self,
+        texts: ReadOnly[str, str],
+        root: str,
+        registry: Registry,
+        problems: list[Problem],
+        *,
+        cases: bool,
+        parsed: Parsed,
     ) -> None:
         self._texts, self._root, self._registry, self._problems = texts, root, registry, problems
-        self._cases = cases
+        self._cases, self._parsed = cases, parsed
         self._lists: dict[str, list[tuple[str, Node]]] = {}
         self._mappings: dict[str, list[Node]] = {}
 
@@ -250,7 +261,7 @@ class _Assembly:
     def _file(self, name: str, text: str) -> bool:
         """Sort the file's sections; whether it could be read at all."""
         before = len(self._problems)
-        node = parse(text, name, self._problems)
+        node = self._parsed.parse(text, name, self._problems)
         if not text.strip():  # so begins a save that is cut short
             message, help_text = (
                 "a knowledge base file is a mapping, and this one is empty",

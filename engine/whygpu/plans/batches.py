@@ -86,6 +86,35 @@ def filled(
     return timed.take(order[np.unique(plan[order], return_index=True)[1]])
 
 
+class Filler:
+    """Fills plans as ``filled`` does, each way on each card once: the rounds of growth, and the paces that it is tried
+    at, come to the same ones again and again.
+    """
+
+    def __init__(self, search: Search, options: Options) -> None:
+        """Nothing is filled yet; each plan may be sharded in all ways that the options leave."""
+        self._search, self._options = search, options
+        self._found: list[PlanSet] = []
+        self._places: dict[tuple[int, int, bool], int] = {}
+        """Where a plan lies in all that were found, one after the other."""
+
+    def filled(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
+        """The plans, each filled."""
+        plans = list(zip(card.tolist(), configuration.tolist(), fits.tolist(), strict=True))
+        new = {plan: row for row, plan in reversed(list(enumerate(plans))) if plan not in self._places}
+        if new:
+            rows = np.array(sorted(new.values()))
+            start = sum(map(len, self._found))
+            self._places |= {plans[row]: place for place, row in enumerate(rows.tolist(), start=start)}
+            options = self._options
+            found = filled(self._search, card[rows], configuration[rows], fits[rows], options, options.shardings)
+            self._found.append(found)
+            if len(rows) == len(plans):
+                return found
+        places = np.array([self._places[plan] for plan in plans], dtype=np.int64)
+        return self._search.together(*self._found).take(places)
+
+
 def _most(options: Options, layout: ParallelLayout, micro_batches: int) -> float:
     """Most samples of a micro-batch on each replica."""
     return (options.samples or 1) / (layout.data * micro_batches)
@@ -98,10 +127,12 @@ def _ways(
     layout = configuration.layout
     if layout.pipeline > 1:
         shardings = OF_STAGES
+    tried = shardings if layout.data > 1 and shardings else (layout.sharding,)
+    layouts = [replace(layout, sharding=sharding) for sharding in tried]
     for kind in options.checkpointing:
         setup = search.changed(configuration.setup, gradient_checkpointing=kind)
-        for sharding in shardings if layout.data > 1 and shardings else (layout.sharding,):
-            yield setup, replace(layout, sharding=sharding)
+        for spread in layouts:
+            yield setup, spread
 
 
 def packed_widely(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.checks.model_shape import TOKEN_KINDS
-from whygpu.plans.batches import filled
+from whygpu.plans.batches import Filler
 from whygpu.plans.search import SHARDS, Search
 
 if TYPE_CHECKING:
@@ -40,10 +40,18 @@ class Growth:
     faster, so a job may then do with fewer replicas again, though never fewer than hold it.
     """
 
-    def __init__(self, work: Work, search: Search, options: Options, targets: Targets) -> None:
+    def __init__(
+        self, work: Work, search: Search, options: Options, targets: Targets, filler: Filler | None = None
+    ) -> None:
+        """``filler``: with what another one filled already."""
         self._work, self._search, self._options, self._targets = work, search, options, targets
+        self._filler = filler or Filler(search, options)
         self._replicated: dict[tuple[int, int, int], int | None] = {}
-        """By replicas, the number of a way and the kind of machines: the way with so many, None where there is none."""
+        """By replicas, the number of a way and the kind of room: the way with so many, None where there is none."""
+        machine = search.cards.machine
+        self._most = _most(search, options)
+        self._room: NDArray[np.int64] = machine * (self._most.max(initial=0) + 1) + self._most
+        """One number for all with machines as large that are rented alike, of which the limits leave as many."""
 
     def run(self, plan_set: PlanSet) -> PlanSet:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
@@ -51,7 +59,7 @@ class Growth:
             return plan_set
         plan_set = self._met(plan_set, self._targets)
         tried, added = [plan_set.configuration], [plan_set]
-        inside = Growth(self._work, self._search, replace(self._options, max_nodes=1), self._targets)
+        inside = Growth(self._work, self._search, replace(self._options, max_nodes=1), self._targets, self._filler)
         paces = ((self, self._targets.paces), (inside, self._targets.paces_of_one_machine))
         for growth, hours in ((growth, hours) for growth, several in paces for hours in several):
             if self._targets.train_hours is None or hours < self._targets.train_hours:
@@ -128,7 +136,7 @@ class Growth:
         """
         if not self._work.setup.trains:
             return self._search.timed(card, configuration, fits)
-        return filled(self._search, card, configuration, fits, self._options, self._options.shardings)
+        return self._filler.filled(card, configuration, fits)
 
     def _met(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The same plans, spread as the targets ask."""
@@ -324,7 +332,7 @@ class Growth:
         configuration = plan_set.configurations[int(plan_set.configuration[index])]
         each = configuration.layout.cards // configuration.layout.data
         wanted = max(math.ceil(configuration.layout.data * short - 1e-9), fewest)
-        most = self._most(card) // each
+        most = int(self._most[card]) // each
         if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
             most = min(most, self._options.samples // self._search.micro_batches(configuration.layout)[0])
         found = max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
@@ -386,12 +394,10 @@ class Growth:
         card: NDArray[np.int64],
     ) -> NDArray[np.int64]:
         """The numbers of the ways that a step leads these ways to on these cards, -1 where to none; one for all that
-        run alike on the same kind of machines.
+        run alike and have the same room.
         """
-        machine = self._search.cards.machine[card]
-        _, first, place = np.unique(
-            numbers * (machine.max(initial=0) + 1) + machine, return_index=True, return_inverse=True
-        )
+        room = self._room[card]
+        _, first, place = np.unique(numbers * (room.max(initial=0) + 1) + room, return_index=True, return_inverse=True)
         led = np.full(len(first), -1, dtype=np.int64)
         for at, (number, row) in enumerate(zip(numbers[first].tolist(), card[first].tolist(), strict=True)):
             grown = step(number, row) if number >= 0 else None
@@ -426,10 +432,10 @@ class Growth:
         else:
             data = self._whole(layout.over(math.ceil(layout.data * short - 1e-9)), card, trains=False).data
             if self._options.at_once is not None:  # a job that cannot come in time comes as soon as it may
-                data = max(min(data, self._most(card) // (layout.cards // layout.data)), layout.data)
+                data = max(min(data, int(self._most[card]) // (layout.cards // layout.data)), layout.data)
         if data == layout.data:
             return None
-        key = (data, number, int(plan_set.cards.machine[card]))
+        key = (data, number, int(self._room[card]))
         if key not in self._replicated:
             # A replica added for load serves as many requests at once as the others, for spread over more replicas the
             # same requests would come no faster.
@@ -442,7 +448,7 @@ class Growth:
     def _within(self, setup: Setup, layout: ParallelLayout, card: int) -> tuple[Setup, ParallelLayout] | None:
         """The way, in counts that the card is rented in, where the limits leave room for it."""
         layout = self._whole(layout, card, trains=setup.trains)
-        beyond = layout.cards > self._most(card)
+        beyond = layout.cards > int(self._most[card])
         return None if beyond or not self._options.fixed.allows(layout) else (setup, layout)
 
     def _whole(self, layout: ParallelLayout, card: int, *, trains: bool) -> ParallelLayout:
@@ -450,17 +456,19 @@ class Growth:
         slices = self._search.cards.slices_at(card)
         return layout if slices is None else layout.over(slices.replicas(layout, trains))
 
-    def _most(self, card: int) -> int:
-        """The most of a card that the limits leave."""
-        options, cards = self._options, self._search.cards
-        most = min(int(cards.per_node[card]) * options.max_nodes, options.max_count)
-        watts = float(cards.power_w[card])
-        return min(most, int(options.max_watts // watts)) if options.max_watts is not None and watts > 0 else most
-
 
 def is_job(work: Work, options: Options) -> bool:
     """Whether the work comes to an end: training, and batch work."""
     return work.setup.trains or options.at_once is not None
+
+
+def _most(search: Search, options: Options) -> NDArray[np.int64]:
+    """The most of each card that the limits leave."""
+    most = np.minimum(search.cards.per_node * options.max_nodes, options.max_count)
+    if options.max_watts is None:
+        return most
+    watts = np.where(search.cards.power_w > 0, search.cards.power_w, np.nan)
+    return np.where(np.isnan(watts), most, np.fmin(most, options.max_watts // watts)).astype(np.int64)
 
 
 def _of_pairs(
