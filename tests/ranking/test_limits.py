@@ -38,7 +38,12 @@ LOOSE = {
 }
 """Limits far beyond what any plan uses."""
 COUNTS = ("max_count", "max_nodes")
-ASSUMED = {"larger-than-assumed", "more-than-a-desk-or-a-device-holds", "a-desk-is-no-server-room"}
+ASSUMED = {
+    "larger-than-assumed",
+    "larger-than-the-work-needs",
+    "more-than-a-desk-or-a-device-holds",
+    "a-desk-is-no-server-room",
+}
 
 
 def loosened(before: Asked) -> Iterator[tuple[str, Workload]]:

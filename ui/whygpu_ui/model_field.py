@@ -70,4 +70,4 @@ def model_label(knowledge_base: KnowledgeBase, name: str) -> str:
 def model_tile(knowledge_base: KnowledgeBase, name: str) -> str:
     """The same, and how often it is downloaded, in Markdown."""
     entry = knowledge_base.knowledge.catalogue.models[name]
-    return f"**{literal(sized_name(entry))}**  \n{downloads_text(entry) or 'downloads not known'}"
+    return "  \n".join(filter(None, (f"**{literal(sized_name(entry))}**", downloads_text(entry))))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _RULES = 4
 _FLAGS = {True: "yes", False: "no"}
 _MOST_PRESETS = 5
+_NEAR = 0.2
+"""Of the answer that is at stake: a preset this close to it is no other choice."""
 _MOST_SIDES = 3
 _MOST_CHOICES = 12
 MODELS_SHOWN = 6
@@ -106,8 +108,9 @@ def _choices(
             few = set(tried[: _MOST_PRESETS - 1])
             if now is None and not spec.integer:  # tried beside figures of plans: nobody has 0.0991
                 few = {float(f"{value:.1g}") for value in few}
-            few.update(value for value in (now, witness and witness.value) if isinstance(value, float))
-            for number in sorted(few):
+            held = {value for value in (now, witness and witness.value) if isinstance(value, float)}
+            few = {value for value in few if all(abs(value - other) > _NEAR * other for other in held)}
+            for number in sorted(few | held):
                 yield ChoiceRow(number, show_plain(number, spec.unit, spec.name), "", number == now)
         case "number":
             sides = interview.worth_trying(question)[:_MOST_SIDES]
