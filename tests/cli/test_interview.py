@@ -44,8 +44,9 @@ def test_choices_and_names_are_answers(kb: KnowledgeBase) -> None:
     assert "So far: " in text
 
 
-def test_a_choice_has_a_number_and_enter_takes_the_default(kb: KnowledgeBase) -> None:
-    assert ask(kb, {}, None, _typed("2", "", "done"), lambda _: None) == {"phase": "fine-tuning"}
+@pytest.mark.parametrize("now", ["done", "Answer now"])
+def test_a_choice_has_a_number_and_enter_takes_the_default(now: str, kb: KnowledgeBase) -> None:
+    assert ask(kb, {}, None, _typed("2", "", now), lambda _: None) == {"phase": "fine-tuning"}
 
 
 @pytest.mark.parametrize(("typed", "model"), [("", None), ("1", "llama-3.1-8b"), ("2", "qwen3-0.6b"), ("7B", 7e9)])

@@ -40,7 +40,13 @@ NUMBERS = (
 )
 MOST = 1.25
 STEP = 0.05
-WHOLE = ("field.smallest_count", "field.smallest_shard", "field.least_memory_gb", "field.single_cards")
+WHOLE = (
+    "field.smallest_count",
+    "field.within_assumed",
+    "field.smallest_shard",
+    "field.least_memory_gb",
+    "field.single_cards",
+)
 """Whole accelerators that hold the work, or a size of card: where another card begins to hold it, these step."""
 WRITING = ("grpo", "ppo")
 CLASSES = ("workload.size_class", "workload.much_compute")

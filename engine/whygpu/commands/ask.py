@@ -27,6 +27,7 @@ HELP = (
     "Enter takes what is in brackets; ? says more and why it is asked; list lets you choose what is asked; back; "
     "done answers now; Ctrl-C stops"
 )
+_DONE = ("done", "d", "answer now")
 
 
 class Stop(Exception):  # noqa: N818  no error: whoever is asked has had enough
@@ -122,7 +123,7 @@ class _Session:
             word = text.lower()
             if word == "?":
                 self._explain(view, interview, asked)
-            elif word in ("done", "d"):
+            elif word in _DONE:
                 return False
             elif word in ("back", "b"):
                 if self._now.back():
@@ -151,7 +152,7 @@ class _Session:
             self._say(f"  {number}. {item.ask}")
         self._say("  their numbers, such as 1 3; Enter asks all, one after another")
         while text := self._typed().lower():
-            if text in ("done", "d"):
+            if text in _DONE:
                 return False
             if text in ("back", "b"):
                 self._now.back()

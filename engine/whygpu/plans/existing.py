@@ -28,9 +28,11 @@ def plans_with_owned(work: Work, allowed: Mask, options: Options, targets: Targe
 
 
 def _of_new(options: Options, targets: Targets) -> Targets:
-    """What plans on hardware that is not there must reach: what is bought is paid for however short the job is."""
+    """What plans on hardware that is not there must reach: what is bought is paid for however short the job is, so that
+    one machine is filled for no sooner an end than is usual.
+    """
     bought = options.machines.rented_for is None
-    return replace(targets, paces_of_one_machine=()) if bought else targets
+    return replace(targets, paces_of_one_machine=targets.paces) if bought else targets
 
 
 @kept(32)
