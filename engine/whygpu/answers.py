@@ -159,15 +159,19 @@ def read_text(text: str, name: str) -> Node:
     return node
 
 
-def apply_settings(node: Node | None, settings: Iterable[str]) -> Node:
-    """Lay ``key=value`` settings (dotted keys reach inside) over answers; raises AnswerError."""
-    document = Document("--set", "")
+def apply_settings(node: Node | None, settings: Iterable[str], name: str | None = None) -> Node:
+    """Lay ``key=value`` settings (dotted keys reach inside) over answers; raises AnswerError.
+
+    ``name``: where they stand, if not in ``--set``.
+    """
+    location = Location(name or "--set")
+    document = Document(location.file, "")
     root = node if isinstance(node, Mapping) else Mapping({}, {}, document, 0, 0)
     problems: list[Problem] = []
     done: list[list[str]] = []
     for setting in settings:
         if not is_text(setting):
-            problems.append(Problem("bad-setting", "a setting is not UTF-8 text", Location("--set")))
+            problems.append(Problem("bad-setting", "a setting is not UTF-8 text", location))
             continue
         key, equals, text = setting.partition("=")
         path = key.strip().split(".")
@@ -176,20 +180,21 @@ def apply_settings(node: Node | None, settings: Iterable[str]) -> Node:
             clash = path[:1]
         if clash is not None:
             message = f"'{key.strip()}' and '{'.'.join(clash)}' are both answered, and only one of them can count"
-            problems.append(Problem("contradiction", message, Location("--set"), "leave one of them out"))
+            problems.append(Problem("contradiction", message, location, "leave one of them out"))
             continue
         if not equals or not all(path):
             problems.append(
                 Problem(
                     "bad-setting",
                     f"'{setting[:80]}' is not key=value",
-                    Location("--set"),
+                    location,
                     "for example --set concurrency=8",
                 )
             )
             continue
         done.append(path)
-        value = _setting_value(text.strip(), f"--set {key.strip()}", problems)
+        where = f"--set {key.strip()}" if name is None else f"{name}: {key.strip()}"
+        value = _setting_value(text.strip(), where, problems)
         if value is not None:
             root = _with(root, path, value)
     if problems:

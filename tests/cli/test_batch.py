@@ -50,9 +50,16 @@ def test_lines_in_order_and_bad_ones_among_them(run: Run, tmp_path: Path) -> Non
     done = run("estimate", "--batch", str(source), "--out", str(out))
     assert done.returncode == 0, done.stderr
     found = results(out)
-    assert [row["id"] for row in found] == ["first", 2, 3, "x", 6, 7, 8, 9, 10, *range(11, 17), 17, 12]
+    assert [row["id"] for row in found] == [
+        "first",
+        "line 2",
+        "line 3",
+        "x",
+        *(f"line {number}" for number in range(6, 18)),
+        12,
+    ]
     assert [("plan" in row, "error" in row) for row in found] == [
-        (row["id"] in ("first", 6), row["id"] not in ("first", 6)) for row in found
+        (row["id"] in ("first", "line 6"), row["id"] not in ("first", "line 6")) for row in found
     ]
     assert found[0]["plan"]["accelerator"]["id"] == "l4"
     assert found[4]["plan"]["count"] == 2
@@ -70,7 +77,7 @@ def test_a_row_gives_what_the_same_answers_give_alone(run: Run, tmp_path: Path) 
     source.write_text(json.dumps(GOOD), encoding="utf-8")
     alone = run("estimate", "-", "--format", "json", stdin=json.dumps(GOOD))
     batch = run("estimate", "--batch", str(source))
-    assert json.loads(batch.stdout) == {"id": 1, "plan": json.loads(alone.stdout)}
+    assert json.loads(batch.stdout) == {"id": "line 1", "plan": json.loads(alone.stdout)}
 
 
 def test_explain_gives_advice_and_settings_lie_over_every_row(run: Run, tmp_path: Path) -> None:
@@ -123,7 +130,7 @@ def test_csv_columns_are_dotted_keys(run: Run, tmp_path: Path) -> None:
     done = run("estimate", "--batch", str(source))
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(row["id"], "plan" in row) for row in found] == [("a", True), ("b", True), ("c", False), (4, False)]
+    assert [(row["id"], "plan" in row) for row in found] == [("a", True), ("b", True), ("c", False), ("line 5", False)]
     assert found[1]["plan"]["memory"]["weights_gib"] == pytest.approx(140e9 / 2**30, rel=0.02)
 
 
@@ -142,7 +149,7 @@ def test_parquet(run: Run, tmp_path: Path) -> None:
     done = run("estimate", "--batch", str(tmp_path / "in.parquet"))
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(row["id"], "plan" in row) for row in found] == [("a", True), ("b", True), (3, False)]
+    assert [(row["id"], "plan" in row) for row in found] == [("a", True), ("b", True), ("row 3", False)]
 
 
 def test_parquet_decimals_and_dates(tmp_path: Path) -> None:
@@ -154,7 +161,7 @@ def test_parquet_decimals_and_dates(tmp_path: Path) -> None:
     found = list(rows.Source.of(str(tmp_path / "in.parquet"), spool=False).rows())
     assert [(row.id, row.data) for row in found] == [
         ("2026-11-21", {"budget_per_hour": 8}),
-        (2, {"budget_per_hour": 0.25}),
+        ("row 2", {"budget_per_hour": 0.25}),
     ]
 
 
@@ -210,7 +217,7 @@ def test_an_endless_line_is_one_bad_row(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("id,a\na,1\nb," + "x," * row.MAX_LINE_BYTES + "\nc,1\n", encoding="utf-8")
     found = list(rows.Source.of(str(path), spool=False).rows())
-    assert [row.id for row in found] == ["a", 2, "c"]
+    assert [row.id for row in found] == ["a", "line 3", "c"]
     assert "longer than" in str(found[1].problem)
 
 

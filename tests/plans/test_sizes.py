@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from whygpu.checks.memory import training
+from whygpu.kept import forget
 from whygpu.plans.search import Sizes
 
 if TYPE_CHECKING:
     from whygpu import KnowledgeBase
+    from whygpu.checks.memory.activations import Activations
+    from whygpu.checks.memory.parts import MemoryParts
 
 WORKS: tuple[dict[str, Any], ...] = (
     {"phase": "inference", "model": "llama-3.1-70b", "requests_per_second": 20, "concurrency": 64},
@@ -32,3 +36,31 @@ def test_a_way_is_sized_as_it_would_be_alone(kb: KnowledgeBase, answers: dict[st
         for found in (way.memory, sizes.memory(sizes.number(way.setup), way.setup, way.layout)):
             assert found.ranges == alone.ranges, (way.setup, way.layout)
             assert (found.low, found.total, found.high) == (alone.low, alone.total, alone.high)
+
+
+@pytest.mark.parametrize("answers", WORKS, ids=lambda answers: f"{answers['phase']} {answers['model']}")
+def test_the_high_end_found_alone_is_that_of_the_whole(kb: KnowledgeBase, answers: dict[str, Any]) -> None:
+    """To the last digit: a batch that a card holds must not depend on which of the two was asked."""
+    plans = kb.consult(answers, engine="evaluator").plans
+    sizes = Sizes(plans.work)
+    for way in plans.plan_set.configurations:
+        for samples in (1, 2, 16):
+            setup = way.setup.but(batch_size=samples * way.setup.batch_size)
+            number = sizes.number(setup)
+            assert sizes.high(number, setup, way.layout) == sizes.memory(number, setup, way.layout).high
+
+
+def test_to_fill_a_card_sizes_in_full_only_what_is_taken(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that was only tried needs one figure: to make the whole of each took a tenth of a training row."""
+    forget()
+    made = []
+    real = training.parts_of
+
+    def counted(held: training.Held, kept: Activations) -> MemoryParts:
+        made.append(held)
+        return real(held, kept)
+
+    monkeypatch.setattr(training, "parts_of", counted)
+    plans = kb.consult({"phase": "training", "model": "llama-3.1-8b", "dataset_tokens": 3e10}, engine="evaluator").plans
+    assert made
+    assert len(made) < 4 * len(plans.plan_set.configurations)  # 16 for each it was

@@ -72,6 +72,7 @@ def run(
     from whygpu.commands.journal import output  # noqa: PLC0415
     from whygpu.commands.progress import Progress  # noqa: PLC0415
     from whygpu.commands.rows import Source  # noqa: PLC0415
+    from whygpu.commands.tally import Tally  # noqa: PLC0415
     from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
 
     if options.answers is not None:
@@ -83,9 +84,9 @@ def run(
     with output(options.out, _digest(job, source)) as out:
         if out.done:
             print(f"continuing after {out.done:,} finished rows", file=sys.stderr)
-        progress = Progress(source.lines, out.done)
+        progress, tally = Progress(source.lines, out.done), Tally(out.done, out.errors)
         try:
-            rows = islice(source.rows(), out.done, None)
+            rows = islice(tally.of(source.rows()), out.done, None)
             window = SMALL_WINDOW if source.is_live or detail.is_long else WINDOW
             if options.ray is None:
                 found = _lines(job, knowledge, rows, options.jobs or _cores(), window)
@@ -96,9 +97,11 @@ def run(
             for lines in found:
                 out.write(lines)
                 progress.add(len(lines))
+                tally.add(lines)
         finally:
             progress.end()
-    return OK
+    print(tally.text, file=sys.stderr)
+    return OK  # the contract: once every line is written, whatever the lines say
 
 
 def _lines(job: Job, knowledge: KnowledgeBase, rows: Iterator[Row], jobs: int, window: int) -> Iterator[list[str]]:

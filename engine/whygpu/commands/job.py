@@ -12,13 +12,16 @@ from whygpu.render.problems import problems_data
 from whygpu.yamldoc.document import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from datetime import date
 
     from whygpu.api import KnowledgeBase
     from whygpu.chain.names import EngineName
     from whygpu.commands.row import Row
     from whygpu.yamldoc.document import Node
+
+WHOLE = "answers"
+"""What answers are called as a whole, where they have no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Job:
                     known.keep(given, text)
             return f'{{"id": {json_text(row.id)}, "{self.key}": {text}}}'
         except InputError as error:
-            return json_text({"id": row.id, "error": problems_data(error.problems)})
+            return _error(row, [_placed(problem, row.name) for problem in error.problems])
         except EngineError as error:
             return failed(row, "engine", str(error))
         except Exception as error:  # noqa: BLE001  one row must not take the others with it
@@ -111,7 +114,19 @@ class Known:
 
 def failed(row: Row, code: str, message: str) -> str:
     """The line of a row that could not be answered."""
-    return json_text({"id": row.id, "error": [{"code": code, "severity": "error", "message": message[:2000]}]})
+    return _error(row, [Problem(code, message[:2000], Location(row.name))])
+
+
+def _error(row: Row, problems: Iterable[Problem]) -> str:
+    return json_text({"id": row.id, "error": problems_data(problems)})
+
+
+def _placed(problem: Problem, name: str) -> Problem:
+    """The problem where the row stands: what is found in answers as a whole, or in the command line, names none."""
+    file = problem.location.file
+    if file == name or file.startswith(f"{name}:"):
+        return problem
+    return replace(problem, location=replace(problem.location, file=name if file == WHOLE else f"{name}: {file}"))
 
 
 def _laid_over(node: Any, common: Any) -> Any:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from whygpu.commands.tally import is_error
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.files import check_target, reason
 from whygpu.render.output import in_ascii, is_utf8
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _CHUNK = 1024 * 1024
+_BEGINNING = 4096  # bytes of a line that hold its id
 
 
 class Output(Protocol):
@@ -27,6 +30,8 @@ class Output(Protocol):
 
     done: int
     """How many were there before."""
+    errors: int
+    """How many of them are errors."""
 
     def write(self, lines: Iterable[str]) -> None:
         """Take lines, whole: they are kept once this returns."""
@@ -35,7 +40,7 @@ class Output(Protocol):
 class Screen:
     """Standard output."""
 
-    done = 0
+    done = errors = 0
 
     def write(self, lines: Iterable[str]) -> None:
         """Print the lines."""
@@ -56,19 +61,24 @@ class Journal:
         except OSError as error:
             raise _unwritable(path, error) from error
         _lock(self._file.fileno(), path)
-        self.done, end = self._whole_lines()
+        self.done, self.errors, end = self._whole_lines()
         self._file.truncate(end)
         self._file.seek(end)
 
-    def _whole_lines(self) -> tuple[int, int]:
-        """How many lines are whole, and where the last of them ends."""
-        count = end = at = 0
-        while block := self._file.read(_CHUNK):
-            count += block.count(b"\n")
-            if b"\n" in block:
-                end = at + block.rindex(b"\n") + 1
-            at += len(block)
-        return count, end
+    def _whole_lines(self) -> tuple[int, int, int]:
+        """How many lines are whole, how many of these are errors, and where the last of them ends."""
+        count = errors = end = at = 0
+        is_whole, is_bad = True, False
+        reader = BufferedReader(self._file, _CHUNK)
+        while piece := reader.readline(_CHUNK):  # a line may be longer
+            at += len(piece)
+            if is_whole:
+                is_bad = is_error(piece[:_BEGINNING].decode(errors="replace"))
+            is_whole = piece.endswith(b"\n")
+            if is_whole:
+                count, errors, end = count + 1, errors + is_bad, at
+        reader.detach()
+        return count, errors, end
 
     def write(self, lines: Iterable[str]) -> None:
         """Append the lines; raises AnswerError where there is no room, and what was there stays."""

@@ -40,7 +40,7 @@ def parquet_rows(path: Path) -> Iterator[Row]:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, use_threads=False):
                 for data in _short(batch):
                     number += 1
-                    yield _row(data, number, f"{path}:{number}")
+                    yield _row(data, f"row {number}", f"{path}: row {number}")
     except (ArrowException, OSError, ValueError) as error:  # ValueError: a day beyond those of Python
         raise AnswerError(
             [Problem("unreadable", f"is not Parquet: {str(error)[:200]}", Location(str(path)))]
@@ -89,14 +89,17 @@ def _bytes(array: Any) -> int:
     return int(array.nbytes)
 
 
-def _row(data: dict[str, Any] | None, number: int, name: str) -> Row:
+def _row(data: dict[str, Any] | None, place: str, name: str) -> Row:
     if data is None:
-        return Row(number, name, problem=f"it is longer than {MAX_LINE_BYTES:,} bytes")
-    return with_id(_nested(data), number, name)
+        return Row(place, name, problem=f"it is longer than {MAX_LINE_BYTES:,} bytes")
+    nested = _nested(data)
+    if nested is None:
+        return Row(place, name, problem="a column and one inside it ('a' and 'a.b') both have a value: leave one out")
+    return with_id(nested, place, name)
 
 
-def _nested(data: dict[str, Any]) -> dict[str, Any]:
-    """Columns with dotted names as mappings; null is no answer."""
+def _nested(data: dict[str, Any]) -> dict[str, Any] | None:
+    """Columns with dotted names as mappings; null is no answer. None where one would take the place of another."""
     found: dict[str, Any] = {}
     for key, value in data.items():
         if value is None:
@@ -104,8 +107,11 @@ def _nested(data: dict[str, Any]) -> dict[str, Any]:
         *outer, last = str(key).split(".")
         inner = found
         for word in outer:
-            below = inner.setdefault(word, {})
-            inner = below if isinstance(below, dict) else {}
+            inner = inner.setdefault(word, {})
+            if not isinstance(inner, dict):
+                return None
+        if last in inner:
+            return None
         inner[last] = _value(value)
     return found
 

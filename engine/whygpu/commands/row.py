@@ -24,10 +24,11 @@ Id = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: its ``id`` (its number where it has none) and its answers, or what is wrong with it."""
+    """One row: its ``id`` (where it has none, its place) and its answers, or what is wrong with it."""
 
     id: Id
     name: str
+    """The file and the place in it, as problems name it."""
     data: dict[str, Any] | None = None
     settings: tuple[str, ...] = ()
     problem: str | None = None
@@ -54,21 +55,32 @@ class Row:
         return repr([text for text in self.settings if text.startswith(("model", "phase="))])
 
     def _given(self) -> Node:
-        return apply_settings(None, self.settings) if self.data is None else node_of(self.data, self.name)
+        return apply_settings(None, self.settings, self.name) if self.data is None else node_of(self.data, self.name)
 
 
-def with_id(data: dict[str, Any], number: int, name: str) -> Row:
-    """The row of some data, its id taken out."""
-    given = data.pop("id", None)
-    if given is None:
-        return Row(number, name, data)
+def with_id(data: dict[str, Any], place: str, name: str) -> Row:
+    """The row of some data, its id taken out; ``place`` is the id of one that has none, or a bad one."""
+    identifier, problem = _id(data.pop("id", None), place)
+    return Row(identifier, name, None if problem else data, problem=problem)
+
+
+def with_settings(settings: dict[str, str], place: str, name: str) -> Row:
+    """The same for texts by dotted keys."""
+    identifier, problem = _id(settings.pop("id", None), place)
+    given = () if problem else tuple(f"{key}={text}" for key, text in settings.items())
+    return Row(identifier, name, settings=given, problem=problem)
+
+
+def _id(given: object, place: str) -> tuple[Id, str | None]:
+    """The id of a row, and what is wrong with the one that it was given."""
+    if given is None or (isinstance(given, str) and not given.strip()):
+        return place, None
     good = isinstance(given, str | int | float) and not isinstance(given, bool) and len(str(given)) <= MAX_ID
     if not good or (isinstance(given, float) and not math.isfinite(given)):
-        problem = f"'id' must be a text of up to {MAX_ID} characters or a finite number"
-        return Row(number, name, problem=problem)
+        return place, f"'id' must be a text of up to {MAX_ID} characters or a finite number"
     if isinstance(given, str) and not is_text(given):
-        return Row(number, name, problem="'id' holds half a character (a lone surrogate), which is no text")
-    return Row(given, name, data)
+        return place, "'id' holds half a character (a lone surrogate), which is no text"
+    return given, None  # type: ignore[return-value]  # one of them, as seen above
 
 
 def too_many(name: str) -> AnswerError:

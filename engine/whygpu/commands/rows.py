@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import io
+import json
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from whygpu.answers import is_text
 from whygpu.commands.parquet import parquet_rows
-from whygpu.commands.row import MAX_COLUMNS, MAX_ID, MAX_LINE_BYTES, MAX_ROWS, SPLIT, Row, too_many, with_id
+from whygpu.commands.row import (
+    MAX_COLUMNS,
+    MAX_LINE_BYTES,
+    MAX_ROWS,
+    SPLIT,
+    Row,
+    too_many,
+    with_id,
+    with_settings,
+)
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.files import open_regular, unreadable
 from whygpu.json_input import parse
@@ -111,28 +123,31 @@ def _json_lines(file: BinaryIO, source: str) -> Iterator[Row]:
     number = 0
     while line := file.readline(MAX_LINE_BYTES + 1):
         number += 1
-        name = f"{source}:{number}"
+        place, name = f"line {number}", f"{source}:{number}"
         if number > MAX_ROWS + 1:
             raise too_many(source)
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
         if len(line) > MAX_LINE_BYTES:
             while line and not line.endswith(b"\n"):  # the rest of it is passed over
                 line = file.readline(_CHUNK)
-            yield Row(number, name, problem=f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+            yield Row(place, name, problem=f"the line is longer than {MAX_LINE_BYTES:,} bytes")
         elif line.strip():
-            yield _json_row(line, number, name)
+            yield _json_row(line, place, name)
 
 
-def _json_row(line: bytes, number: int, name: str) -> Row:
+def _json_row(line: bytes, place: str, name: str) -> Row:
     try:
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        data = parse(text)
+        data = parse(line.decode("utf-8"))
     except RecursionError:
-        return Row(number, name, problem="it is nested too deeply")
+        return Row(place, name, problem="it is nested too deeply")
+    except json.JSONDecodeError as error:  # it would say that this is in line 1
+        return Row(place, name, problem=f"it is not one JSON object: {error.msg}, at character {error.colno}")
     except ValueError as error:  # bad JSON, bad UTF-8, an endless number, a key twice
-        return Row(number, name, problem=f"it is not one JSON object: {str(error)[:200]}")
+        return Row(place, name, problem=f"it is not one JSON object: {str(error)[:200]}")
     if not isinstance(data, dict):
-        return Row(number, name, problem="it is not a JSON object of answers")
-    return with_id(data, number, name)
+        return Row(place, name, problem="it is not a JSON object of answers")
+    return with_id(data, place, name)
 
 
 class _Lines:
@@ -140,6 +155,8 @@ class _Lines:
 
     def __init__(self, file: Any) -> None:
         self._file = file
+        self.number = 0
+        """Of the last line read."""
 
     def __iter__(self) -> _Lines:
         return self
@@ -148,48 +165,55 @@ class _Lines:
         line: str = self._file.readline(MAX_LINE_BYTES + 1)
         if not line:
             raise StopIteration
+        self.number += 1
         if len(line) <= MAX_LINE_BYTES:
             return line
-        while line and not line.endswith("\n"):
+        while line and not line.endswith(("\n", "\r")):
             line = self._file.readline(_CHUNK)
         raise csv.Error(f"the line is longer than {MAX_LINE_BYTES:,} characters")
 
 
 def _csv(path: Path) -> Iterator[Row]:
     """Columns are dotted keys, as with ``--set``; an empty cell is no answer."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        reader = csv.reader(_Lines(file))
-        try:
-            header = [cell.strip() for cell in next(reader, [])]
-        except csv.Error as error:
-            raise AnswerError(
-                [Problem("unreadable", f"its header cannot be read: {error}", Location(str(path)))]
-            ) from error
-        if not any(header) or len(header) > MAX_COLUMNS or len(set(header)) != len(header):
-            message = f"its header must name up to {MAX_COLUMNS} different columns"
-            raise AnswerError([Problem("unreadable", message, Location(str(path), 1))])
-        number = 1
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        lines = _Lines(file)
+        reader = csv.reader(lines, strict=True)
+        header = _header(reader, str(path))
         while True:
-            number += 1
-            name = f"{path}:{number}"
+            first = lines.number + 1
+            place, name = f"line {first}", f"{path}:{first}"
             try:
                 cells = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
-                yield Row(number - 1, name, problem=f"it is not CSV: {error}")
+                taken = f" (one row of lines {first} to {lines.number})" if lines.number > first else ""
+                yield Row(place, name, problem=f"it is not CSV: {error}{taken}")
                 continue
             if cells:
-                yield _csv_row(header, cells, number - 1, name)
+                yield _csv_row(header, cells, place, name)
 
 
-def _csv_row(header: list[str], cells: list[str], number: int, name: str) -> Row:
+def _header(reader: Iterator[list[str]], name: str) -> list[str]:
+    """The names of the columns; raises AnswerError."""
+    try:
+        header = [cell.strip() for cell in next(reader, [])]
+    except csv.Error as error:
+        raise AnswerError([Problem("unreadable", f"its header cannot be read: {error}", Location(name))]) from error
+    if not all(map(is_text, header)):
+        raise AnswerError([Problem("unreadable", "its header is not UTF-8 text", Location(name, 1))])
+    if not any(header) or len(header) > MAX_COLUMNS or len(set(header)) != len(header):
+        message = f"its header must name up to {MAX_COLUMNS} different columns"
+        raise AnswerError([Problem("unreadable", message, Location(name, 1))])
+    return header
+
+
+def _csv_row(header: list[str], cells: list[str], place: str, name: str) -> Row:
     if len(cells) > len(header):
-        return Row(number, name, problem=f"it has {len(cells)} cells, more than the {len(header)} columns")
+        return Row(place, name, problem=f"it has {len(cells)} cells, more than the {len(header)} columns")
     given = {key: cell.strip() for key, cell in zip(header, cells, strict=False) if cell.strip()}
-    identifier = given.pop("id", None)
-    return Row(
-        number if identifier is None else identifier[:MAX_ID],
-        name,
-        settings=tuple(f"{key}={cell}" for key, cell in given.items()),
-    )
+    if not all(map(is_text, given.values())):
+        return Row(place, name, problem="it is not UTF-8 text")
+    if "" in given:
+        return Row(place, name, problem=f"column {header.index('') + 1} has a cell here, and no name in the header")
+    return with_settings(given, place, name)

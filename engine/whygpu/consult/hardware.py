@@ -34,7 +34,8 @@ def hardware_facts(answers: Answers, catalogue: Catalogue) -> dict[str, float | 
         facts["owned.memory_gib"] = sum(
             count * catalogue.usable_bytes(catalogue.accelerators[name]) / GIB for name, count in owned.items()
         )
-    chosen = Counter(set(answers.accelerators or ()) - set(answers.exclude_accelerators))
+    allowed = set(answers.accelerators or ()) - set(answers.exclude_accelerators)
+    chosen = Counter(name for name in catalogue.accelerators if name in allowed)  # a set has another order each time
     if chosen:
         facts |= _alike("chosen", chosen, catalogue)
         facts["chosen.rented"] = any(catalogue.offerings_by_accelerator.get(name) for name in chosen)

@@ -242,7 +242,7 @@ def _held(
 ) -> Iterator[tuple[Setup, float]]:
     """Of ways of growing need those that ``usable`` holds, each with the high end of what it needs (bytes)."""
     for setup in setups:
-        need = search.memory(setup, layout).high
+        need = search.high(setup, layout)
         if need > usable:
             return
         yield setup, need

@@ -101,10 +101,8 @@ class Sizes:
         """Memory of a spread of a setup of this number; replicas of a service matter by the requests of each, further
         micro-batches of training by whether there are any, and by how many are under way in the stages.
         """
-        data, under_way = layout.data, min(setup.gradient_accumulation, max(layout.pipeline, 2))
-        if not setup.trains:
-            data, under_way = setup.requests_per_replica(data), 1
-        spread = (under_way, layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
+        spread = _spread(setup, layout)
+        data = layout.data if setup.trains else setup.requests_per_replica(layout.data)
         key = (number, data, *spread)
         found = self._sized.get(key)
         if found is None:
@@ -112,16 +110,37 @@ class Sizes:
             found = _keep(self._sized, key, self._work.memory(setup, layout, parts))
         return found
 
+    def high(self, number: int, setup: Setup, layout: ParallelLayout) -> float:
+        """The high end of ``memory``, without the rest of it where nothing else is needed to find it."""
+        if setup.trains and not self._work.corrections:
+            found = training.high_of(*self._trained(number, setup, layout, _spread(setup, layout)))
+            if found is not None:
+                return found
+        return self.memory(number, setup, layout).high
+
+    def _trained(
+        self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key
+    ) -> tuple[training.Held, Activations]:
+        """What a training step holds, and what it keeps of its samples."""
+        states, one = (self._whatever_kept[number], layout.data, *spread), (number, *spread)
+        work = self._work.shape, setup, layout, self._work.catalogue.coefficients
+        held = self._held.get(states) or _keep(self._held, states, training.held(*work))
+        return held, self._kept.get(one) or _keep(self._kept, one, training.kept(*work))
+
     def _parts(self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key) -> MemoryParts | None:
         """Those that other ways have in common with this one, put together; None where they are found in one."""
-        work, one = (self._work.shape, setup, layout, self._work.catalogue.coefficients), (number, *spread)
         if setup.trains:
-            states = (self._whatever_kept[number], layout.data, *spread)
-            held = self._held.get(states) or _keep(self._held, states, training.held(*work))
-            return training.parts_of(held, self._kept.get(one) or _keep(self._kept, one, training.kept(*work)))
+            return training.parts_of(*self._trained(number, setup, layout, spread))
+        work, one = (self._work.shape, setup, layout, self._work.catalogue.coefficients), (number, *spread)
         if self._work.shape.kind not in TOKEN_KINDS:
             return None
         return inference.parts_of(self._served.get(one) or _keep(self._served, one, inference.held(*work)), *work)
+
+
+def _spread(setup: Setup, layout: ParallelLayout) -> _Key:
+    """What memory depends on of a spread but for its replicas."""
+    under_way = min(setup.gradient_accumulation, max(layout.pipeline, 2)) if setup.trains else 1
+    return (under_way, layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
 
 
 def _keep(known: dict[_Key, T], key: _Key, found: T) -> T:
@@ -171,10 +190,18 @@ class Setups:
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory of a spread."""
         setup = self.one(setup)
+        return self._sizes.memory(self._numbered(setup), setup, layout)
+
+    def high(self, setup: Setup, layout: ParallelLayout) -> float:
+        """The high end of it."""
+        setup = self.one(setup)
+        return self._sizes.high(self._numbered(setup), setup, layout)
+
+    def _numbered(self, setup: Setup) -> int:
         number = self._number.get(id(setup))
         if number is None:
             number = self._number[id(setup)] = self._sizes.number(setup)
-        return self._sizes.memory(number, setup, layout)
+        return number
 
 
 class Search:
@@ -222,6 +249,10 @@ class Search:
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """What each card of a spread would hold."""
         return self._setups.memory(setup, layout)
+
+    def high(self, setup: Setup, layout: ParallelLayout) -> float:
+        """The most that each card of a spread may have to hold (bytes): the high end of ``memory``, found sooner."""
+        return self._setups.high(setup, layout)
 
     def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""

@@ -161,6 +161,18 @@ def parts_of(held_: Held, kept_: Activations) -> MemoryParts:
     return with_beside(policy, held_.beside, held_.ranks)
 
 
+def high_of(held_: Held, kept_: Activations) -> float | None:
+    """The high end of the sum of ``parts_of``, added up in the same order; None where there is more beside the step.
+    To find whether a card has room takes no more than this.
+    """
+    if held_.beside is not None:
+        return None
+    layers, logits = kept_.layers.high, kept_.logits.high
+    reused = -held_.reuse.low * min(held_.gradients.high, layers + logits)
+    states = held_.weights.high + held_.gradients.high + held_.optimizer.high
+    return states + layers + logits + held_.overhead.high + reused
+
+
 def host_bytes(shape: ModelShape, setup: Setup, coefficients: Coefficients) -> float:
     """Bytes of training state that is offloaded: what the hosts hold of it together, however many cards there are."""
     whole = parts(shape, replace(setup, offload="none"), ParallelLayout(), coefficients)
