@@ -34,7 +34,7 @@ def answers_table(knowledge: Knowledge) -> str:
         if key == "model":
             rows.append("| `model` | a preset's id, name or alias, or a mapping of sizes or of a file | |")
         elif key == "owned":
-            rows.append("| `owned` | list of `{accelerator, count}` | |")
+            rows.append("| `owned` | list of `{accelerator, count}`, or a text such as `4x RTX 3090` | |")
         elif key == "measured":
             rows.append(
                 "| `measured` | a measurement as in its file, a list of them, or on the command line a file's name | |"
