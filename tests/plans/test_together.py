@@ -9,10 +9,14 @@ import pytest
 
 from tests.effort import one_in
 from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.plans import plan_set
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from whygpu import KnowledgeBase
     from whygpu.plans.plan_set import PlanSet
+    from whygpu.plans.work import Work
 
 WORKS: tuple[dict[str, Any], ...] = (
     {"phase": "inference", "model": "llama-3.1-70b", "concurrency": 24, "latency_ms": 1500},
@@ -131,3 +135,22 @@ def _ways_on(plan_set: PlanSet, name: str) -> set[tuple[str, int, int, int]]:
         if plan_set.cards.accelerators[card].id == name
     ]
     return {(way.setup.format.id, way.layout.data, way.layout.tensor, way.setup.concurrency) for way in ways}
+
+
+def test_what_a_row_of_a_batch_tells_is_timed_once(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each plan was timed alone, the recommendation's variants too, which such a row does not have: a fifth of it."""
+    rows: list[list[int]] = []
+    real = plan_set._timed
+
+    def counted(work: Work, ways: Any, card: NDArray[np.int64], *rest: Any, **options: Any) -> plan_set.Origin:
+        rows.append(card.tolist())
+        return real(work, ways, card, *rest, **options)
+
+    monkeypatch.setattr(plan_set, "_timed", counted)
+    advice = kb.advise({**WORKS[0], "concurrency": 23}, engine="evaluator")  # nobody has told of its plans
+    rows.clear()
+    told = {item["plan"]["id"] for item in advice.to_dict(every=False, trace=False)["shortlist"]}
+    assert len(told) > 1
+    assert [len(each) for each in rows] == [len(told)]
+    assert advice.recommendation is not None
+    assert advice.recommendation.variants

@@ -130,10 +130,9 @@ class Corrected:
         chosen = np.where(np.isfinite(near), distances.argmin(axis=0), -1)
         return cls(corrections[0].kind, corrections, chosen, np.where(chosen >= 0, near, 0.0))
 
-    def one(self, index: int) -> Corrected:
-        """The same for one of the plans alone."""
-        at = slice(index, index + 1)
-        return replace(self, chosen=self.chosen[at], distances=self.distances[at])
+    def take(self, plans: IntArray) -> Corrected:
+        """The same for some of the plans."""
+        return replace(self, chosen=self.chosen[plans], distances=self.distances[plans])
 
     def band(
         self, figure: str, low: FloatArray, likely: FloatArray, high: FloatArray

@@ -442,10 +442,10 @@ class Device:
         kind = np.broadcast_to(kind, (size,))
         return cls(**rates, kinds=tuple(index), kind=kind, size=size)
 
-    def one(self, index: int) -> Device:
-        """The card of one plan alone."""
-        at = slice(index, index + 1)
-        return replace(self, **{name: getattr(self, name)[at] for name in _RATES}, kind=self.kind[at], size=1)
+    def take(self, plans: IntArray) -> Device:
+        """The cards of some plans."""
+        taken = {name: getattr(self, name)[plans] for name in _RATES}
+        return replace(self, **taken, kind=self.kind[plans], size=len(plans))
 
 
 _RATES = (

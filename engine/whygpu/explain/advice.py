@@ -210,6 +210,7 @@ class Advice:
         for is not made.
         """
         infeasible = self.infeasible
+        picks = self.shortlist  # first: the ranges of all its plans are found together, the recommendation's too
         best = self.recommendation
         found: AdviceJson = {
             "schema": SCHEMA,
@@ -226,7 +227,7 @@ class Advice:
                     "gains": item.gains,
                     "gives_up": item.gives_up,
                 }
-                for item in self.shortlist
+                for item in picks
             ],
             "techniques": [item_dict(item) for item in self.techniques],
             "advice": [item_dict(item) for item in self.advice],

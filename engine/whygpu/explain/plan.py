@@ -205,7 +205,7 @@ class Plan:
     """What it counts as against the recommendation and the price at which it would win; None for the recommendation
     and its equals.
     """
-    variants: tuple[Plan, ...] = ()
+    variants: Sequence[Plan] = ()
 
     @property
     def identity(self) -> tuple[str, int, str, str | None]:

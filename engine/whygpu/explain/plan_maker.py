@@ -15,7 +15,7 @@ from whygpu.knowledge.rules import Advise
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from whygpu.checks.memory.estimate import MemoryEstimate
     from whygpu.consult.consultation import Consultation
@@ -47,12 +47,12 @@ class PlanMaker:
         return Plans(len(heads), lambda position: self.at(heads[position]))
 
     def _head(self, position: int, rows: list[int]) -> Plan:
-        variants = tuple(self.at(row) for row in rows[1:])
+        variants = Plans(len(rows) - 1, lambda position: self.at(rows[position + 1]))
         if self.rows.equal(rows[0], self.rows.groups[0][0]):
             return self.at(rows[0], 1, variants)
         return replace(self.at(rows[0], position, variants), behind=self.rows.behind(rows[0]))
 
-    def at(self, row: int, rank: int | None = None, variants: tuple[Plan, ...] = ()) -> Plan:
+    def at(self, row: int, rank: int | None = None, variants: Sequence[Plan] = ()) -> Plan:
         """One plan of the consultation, whether rules reject it or not."""
         plans = self.consultation.plans
         item = plans.plan_set.candidate(row)

@@ -35,6 +35,8 @@ def shortlist(maker: PlanMaker) -> tuple[Pick, ...]:
     heads = maker.rows.heads
     if not heads:
         return ()
+    roles = list(roles_of(maker.consultation, heads[0]))
+    maker.consultation.plans.plan_set.find_ranges([heads[0], *(row for _, row in roles)])
     best = maker.at(heads[0], 1)
     supply = _Supply(maker.consultation)
 
@@ -43,7 +45,7 @@ def shortlist(maker: PlanMaker) -> tuple[Pick, ...]:
         easier = supply(plan, best) if role == "easiest-to-get" else None
         return Pick(role, plan, *gains(plan, best, easier), easier=easier is not None)
 
-    return tuple(pick(role, row) for role, row in roles_of(maker.consultation, heads[0]))
+    return tuple(pick(role, row) for role, row in roles)
 
 
 def roles_of(consultation: Consultation, best: int) -> Iterator[tuple[RoleId, int]]:

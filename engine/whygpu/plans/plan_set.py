@@ -139,8 +139,8 @@ class Candidate:
 
 Origin: TypeAlias = "tuple[tuple[SpeedEstimate, NDArray[np.int64]], ...]"
 """Estimates of speed, each with the rows of the plans that it is for."""
-_ALONE = 6
-"""Plans of which ranges are computed one by one, before they are computed for all."""
+_FEW = 6
+"""Plans of which ranges are found, before one more has them found for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,17 +212,25 @@ class PlanSet:
 
     def ranges(self, index: int) -> dict[str, Range | None]:
         """Every figure of speed of one plan with its range; None where it does not apply or is not known."""
-        ranged: dict[int, SpeedEstimate] = self.known.setdefault("ranged", {})
-        if index in ranged:
-            return _ranges(ranged[index], 0)
-        if len(ranged) < _ALONE:
-            ranged[index] = self.estimate(index).with_ranges()
-            return _ranges(ranged[index], 0)
-        if "all ranged" not in self.known:
-            origin = _timed(self.work, self.configurations, self.card, self.configuration, self.machines)
-            self.known["all ranged"] = tuple((estimate.with_ranges(), rows) for estimate, rows in origin)
-        found = ((estimate, np.flatnonzero(rows == index)) for estimate, rows in self.known["all ranged"])
-        return next(_ranges(estimate, int(place[0])) for estimate, place in found if place.size)
+        if index not in self._ranged:
+            self.find_ranges([index] if len(self._ranged) < _FEW else range(len(self)))
+        estimate, place = self._ranged[index]
+        return _ranges(estimate, place)
+
+    def find_ranges(self, rows: Sequence[int]) -> None:
+        """Find the ranges of these plans together, which takes hardly longer than those of one."""
+        new = np.array([row for row in dict.fromkeys(rows) if row not in self._ranged], dtype=np.int64)
+        if not new.size:
+            return
+        ways = self.card[new], self.configuration[new]
+        for estimate, places in _timed(self.work, self.configurations, *ways, self.machines, ranges=True):
+            self._ranged.update((row, (estimate, place)) for place, row in enumerate(new[places].tolist()))
+
+    @property
+    def _ranged(self) -> dict[int, tuple[SpeedEstimate, int]]:
+        """The plans whose ranges are found: by row the estimate that has them, and their place in it."""
+        found: dict[int, tuple[SpeedEstimate, int]] = self.known.setdefault("ranged", {})
+        return found
 
     def candidate(self, index: int) -> Candidate:
         """One plan."""
@@ -395,8 +403,11 @@ def _timed(
     configuration: NDArray[np.int64],
     machines: Machines,
     concurrency: NDArray[np.int64] | None = None,
+    *,
+    ranges: bool = False,
 ) -> Origin:
-    """Speeds of all plans, computed together for those that run alike."""
+    """Speeds of all plans, computed together for those that run alike; ``ranges``: with those of their figures."""
+    estimate_of = speed.ranged_estimate_of if ranges else speed.estimate_of
     cards = cards_of(work.catalogue)
     numbers: dict[Setup, list[int]] = {}
     together: dict[int, list[int]] = {}  # few setups differ, and to make and compare them takes time
@@ -442,7 +453,7 @@ def _timed(
             at_once[group.plans],
         )
         corrected = tuple(_corrected(work, group, cards, rows, at_once[group.plans]))
-        estimate = speed.estimate_of(replace(columns, corrected=corrected) if corrected else columns)
+        estimate = estimate_of(replace(columns, corrected=corrected) if corrected else columns)
         origin.append((estimate, group.plans))
     return tuple(origin)
 

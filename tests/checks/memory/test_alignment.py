@@ -12,10 +12,13 @@ from tests.checks.strategies import CARDS
 from whygpu.checks.memory import estimate as memory
 from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
+from whygpu.checks.speed import inference
 from whygpu.checks.speed.training import TrainingWork
 
 if TYPE_CHECKING:
     from tests.checks.conftest import Facts
+    from whygpu.checks.speed.columns import Columns
+    from whygpu.checks.speed.inference import InferenceWork
 
 ONE, GIB = ParallelLayout(), 2**30
 
@@ -180,3 +183,22 @@ def test_what_memory_holds_is_written_however_little_the_share_leaves(facts: Fac
     assert set(work.rollout.ranks.tolist()) == {4.0}
     assert (work.rollout.at_once >= 1).all()
     assert np.isfinite(work.rollout.seconds).all()
+
+
+def test_engines_of_all_widths_are_timed_together(
+    facts: Facts, supervised: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each width was timed apart, six times for a step: half of a row about post-training."""
+    timed = []
+    real = inference.work
+
+    def counted(columns: Columns) -> InferenceWork:
+        timed.append(columns.device.size)
+        return real(columns)
+
+    monkeypatch.setattr(inference, "work", counted)
+    setup = replace(supervised, algorithm="grpo", method="lora")
+    layout = ParallelLayout(data=8, sharding="fsdp")
+    speed.estimate(facts.shape("qwen3-4b"), setup, layout, CARDS, facts.coefficients, ranges=False)
+    (size,) = timed
+    assert size > CARDS.size

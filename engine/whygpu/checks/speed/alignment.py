@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from whygpu.checks.memory.alignment import compares, engine_bytes, engine_ranks, serving
-from whygpu.checks.setup import FloatArray
+from whygpu.checks.setup import FloatArray, IntArray
 from whygpu.checks.speed import inference
 from whygpu.checks.speed.columns import LIKELY, Columns, words_of
 
@@ -61,19 +61,22 @@ def rollout(columns: Columns) -> Rollout:
     none = np.zeros(size)
     if not rollouts(columns):
         return Rollout(np.zeros((1, size)), none, none)
-    cards = columns.tensor * columns.pipeline * columns.data
     most = _likely(columns, RANKS)
     widths = engine_ranks(columns.shape, int(most), most)
+    every, width = columns.take(np.tile(np.arange(size), len(widths))), np.repeat(widths, size)  # all in each width
+    cards = every.tensor * every.pipeline * every.data
+    divides = cards % width == 0
+    widest = divides & ((cards % (2 * width) > 0) | (width == widths[-1]))
+    at_once = np.concatenate([_in_flight(columns, each) for each in widths])
+    at_once = np.where(widest, np.maximum(at_once, 1.0), at_once)  # memory was sized for one answer there
+    tokens_s = inference.work(_engines(every, np.maximum(at_once, 1.0), width)).tokens_s
+    may = divides & (at_once >= 1)
     best, ranks, flight = np.zeros((1, size)), none, none
-    for width in widths:
-        divides = cards % width == 0
-        widest = divides & ((cards % (2 * width) > 0) | (width == widths[-1]))
-        at_once = _in_flight(columns, width)
-        at_once = np.where(widest, np.maximum(at_once, 1.0), at_once)  # memory was sized for one answer there
-        tokens_s = inference.work(_engines(columns, np.maximum(at_once, 1.0), width)).tokens_s
-        sooner = divides & (at_once >= 1) & ~(tokens_s[LIKELY] <= best[LIKELY])
+    for place, each in enumerate(widths):
+        at = slice(place * size, (place + 1) * size)
+        sooner = may[at] & ~(tokens_s[LIKELY, at] <= best[LIKELY])
         best, ranks, flight = (
-            np.where(sooner, new, old) for new, old in ((tokens_s, best), (width, ranks), (at_once, flight))
+            np.where(sooner, new, old) for new, old in ((tokens_s[:, at], best), (each, ranks), (at_once[at], flight))
         )
     tokens = columns.data * columns.batch * written_tokens(columns)
     with np.errstate(divide="ignore"):
@@ -92,8 +95,8 @@ def _in_flight(columns: Columns, width: int) -> FloatArray:
     return found
 
 
-def _engines(columns: Columns, at_once: FloatArray, width: int) -> Columns:
-    """The same cards as they serve, so many of them in each engine."""
+def _engines(columns: Columns, at_once: FloatArray, width: IntArray) -> Columns:
+    """The same cards as they serve, so many of them in each engine of each plan."""
     engines = columns.tensor * columns.pipeline * columns.data / width
     setups = tuple(serving(setup) for setup in columns.setups)
     one = np.ones(columns.device.size)

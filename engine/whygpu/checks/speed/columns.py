@@ -260,15 +260,18 @@ class Columns:
         """The same with further words that coefficients may depend on."""
         return replace(self, bases=tuple({**base, **words} for base in self.bases))
 
+    def take(self, plans: IntArray) -> Columns:
+        """The same for some of the plans."""
+        taken: dict[str, Any] = {name: getattr(self, name)[plans] for name in (*_SPLIT, "concurrency", "which")}
+        corrected = tuple(item.take(plans) for item in self.corrected)
+        return replace(self, device=self.device.take(plans), corrected=corrected, **taken)
+
     def one(self, index: int) -> Columns:
         """The same for one of the plans alone."""
-        at = slice(index, index + 1)
-        own: dict[str, Any] = {name: getattr(self, name)[at] for name in (*_SPLIT, "concurrency")}
         setup = int(self.which[index])
         base = self.bases[setup if len(self.bases) > 1 else 0]
-        own |= {"setups": (self.setups[setup],), "bases": (base,), "which": np.zeros(1, dtype=np.int64)}
-        corrected = tuple(item.one(index) for item in self.corrected)
-        return replace(self, device=self.device.one(index), corrected=corrected, **own)
+        alone = self.take(np.array([index]))
+        return replace(alone, setups=(self.setups[setup],), bases=(base,), which=np.zeros(1, dtype=np.int64))
 
     def uncertain(self, names: Sequence[str]) -> Columns:
         """The same with two more rows for each of these coefficients that has a range."""

@@ -61,7 +61,7 @@ class SpeedEstimate:
     def with_ranges(self, index: int | None = None) -> SpeedEstimate:
         """The same plans, or plan `index` alone, with the ranges of their figures."""
         columns = self.work.columns if index is None else self.work.columns.one(index)
-        return estimate_of(columns.uncertain(_uncertain(columns)))
+        return ranged_estimate_of(columns)
 
     def calculations(self, index: int = 0) -> list[Calculation]:
         """How the likely figures of plan `index` came about."""
@@ -111,7 +111,7 @@ def estimate(
     Raises KeyError where a coefficient is missing, ValueError where splits and cards differ in number.
     """
     columns = Columns.of(shape, setup, layout, device, coefficients, concurrency)
-    return estimate_of(columns.uncertain(_uncertain(columns)) if ranges else columns)
+    return ranged_estimate_of(columns) if ranges else estimate_of(columns)
 
 
 def _uncertain(columns: Columns) -> tuple[str, ...]:
@@ -129,6 +129,11 @@ def _model_of(columns: Columns) -> ModuleType:
     if columns.setup.trains:
         return speed_training
     return speed_inference if columns.shape.kind in TOKEN_KINDS else speed_vision
+
+
+def ranged_estimate_of(columns: Columns) -> SpeedEstimate:
+    """Speed of the plans of these columns, with ranges."""
+    return estimate_of(columns.uncertain(_uncertain(columns)))
 
 
 def estimate_of(columns: Columns) -> SpeedEstimate:
