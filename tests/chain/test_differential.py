@@ -120,8 +120,8 @@ def test_engines_and_reference_agree(first: int) -> None:
     assert tally.refused < 0.05 * CHUNK
 
 
-MANY = range(30_000_001, 30_020_001, 500)
-"""The seeds of 20,000 more, in parts."""
+MANY = range(30_000_001, 30_014_001, 500)
+"""The seeds of 14,000 more, in parts: 20,000 with the 6,000 that the reference judges, too."""
 
 
 @pytest.mark.parametrize("first", MANY)
