@@ -36,11 +36,12 @@ from whygpu_ui.question_page import question_of
 from whygpu_ui.session import COMPARE, SIZE, give, go, part, replace_all, state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice
     from whygpu.explain.parts import Item
     from whygpu.render.view import View
+    from whygpu.render.view.model import ItemRow, Sentence
 
 _CHART_PX = 340
 _BARS, _BOARD = 5, 4
@@ -90,10 +91,8 @@ def details(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
 
 
 def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
-    for label, sentences in (("And because", shown.because[1:]), ("But also", shown.but[1:])):
-        if sentences:
-            lines = "".join(f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in sentences)
-            show(f"<p><strong>{label}</strong></p><ul>{lines}</ul>")
+    _said("And because", shown.because[1:])
+    _said("But also", shown.but[1:])
     for title, favourable, mark in (("For it", True, "+"), ("Against it", False, "-")):
         rows = [row for row in shown.reasons if row.favourable == favourable and row.about is None]
         if rows:
@@ -109,13 +108,16 @@ def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
         show(f"<p><strong>Against others</strong></p><ul>{lines}</ul>")
     for item in shown.disagreements[:2]:
         show(f"<p>{inline(item.text)}</p>")
-    advised = [item for item in shown.items if item.kind != "warning" and not item.general]
-    if advised:
-        lines = "".join(f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in advised)
-        show(f"<p><strong>With it</strong></p><ul>{lines}</ul>")
+    _said("With it", [item for item in shown.items if item.kind != "warning" and not item.general])
     st.button("Have measurements? Size from them", key="to-size", on_click=go, args=(SIZE,))
     if st.toggle("The whole chain: every rule that fired, its conditions, its sources", key=f"chain-{state().visit}"):
         chain(knowledge_base, advice)  # some dozens of parts, which only who looks waits for
+
+
+def _said(title: str, items: Sequence[Sentence | ItemRow]) -> None:
+    if items:
+        lines = "".join(f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in items)
+        show(f"<p><strong>{title}</strong></p><ul>{lines}</ul>")
 
 
 # what if
