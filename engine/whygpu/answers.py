@@ -510,7 +510,10 @@ class _Reader:
         return tuple(found.items())
 
     def _owned_text(self, item: Scalar) -> Iterable[tuple[str, int]]:
-        for name, count in counted(item.text):
+        cards = counted(item.text)
+        if not cards:
+            self._add(item, "wrong-type", "'owned' names no accelerator", "for example owned: 4x RTX 3090")
+        for name, count in cards:
             card = self._one_accelerator(replace(item, value=name, text=name))
             if not 1 <= count <= _MOST_OWNED:
                 self._add(item, "out-of-range", f"'owned' is {count}x {name}; it must be from 1 to {_MOST_OWNED:,}")

@@ -327,6 +327,7 @@ def test_the_trace_holds_the_money(kb: whygpu.KnowledgeBase) -> None:
         ("4x RTX 3099", "unknown-accelerator"),
         ("4x A100", "several-accelerators"),
         ("0x RTX 3090", "out-of-range"),
+        (" , ", "wrong-type"),
         (4, "wrong-type"),
     ],
 )
