@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -76,4 +77,25 @@ def test_a_report_prints_on_paper(
     assert style == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]
     assert opened.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert opened.pdf(format="A4")[:5] == b"%PDF-"
+    context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_one_decides_by_is_on_the_first_sheet(
+    views: dict[str, View], chromium: Browser, tmp_path: Path, name: str
+) -> None:
+    """experience.md: the report of one page; what it rests on follows."""
+    report = tmp_path / "report.html"
+    report.write_text(page([views[name]]), encoding="utf-8")
+    context = chromium.new_context()
+    opened = context.new_page()
+    opened.goto(report.as_uri())
+    opened.evaluate(
+        """() => {
+          const last = [...document.querySelectorAll("h2")].find(found => found.textContent === "Assumed")
+          const list = last.nextElementSibling
+          while (list.nextElementSibling) list.nextElementSibling.remove()
+        }"""
+    )
+    assert len(re.findall(rb"/Type\s*/Page\b", opened.pdf(format="A4"))) == 1
     context.close()

@@ -28,11 +28,13 @@ code { font-size: 0.85em; overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; }
 @media (prefers-color-scheme: dark) { body { color: #ececec; background: #16181c; }
   th, td { border-color: #4a4d55; } }
-@media print { :root { font-size: 9pt; }
-  body { max-width: none; padding: 0; font-size: 1rem; line-height: 1.3; color: #000; background: #fff; }
-  h2 { margin: 0.8rem 0 0.2rem; } p, ul { margin: 0.3rem 0; } td, th { padding-block: 0.1rem; }
-  h2:last-of-type + ul { columns: 2; font-size: 0.8rem; }
-  h2 { break-after: avoid; } tr, li { break-inside: avoid; } table { display: table; } }
+@media print { :root { font-size: 8pt; }
+  body { max-width: none; padding: 0; font-size: 1rem; line-height: 1.25; color: #000; background: #fff; }
+  main { columns: 2; column-gap: 2rem; }
+  h1, main > p, table, h2:has(+ table) { column-span: all; }
+  h2 { font-size: 1.1rem; margin: 0.6rem 0 0.2rem; } h3 { margin: 0.4rem 0 0.1rem; }
+  p, ul { margin: 0.25rem 0; } ul { padding-left: 1.2rem; } td, th { padding-block: 0.1rem; }
+  h2, h3 { break-after: avoid; } tr, li { break-inside: avoid; } table { display: table; } }
 """
 
 

@@ -57,16 +57,27 @@ def _view(view: View) -> Iterator[str]:
             [(row.role, row.plan, row.price, row.speed, row.fit, row.clause) for row in view.shortlist],
         )
     yield from _why(view)
+    yield from _items("Warnings", [item for item in view.items if item.kind == "warning"])
     if view.flips:
         yield "## What would change it"
         yield "\n".join(f"- {literal(f'{row.change}: {row.then}')}" for row in view.flips)
     if view.assumed:
         yield "## Assumed"
         yield "\n".join(f"- {literal(f'{row.answer} = {row.value}: {row.because}')}" for row in view.assumed)
+    yield from _further(view)
+
+
+def _further(view: View) -> Iterator[str]:
+    """What one looks up; what one decides by stands before it, on the first page of a print."""
+    if view.disagreements:
+        yield "## Where sources disagree"
+        yield "\n".join(f"- {literal(item.text)}{''.join(map(_cited, item.evidence))}" for item in view.disagreements)
     if view.ruled_out:
         yield "## Ruled out"
         yield "\n".join(f"- {item.count}: {literal(item.text)}{_cited(item.evidence)}" for item in view.ruled_out)
-    yield from _items(view.items)
+    advice = [item for item in view.items if item.kind != "warning"]
+    yield from _items("Advice", [item for item in advice if not item.general])
+    yield from _items("For all work of this kind", [item for item in advice if item.general])
     if view.start is not None:
         yield from _section(view.start)
     if view.claims:
@@ -88,9 +99,6 @@ def _why(view: View) -> Iterator[str]:
     if others:
         yield "### Against others"
         yield "\n".join(f"- {literal(row.about or '')}: {literal(row.text)}{_cited(row.evidence)}" for row in others)
-    if view.disagreements:
-        yield "### Where sources disagree"
-        yield "\n".join(f"- {literal(item.text)}{''.join(map(_cited, item.evidence))}" for item in view.disagreements)
 
 
 def _reason(row: ReasonRow) -> str:
@@ -98,15 +106,10 @@ def _reason(row: ReasonRow) -> str:
     return f"- {row.worth} by {row.criterion}{decides}: {literal(row.text)}{_cited(row.evidence)}"
 
 
-def _items(items: Sequence[ItemRow]) -> Iterator[str]:
-    for title, chosen in (
-        ("Warnings", [item for item in items if item.kind == "warning"]),
-        ("Advice", [item for item in items if item.kind != "warning" and not item.general]),
-        ("For all work of this kind", [item for item in items if item.kind != "warning" and item.general]),
-    ):
-        if chosen:
-            yield f"## {title}"
-            yield "\n".join(f"- {literal(item.text)}{_cited(item.evidence)}" for item in chosen)
+def _items(title: str, items: Sequence[ItemRow]) -> Iterator[str]:
+    if items:
+        yield f"## {title}"
+        yield "\n".join(f"- {literal(item.text)}{_cited(item.evidence)}" for item in items)
 
 
 def _sentences(label: str, sentences: Sequence[Sentence]) -> Iterator[str]:
