@@ -190,11 +190,14 @@ def _traces(advice: Advice | LifecycleAdvice) -> Iterator[tuple[Phase, Trace]]:
 
 
 def test_every_check_has_a_formula_and_every_calculation_is_a_check() -> None:
-    """The steps of every case's trace, and no name of a formula that no case computes."""
+    """The steps of the cases' traces, and no name of a formula that no case computes: once each was seen, every fifth."""
     root = default_root()
     kb = KnowledgeBase(load_texts(read_texts(root), str(root), REGISTRY))
     seen: dict[Phase, set[str]] = {"training": set(), "inference": set(), "life": set()}
-    for case in kb.knowledge.cases:
+    unseen = ("states", "further_states", "usd_total")  # no case has a recurrent model
+    for number, case in enumerate(kb.knowledge.cases):
+        if number % 5 and all(CHECKS[phase] - names <= {*unseen} for phase, names in seen.items()):
+            continue
         for phase, trace in _traces(kb.advise(case.answers, engine="evaluator")):
             for step in trace.steps:
                 if step.kind == "check" and not step.title.endswith("is computed"):
@@ -204,11 +207,7 @@ def test_every_check_has_a_formula_and_every_calculation_is_a_check() -> None:
                     seen[phase].add(name)
     assert CHECKS["training"] == seen["training"]
     assert CHECKS["life"] == seen["life"]
-    assert CHECKS["inference"] - seen["inference"] <= {
-        "states",
-        "further_states",
-        "usd_total",
-    }  # no case has a recurrent model
+    assert CHECKS["inference"] - seen["inference"] <= {*unseen}
 
 
 def test_a_check_without_a_formula_is_a_problem() -> None:
