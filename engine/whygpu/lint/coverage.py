@@ -7,7 +7,7 @@ taken out only where it fired, and no further case is tried once plans or their 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from whygpu.knowledge.strata import Strata, Stratum
 from whygpu.lifecycle.advice import LifecycleAdvice
 from whygpu.lint.cases import asked_on
 from whygpu.lint.outcome import Outcome
+from whygpu.lint.parallel import at_once, batched
 from whygpu.lint.use import WHO_CITES
 from whygpu.plans.existing import plans_with_owned
 
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     from whygpu.plans.plan_set import Options, PlanSet, Targets
     from whygpu.plans.work import Work
 
-
+_TOGETHER = 12
+"""Claims that a process takes at a time: those beside one another are often cited by the same rules."""
 _RANKING = "ranking"
 """The kind of citation that what preferences are worth is; it holds for every case."""
 
@@ -132,11 +134,14 @@ def cover(kb: KnowledgeBase) -> Coverage:
         cited.setdefault(citation.source, []).append(citation)
     runs = [run for case in knowledge.cases for run in _runs(kb, case)]
     movers = _Movers(knowledge, runs)
+    choosing = batched([claim for claim in knowledge.claims.values() if claim.chooses], _TOGETHER)
+    with at_once([partial(movers.of_each, some) for some in choosing]) as done:
+        moved = {claim: found for part in done() for claim, found in part.items()}
     claims = (
         ClaimCover(
             claim,
             tuple(dict.fromkeys(cited.get(claim.id, ()))),
-            movers.of(claim) if claim.chooses else (),
+            moved.get(claim.id, ()),
             tuple(case.id for case in knowledge.cases if claim.id in case.sources),
             tuple(case.id for case in knowledge.cases if claim.id in case.spares),
         )
@@ -235,6 +240,10 @@ class _Movers:
         self._thinned: dict[str, KnowledgeBase] = {}
         self._found: dict[tuple[str, str, str], Moved | None] = {}
         self._planner = _keeping()
+
+    def of_each(self, claims: Iterable[Claim]) -> dict[str, tuple[Mover, ...]]:
+        """Those of each claim, by its id."""
+        return {claim.id: self.of(claim) for claim in claims}
 
     def of(self, claim: Claim) -> tuple[Mover, ...]:
         """The rules that cite the claim and move plans; a whole table, where none of its rows does alone."""
