@@ -206,3 +206,25 @@ def test_who_names_the_cards_has_chosen(kb: whygpu.KnowledgeBase) -> None:
     advice = advise(kb, {**CROWD, "accelerators": sorted(names)})
     assert advice.status in ("recommended", "tied")
     assert not consultation(advice).plans.objections
+
+
+def test_what_is_owned_is_shown_however_little_speaks_for_it(kb: whygpu.KnowledgeBase) -> None:
+    """Its hours on it are eighty times as many: who owns it asks for it all the same."""
+    asked = {"phase": "fine-tuning", "model": "qwen3-8b", "algorithm": "grpo", "method": "lora"}
+    found = advise(kb, {**asked, "dataset_samples": 2000, "sequence_tokens": 2048, "owned": "rtx-4090"}).shortlist
+    assert [pick.role for pick in found][:2] == ["recommended", "owned"]
+
+
+def test_who_rents_it_out_is_nothing_to_one_who_buys(kb: whygpu.KnowledgeBase) -> None:
+    asked = {**LARGE, "criticality": "production"}
+    for place in ("cloud", "on-prem"):
+        roles = [pick.role for pick in advise(kb, {**asked, "deployment": place}).shortlist]
+        assert ("easiest-to-get" in roles) == (place == "cloud")
+
+
+def test_owned_cards_that_draw_the_same_energy_are_all_taken(kb: whygpu.KnowledgeBase) -> None:
+    """Eight take half the hours of four, and as much electricity; while they are set up they draw little."""
+    asked = {"phase": "fine-tuning", "model": "mistral-7b", "method": "lora", "dataset_tokens": 2e7}
+    best = advise(kb, {**asked, "owned": "8x V100 SXM2 32GB"}).recommendation
+    assert best is not None
+    assert best.count == 8

@@ -16,6 +16,8 @@ from whygpu.render.screen import Screen
 from whygpu.render.view import view_of
 from whygpu.render.view.lists import flips
 from whygpu.render.view.model import ItemRow, View
+from whygpu.render.view.questions import why_not_sections
+from whygpu.render.view.rivals import handling_tells, money_with_handling
 from whygpu.render.view.words import Words
 
 if TYPE_CHECKING:
@@ -142,6 +144,21 @@ def test_no_plan_is_said_to_cost_less_whose_handling_makes_it_cost_more(kb: whyg
     assert dearer, "nothing on the shortlist costs less an hour: ask for a smaller job"
     said = " ".join(sentence.text for sentence in view_of(advice).but)
     assert not any(f"{plan.accelerator.name} BF16 with LoRA would cost less" in said for plan in dearer)
+
+
+def test_where_the_hour_to_set_it_up_decides_that_is_said(kb: whygpu.KnowledgeBase) -> None:
+    """A dearer accelerator would be done sooner and for less; an hour of it before the job turns that around."""
+    asked = {"phase": "fine-tuning", "method": "lora", "task": "image-generation", "model": "flux.1-dev"}
+    advice = kb.advise({**asked, "dataset_samples": 3000, "ecosystem": "cuda"}, engine="evaluator", today=TODAY)
+    best = advice.recommendation
+    assert best is not None
+    turned = [pick.plan for pick in advice.shortlist if handling_tells(best, pick.plan)]
+    assert turned, "nothing on the shortlist costs less without that hour: ask for a smaller job"
+    for plan in turned:
+        sections = why_not_sections(advice, plan.accelerator.id, advice.why_not(plan.id))
+        said = [line.text for section in sections for line in section.lines]
+        costs = f"{money_with_handling(plan)} against {money_with_handling(best)}"
+        assert f"With an hour to set it up, it costs {costs}." in said
 
 
 def test_two_prices_that_differ_are_written_differently(kb: whygpu.KnowledgeBase) -> None:

@@ -68,7 +68,8 @@ class _Candidates:
         self._roles = {role.id: role for role in consultation.knowledge.preferences.roles}
         self._position = np.full(len(plans), len(plans))
         self._position[list(ranking.order)] = np.arange(len(ranking.order))
-        self._open = plans.alive & ~plans.unverified & self._sensible(consultation)
+        self._possible = plans.alive & ~plans.unverified
+        self._open = self._possible & self._sensible(consultation)
 
     def _sensible(self, consultation: Consultation) -> Mask:
         """No objection is strong, unless the recommendation counts for as much by that criterion; and each counts as
@@ -89,13 +90,15 @@ class _Candidates:
     def picks(self) -> Iterator[tuple[RoleId, int]]:
         """Every role that some plan has."""
         for role in self._roles:
-            index = self._best if role == "recommended" else self._first(self._qualified(role))
+            index = self._best if role == "recommended" else self._first(role)
             if index is not None:
                 yield role, index
 
-    def _first(self, mask: Mask | None) -> int | None:
-        """Of the plans that qualify the one that counts as least."""
-        rows = np.flatnonzero(self._open & mask) if mask is not None else np.zeros(0, dtype=np.int64)
+    def _first(self, role: RoleId) -> int | None:
+        """Of the plans that qualify the one that counts as least; on what is owned, however little speaks for it."""
+        mask = self._qualified(role)
+        among = self._possible if role == "owned" else self._open
+        rows = np.flatnonzero(among & mask) if mask is not None else np.zeros(0, dtype=np.int64)
         return int(rows[np.argmin(self._position[rows])]) if rows.size else None
 
     def _qualified(self, role: RoleId) -> Mask | None:
@@ -124,6 +127,8 @@ class _Candidates:
                     within,
                 )
             case "easiest-to-get":
+                if str(self._costs.basis[self._best]) != "renting":
+                    return None  # who rents it out is nothing to one who buys
                 providers = self._numbers("plan.providers")
                 with np.errstate(all="ignore"):
                     return None if providers is None else self._near(1 / providers, within)

@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 RoleId = Literal[
     "recommended",
+    "owned",
     "cheapest",
     "fastest",
     "room-to-grow",
     "fewest",
     "easiest-to-get",
-    "owned",
     "to-buy",
     "other-vendor",
 ]
 """What a plan of the shortlist is the best at."""
 ROLES: tuple[RoleId, ...] = (
     "recommended",
+    "owned",
     "cheapest",
     "fastest",
     "room-to-grow",
     "fewest",
     "easiest-to-get",
-    "owned",
     "to-buy",
     "other-vendor",
 )

@@ -147,8 +147,8 @@ def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, 
         return Money(costs.objective, costs.unit, np.full(len(plan_set), np.nan), machines)
     hourly = costs.hourly + machines
     _, values, unit = _objective(plan_set, setup, hourly)
-    if unit == "USD":
-        values = values + hourly * handling.hours_per_job
+    if unit == "USD":  # what is owned draws little while it is set up
+        values = values + np.where(plan_set.owned, machines, hourly) * handling.hours_per_job
     with np.errstate(all="ignore"):
         return Money(values, unit, values / hourly, machines)
 

@@ -15,6 +15,7 @@ from whygpu.quantity import show
 from whygpu.render.style import plain_markdown
 from whygpu.render.view import lists
 from whygpu.render.view.model import Evidence, Grid, Line, Section
+from whygpu.render.view.rivals import handling_of, handling_tells, money_with_handling
 from whygpu.render.view.words import Words
 from whygpu.render.words import price_text, short_text
 
@@ -79,6 +80,9 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
             _sides(item.factors, None if best is None else short_text(best)),
         )
     lines.append(Line(item.behind[:1].upper() + item.behind[1:] + "."))
+    if best is not None and handling_tells(best, plan):
+        costs = f"{money_with_handling(plan)} against {money_with_handling(best)}"
+        lines.append(Line(f"With {handling_of(plan)}, it costs {costs}.", 1))
     return Section(
         f"Why not {short_text(plan)}, {price_text(plan)}",
         tuple(lines),

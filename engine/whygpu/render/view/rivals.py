@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whygpu.knowledge.preferences import POWER, SPEED
+from whygpu.quantity import show
 from whygpu.render.view.model import Evidence, Sentence
 from whygpu.render.words import money_text, short_text
 
@@ -29,12 +31,14 @@ class Hold:
     """By one criterion, how many times worse a plan is than the recommendation, and the rule that says so."""
 
     times: float
-    against: Rule | None
-    """What speaks against the plan."""
-    lacking: Rule | None
-    """What speaks for the recommendation alone, where nothing speaks against the plan."""
     otherwise: str
     """What is said where no rule does."""
+    against: Rule | None = None
+    """What speaks against the plan."""
+    lacking: Rule | None = None
+    """What speaks for the recommendation alone, where nothing speaks against the plan."""
+    figures: str = ""
+    """What is said after ``otherwise`` where there is room."""
 
 
 def held_back(best: Plan, plan: Plan, deciding: Deciding) -> tuple[Hold, ...]:
@@ -51,7 +55,38 @@ def _held_back(best: Plan, plan: Plan, deciding: Deciding) -> Iterator[Hold]:
         if times >= _SAYS_NOTHING:
             against = deciding.strongest(plan.index, criterion, favourable=False)
             lacking = deciding.strongest(best.index, criterion, favourable=True) if against is None else None
-            yield Hold(times, against, lacking, _IN_FIGURES.get(criterion, f"rated lower on {criterion}"))
+            yield Hold(times, _IN_FIGURES.get(criterion, f"rated lower on {criterion}"), against, lacking)
+    if handling_tells(best, plan):
+        costs = f"{money_with_handling(plan)} against {money_with_handling(best)}"
+        yield Hold(money(plan) / money(best), f"{handling_of(plan)} costs more", figures=f", {costs} with it")
+
+
+def handling_of(plan: Plan) -> str:
+    """What is added to the price of a plan before plans are compared, in words."""
+    return "an hour to set it up" if plan.counted is not None and plan.counted.unit == "USD" else "its handling"
+
+
+def money(plan: Plan) -> float:
+    """What a plan costs with its handling: what it counts as without what rules are worth; not a number without it."""
+    if plan.counted is None:
+        return math.nan
+    return plan.counted.value / math.prod(item.worth for item in plan.counted.factors)
+
+
+def money_with_handling(plan: Plan) -> str:
+    """The same in words; the price where nothing is counted."""
+    return money_text(plan) if plan.counted is None else show(money(plan), plan.counted.unit)
+
+
+def handling_tells(best: Plan, plan: Plan) -> bool:
+    """Whether a plan costs less than the recommendation, and with the handling more."""
+    return cheaper(plan, best) and money(plan) > money(best)
+
+
+def cheaper(plan: Plan, best: Plan) -> bool:
+    """Whether a plan's price, compared as the ranking compares it, is below the recommendation's."""
+    prices = [None if one.cost is None else one.cost.objective for one in (plan, best)]
+    return prices[0] is not None and prices[1] is not None and prices[0] < prices[1]
 
 
 def clause(best: Plan, plan: Plan, deciding: Deciding) -> str:
@@ -65,16 +100,14 @@ def told(item: Hold, best: Plan) -> str:
     """What speaks against a plan, or for the recommendation alone."""
     if item.against is None and item.lacking is not None:
         return f"For {best.label} only: {item.lacking.title}"
-    return f"Against it: {item.otherwise if item.against is None else item.against.title}"
+    return f"Against it: {item.otherwise + item.figures if item.against is None else item.against.title}"
 
 
 def cheapest_of(advice: Advice) -> Plan | None:
     """The cheapest plan of the shortlist, where it costs less than the recommendation."""
     best = advice.recommendation
     plan = next((pick.plan for pick in advice.shortlist if pick.role == "cheapest"), None)
-    if best is None or plan is None or plan.cost is None or best.cost is None:
-        return None
-    return plan if (plan.cost.objective or 0) < (best.cost.objective or 0) else None
+    return plan if best is not None and plan is not None and cheaper(plan, best) else None
 
 
 def why_not_cheaper(advice: Advice, deciding: Deciding, words: Words) -> Iterator[Sentence]:

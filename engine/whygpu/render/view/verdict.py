@@ -12,7 +12,14 @@ from whygpu.knowledge.preferences import POWER, SPEED
 from whygpu.quantity import show
 from whygpu.render.view.meters import label_of
 from whygpu.render.view.model import Confidence, Headline, Sentence
-from whygpu.render.view.rivals import cheapest_of, held_back, told
+from whygpu.render.view.rivals import (
+    cheapest_of,
+    handling_of,
+    handling_tells,
+    held_back,
+    money_with_handling,
+    told,
+)
 from whygpu.render.words import method_text, money_text, price_text, short_text, spread_text
 
 if TYPE_CHECKING:
@@ -148,7 +155,7 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
         return (Sentence(f"No price is known for it or for {short_text(other)}, the next best; {counts}."),)
     if criterion == "money" or share <= 0:
         one, two, with_handling = _moneys(plan, other)
-        it = "Including the handling of each machine, it costs" if with_handling else "It costs"
+        it = f"With {handling_of(plan)}, it costs" if with_handling else "It costs"
         return (Sentence(f"{it} {one} against {two} for {short_text(other)}, the next best{_alike(found)}."),)
     if criterion == SPEED:
         return (Sentence(f"It is faster than {short_text(other)}, the next best: {_speed(plan, other)}; {counts}."),)
@@ -174,26 +181,13 @@ def _moneys(plan: Plan, other: Plan) -> tuple[str, str, bool]:
     ]
     if figures[0] is None or figures[1] is None or figures[0] <= figures[1]:
         return money_text(plan), money_text(other), False
-    one, two = (_handled(item) for item in (plan, other))
-    return one, two, True
-
-
-def _handled(plan: Plan) -> str:
-    """What a plan costs with its handling, in words."""
-    return money_text(plan) if plan.counted is None else show(_money(plan), plan.counted.unit)
-
-
-def _money(plan: Plan) -> float:
-    """What a plan costs with its handling: what it counts as without what rules are worth; not a number without it."""
-    if plan.counted is None:
-        return math.nan
-    return plan.counted.value / math.prod(item.worth for item in plan.counted.factors)
+    return money_with_handling(plan), money_with_handling(other), True
 
 
 def _alike(found: Sequence[tuple[str, float]]) -> str:
     """What else tells the two apart, where it is little or nothing."""
     rest = [criterion for criterion, share in found if criterion != "money" and abs(share) > _SAME]
-    return "; nothing else tells them apart" if not rest else ""
+    return "; no rule tells them apart" if not rest else ""
 
 
 def _contributions(plan: Plan, other: Plan) -> Iterator[tuple[str, float]]:
@@ -250,13 +244,19 @@ def _given_up(advice: Advice, plan: Plan, deciding: Deciding | None) -> Iterator
     """
     cheapest = cheapest_of(advice)
     for pick in advice.shortlist:
-        if pick.role in ("fastest", "room-to-grow", "easiest-to-get") and pick.gains:
-            gain, cheaper = pick.gains.partition(";")[0], costs_less(pick.plan, plan)
-            named = cheapest is not None and pick.plan.accelerator.id == cheapest.accelerator.id
-            if cheaper and (named or _money(pick.plan) >= _money(plan)):
-                continue  # or its hours cost less, and the hour before and after them does not
-            held = held_back(plan, pick.plan, deciding)[:1] if cheaper and deciding is not None else ()
+        if pick.role not in ("fastest", "room-to-grow", "easiest-to-get"):
+            continue
+        gained, cheaper = pick.gains.split("; ") if pick.gains else [], costs_less(pick.plan, plan)
+        if cheaper and cheapest is not None and pick.plan.accelerator.id == cheapest.accelerator.id:
+            continue
+        after = ""
+        if cheaper and handling_tells(plan, pick.plan):
+            gained, cheaper = gained[1:], False
+            costs = f"{money_with_handling(pick.plan)} against {money_with_handling(plan)}"
+            after = f" With {handling_of(plan)}, it costs {costs}."
+        elif cheaper and deciding is not None:
+            after = "".join(f" {told(item, plan)}." for item in held_back(plan, pick.plan, deciding)[:1])
+        if gained:
             what = "cost less" if cheaper else "be easier to get" if pick.easier else "give more"
-            after = "".join(f" {told(item, plan)}." for item in held)
-            yield Sentence(f"{short_text(pick.plan)} would {what}: {gain}.{after}")
+            yield Sentence(f"{short_text(pick.plan)} would {what}: {gained[0]}.{after}")
             return
