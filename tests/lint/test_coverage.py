@@ -190,7 +190,7 @@ def _traces(advice: Advice | LifecycleAdvice) -> Iterator[tuple[Phase, Trace]]:
 
 
 def test_every_check_has_a_formula_and_every_calculation_is_a_check() -> None:
-    """The steps of the cases' traces, and no name of a formula that no case computes: once each was seen, every fifth."""
+    """The steps of the cases' traces, of every fifth once each was seen, and no name that no case computes."""
     root = default_root()
     kb = KnowledgeBase(load_texts(read_texts(root), str(root), REGISTRY))
     seen: dict[Phase, set[str]] = {"training": set(), "inference": set(), "life": set()}
