@@ -472,11 +472,13 @@ class _Reader:
         return tuple(dict.fromkeys(found))
 
     def _accelerators(self, item: Scalar) -> tuple[str, ...]:
-        """The accelerators that a text names; none, with a problem, where nothing is called so."""
+        """The accelerators that a text names, or all of a vendor; none, with a problem, where nothing is called so."""
         catalogue = self._knowledge.catalogue
+        cards = catalogue.accelerators.values()
         ids = catalogue.find_accelerators(item.text)
         if not ids:
-            cards = catalogue.accelerators.values()
+            ids = tuple(card.id for card in cards if fold(card.vendor) == fold(item.text))
+        if not ids:
             known = [name for card in cards for name in (card.id, card.name)]
             longer = [name for card in cards for name in card.aliases if fold(item.text) in fold(name)]
             several = f"one of: {', '.join(longer[:_MOST_NAMED])}" if longer and len(item.text) > 2 else None

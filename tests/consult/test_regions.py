@@ -50,6 +50,23 @@ def test_what_no_named_provider_rents_is_out_and_says_who_does(kb: whygpu.Knowle
     assert any("MI325X" in text and "digitalocean" in text for text in texts)
 
 
+def test_where_only_a_kind_of_price_is_missing_the_reason_is_about_what_most_rent_out(kb: whygpu.KnowledgeBase) -> None:
+    """The catalogue knows no spot price of AWS: that is no reason to speak of a card that nobody rents out."""
+    advice = advise(kb, providers=["aws"], price_kinds=["spot"])
+    assert advice.recommendation is None
+    assert advice.infeasible is not None
+    said = advice.infeasible.relaxations[0].text
+    assert "Offered by: no provider" not in said
+    assert "Offered by:" in said
+
+
+def test_a_vendor_stands_for_all_of_its_accelerators(kb: whygpu.KnowledgeBase) -> None:
+    cards = kb.knowledge.catalogue.accelerators
+    named = advise(kb, accelerators=["AMD"]).consultation.answers.accelerators
+    assert set(named or ()) == {card.id for card in cards.values() if card.vendor == "amd"}
+    assert len(named or ()) > 10
+
+
 def test_who_names_a_provider_is_not_told_that_it_is_alone(kb: whygpu.KnowledgeBase) -> None:
     advice = advise(kb, providers=["runpod"], criticality="production", accelerators=["L40S"])
     assert advice.recommendation is not None

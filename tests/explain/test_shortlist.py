@@ -228,3 +228,14 @@ def test_owned_cards_that_draw_the_same_energy_are_all_taken(kb: whygpu.Knowledg
     best = advise(kb, {**asked, "owned": "8x V100 SXM2 32GB"}).recommendation
     assert best is not None
     assert best.count == 8
+
+
+def test_the_fastest_reads_the_prompt_fast_too(kb: whygpu.KnowledgeBase) -> None:
+    """A million tokens of prompt: what writes a token soonest begins minutes later."""
+    asked = {"phase": "inference", "model": "nemotron-3-nano-30b-a3b", "concurrency": 4, "context_tokens": 1_000_000}
+    found = advise(kb, {**asked, "output_tokens": 2000})
+    fastest = next(pick.plan for pick in found.shortlist if pick.role == "fastest")
+    best = found.recommendation
+    assert best is not None
+    whole = [plan.speed["ttft_ms"].likely + 2000 * plan.speed["token_ms"].likely for plan in (fastest, best)]
+    assert whole[0] < whole[1]

@@ -181,6 +181,13 @@ def test_who_offers_it_elsewhere_is_named() -> None:
     assert not prices().restricted
 
 
+def test_who_offers_it_by_other_kinds_of_price_is_named_with_the_kinds() -> None:
+    usual = offering("big", 1, region="us-east-1")
+    assert prices(usual, kinds=("spot",)).offered_by("a100") == "big, as on-demand only"
+    assert prices(usual, offering("gpu-one", 1, price_kind="spot"), kinds=("spot",)).offered_by("a100") == "gpu-one"
+    assert prices(kinds=("spot",)).offered_by("a100") == ""
+
+
 def test_an_old_spot_price_counts_beside_a_fresh_one_on_demand() -> None:
     spot = offering("gpu-one", 0.4, price_kind="spot", as_of="2025-01-01")
     usual = offering("gpu-one", 2)

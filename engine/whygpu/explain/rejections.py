@@ -72,19 +72,22 @@ def infeasible(maker: PlanMaker) -> Infeasible | None:
 
 def _relaxations(maker: PlanMaker, masks: Mapping[str, Mask]) -> Iterator[Relaxation]:
     """The fewest rules (one, where one suffices) without which a plan would be left, and the plan that misses
-    them least, relative to what they ask for; of equals the cheapest.
+    them least, relative to what they ask for; of equals the cheapest, of those without a price what most rent out.
     """
     consultation, plans = maker.consultation, maker.consultation.plans
     counts = np.sum(list(masks.values()), axis=0)
     fewest = counts[~plans.alive].min()
-    nearest: dict[tuple[str, ...], tuple[float, float, int]] = {}
+    offered = consultation.knowledge.catalogue.offerings_by_accelerator
+    rented = [len(offered.get(card.id, ())) for card in plans.plan_set.cards.accelerators]
+    nearest: dict[tuple[str, ...], tuple[float, float, int, int]] = {}
     cost = np.where(np.isfinite(plans.costs.objective), plans.costs.objective, np.inf)
     for row in np.flatnonzero(~plans.alive & (counts == fewest)).tolist():
         rules = tuple(rule for rule, mask in masks.items() if mask[row])
         miss = _miss(consultation, rules, row)
-        nearest[rules] = min(nearest.get(rules, (miss, math.inf, row)), (miss, float(cost[row]), row))
+        found = miss, float(cost[row]), -rented[plans.plan_set.card[row]], row
+        nearest[rules] = min(nearest.get(rules, found), found)
     # first those of which it can be said by how much
-    for rules, (_, _, row) in sorted(nearest.items(), key=lambda item: item[1][0] == 0):
+    for rules, (*_, row) in sorted(nearest.items(), key=lambda item: item[1][0] == 0):
         text = " ".join(reason.text for reason in reasons(consultation, row))
         yield Relaxation(" and ".join(rules), text, maker.rows.ids[row])
 

@@ -145,15 +145,24 @@ class Rows:
         """Whether two plans are the same choice."""
         return self.identity(one) == self.identity(other)
 
-    def distance(self, row: int) -> tuple[int, float]:
-        """How far a plan is from being recommended: by rank where it is left, else by the rules that reject it and
-        what it needs.
+    def distance(self, row: int) -> tuple[float, ...]:
+        """How far a plan is from being recommended: by rank where it is left, else by the rules that reject it, then
+        by the memory that it lacks, by its accelerators and by what each of them needs.
         """
         position = self._positions.get(row)
         if position is not None:
             return 0, float(position)
-        against = sum(1 for mask in self.rejecting.values() if mask[row])
-        return against, self._plan_set.candidate(row).memory.total
+        return tuple(float(key[row]) for key in self._rejected_by)
+
+    @cached_property
+    def _rejected_by(self) -> tuple[NDArray[np.float64], ...]:
+        """Of every plan the numbers that it is compared by where it is rejected, the most telling first."""
+        ways, way = self._plan_set.configurations, self._plan_set.configuration
+        against = np.sum([np.zeros(len(self._plan_set)), *self.rejecting.values()], axis=0)
+        need = np.array([item.memory.total for item in ways], dtype=np.float64)[way]
+        cards = np.array([item.layout.cards for item in ways], dtype=np.float64)[way]
+        lacking = np.maximum(need / self._plan_set.cards.usable_bytes[self._plan_set.card], 1)
+        return against, lacking, cards, need
 
     @cached_property
     def _positions(self) -> Mapping[int, int]:
@@ -168,15 +177,11 @@ class Rows:
 
     @cached_property
     def nearest_rejected(self) -> list[int]:
-        """Of each accelerator without a plan left the one that the fewest rules reject, then that needs least."""
-        against = np.sum([np.zeros(len(self._plan_set)), *self.rejecting.values()], axis=0)
-        need = np.array([configuration.memory.total for configuration in self._plan_set.configurations])[
-            self._plan_set.configuration
-        ]
+        """Of each accelerator without a plan left the one that is nearest to being recommended."""
         kinds = self._kinds
         left = set(kinds[self._plans.alive].tolist())
         nearest: dict[int, int] = {}
-        for row in np.lexsort((need, against)).tolist():
+        for row in np.lexsort(self._rejected_by[::-1]).tolist():
             nearest.setdefault(int(kinds[row]), row)
         # what is owned first: it was asked for
         return [nearest[kind] for kind in sorted(nearest, key=lambda kind: (-(kind % 2), kind)) if kind not in left]

@@ -65,6 +65,7 @@ class _Candidates:
         self._plan_set, self._counted, self._costs = plans.plan_set, ranking.counted, plans.costs
         self._environment = plans.environment
         self._best = best
+        self._output_tokens = plans.work.setup.output_tokens
         self._roles = {role.id: role for role in consultation.knowledge.preferences.roles}
         self._position = np.full(len(plans), len(plans))
         self._position[list(ranking.order)] = np.arange(len(ranking.order))
@@ -112,6 +113,8 @@ class _Candidates:
                 if name is None:
                     return None
                 values = plan_set.speeds.figures[name]
+                if name == "token_ms" and self._known("ttft_ms"):  # the whole answer: long prompts take longer to read
+                    values = plan_set.speeds.figures["ttft_ms"] + self._output_tokens * values
                 return self._near(1 / values if name in _RATES else values, within)
             case "room-to-grow":
                 need = np.array([configuration.memory.high for configuration in plan_set.configurations])[

@@ -185,15 +185,22 @@ class PriceList:
         return f"it is rented only in machines of {' or '.join(str(size) for size in sizes)}"
 
     def offered_by(self, accelerator: str) -> str:
-        """Who rents it out by the kinds of prices allowed, wherever that is, in words; empty where nobody does."""
+        """Who rents it out by the kinds of prices allowed, wherever that is, in words; where nobody does, who does by
+        other kinds; empty where nobody does at all.
+        """
+        offerings = self._catalogue.offerings_by_accelerator.get(accelerator, ())
+        usable = [item for item in offerings if item.never_used is None]
+        by_kind = [item for item in usable if item.price_kind in self._kinds]
         places: dict[str, set[str]] = {}
-        for item in self._catalogue.offerings_by_accelerator.get(accelerator, ()):
-            if item.never_used is None and item.price_kind in self._kinds:
-                areas = self._catalogue.areas_of(item) if self._regions is not None else ()
-                places.setdefault(item.provider, set()).update(areas)
+        for item in by_kind or usable:
+            areas = self._catalogue.areas_of(item) if self._regions is not None else ()
+            places.setdefault(item.provider, set()).update(areas)
+        kinds = (
+            "" if by_kind or not usable else f", as {' and '.join(sorted({item.price_kind for item in usable}))} only"
+        )
         named = [f"{name} ({', '.join(sorted(areas))})" if areas else name for name, areas in sorted(places.items())]
         more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-        return f"{', '.join(named[:_MOST_NAMED])}{more}"
+        return f"{', '.join(named[:_MOST_NAMED])}{more}{kinds}"
 
     def _nobody(self, accelerator: str) -> str:
         card = self._catalogue.accelerators.get(accelerator)
