@@ -39,6 +39,8 @@ class Hold:
     """What speaks for the recommendation alone, where nothing speaks against the plan."""
     figures: str = ""
     """What is said after ``otherwise`` where there is room."""
+    criterion: str = ""
+    """By which the plan is that much worse; none for what is money."""
 
 
 def held_back(best: Plan, plan: Plan, deciding: Deciding) -> tuple[Hold, ...]:
@@ -55,7 +57,9 @@ def _held_back(best: Plan, plan: Plan, deciding: Deciding) -> Iterator[Hold]:
         if times >= _SAYS_NOTHING:
             against = deciding.strongest(plan.index, criterion, favourable=False)
             lacking = deciding.strongest(best.index, criterion, favourable=True) if against is None else None
-            yield Hold(times, _IN_FIGURES.get(criterion, f"rated lower on {criterion}"), against, lacking)
+            yield Hold(
+                times, _IN_FIGURES.get(criterion, f"rated lower on {criterion}"), against, lacking, "", criterion
+            )
     if handling_tells(best, plan):
         costs = f"{money_with_handling(plan)} against {money_with_handling(best)}"
         yield Hold(money(plan) / money(best), f"{handling_of(plan)} costs more", figures=f", {costs} with it")
@@ -116,7 +120,10 @@ def why_not_cheaper(advice: Advice, deciding: Deciding, words: Words) -> Iterato
     found = () if best is None or plan is None else held_back(best, plan, deciding)
     if best is None or plan is None or not found:
         return
-    said = [f"{told(item, best)} ({item.times:.2f}x)." for item in found[:_TOLD]]
+    said = [
+        told(item, best) + (f" ({item.times:.2f}x on {item.criterion})." if item.criterion else ".")
+        for item in found[:_TOLD]
+    ]
     rule = next((item.against or item.lacking for item in found if item.against or item.lacking), None)
     text = f"{short_text(plan)} costs less, {money_text(plan)}, but ranks lower. {' '.join(said)}"
     yield Sentence(text, Evidence() if rule is None else words.of_rule(rule))
