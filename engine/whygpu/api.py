@@ -232,7 +232,7 @@ class KnowledgeBase:
         checked = check_lifecycle(as_node(answers), self.knowledge)
 
         def again(answers: Answers) -> Consultation:
-            return consult(self.knowledge, answers, EvaluatorChain(), today)
+            return consult(self.knowledge, answers, self.chain(engine), today)
 
         train = self.consult(checked.train, engine=engine, today=today)
         serve = self.consult(checked.serve, engine=engine, today=today)

@@ -10,7 +10,7 @@ import yaml
 from whygpu.consult.names import LIFE_KEYS
 from whygpu.errors import AnswerError
 from whygpu.lifecycle.answers import PARTS
-from whygpu.render.lifecycle import cost_rows, instead, why_unknown
+from whygpu.render.lifecycle import cost_rows, instead, where_done, why_unknown
 from whygpu.render.view.meters import meter_rows
 from whygpu.render.words import sentence
 from whygpu_ui.answers_link import check_answer
@@ -37,7 +37,7 @@ def life_page(knowledge_base: KnowledgeBase) -> None:
     else:
         st.title("Train, then serve", anchor=False)
         for part, advice in zip(PARTS, life.phases, strict=True):
-            _phase(_TITLES[part], advice)
+            _phase(_TITLES[part] + where_done(life, part), advice)
         _cost(life)
         _terms(knowledge_base)
     take_along(life)

@@ -43,7 +43,7 @@ CHECKS = MappingProxyType(
         "life": frozenset(
             {
                 *("trainings", "runs", "train_usd", "usd_per_month", "serve_usd", "usd_total"),
-                *("serving_share", "equal_runs"),
+                *("serving_share", "equal_runs", "training_share", "train_machine_usd", "rented_train_usd"),
                 *("same_usd_per_month", "same_serve_usd", "same_usd_total", "same_times"),
             }
         ),

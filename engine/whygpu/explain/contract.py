@@ -191,6 +191,7 @@ class TrainCostJson(TypedDict):
     """What training costs over the lifecycle; what is not known is null, and ``because`` says why."""
 
     usd_per_run: float | None
+    """Of what is bought, and of what is owned, the power of a run."""
     trainings: float | None
     runs: float | None
     usd_total: float | None
@@ -226,6 +227,12 @@ class LifecycleCostJson(TypedDict):
     serving_share: float | None
     equal_runs: float | None
     same_hardware: SameHardwareJson
+    one_machine: Literal["train", "serve"] | None
+    """The phase whose machine, which is bought, does the other's work too."""
+    train_machine_usd: float | None
+    """What is bought for training alone, which is part of ``usd_total`` of ``train``."""
+    apart_usd_total: float | None
+    """What both phases would cost with a machine for each, where one does both."""
     advice: list[ItemJson]
     warnings: list[ItemJson]
     trace: NotRequired[TraceJson]

@@ -10,6 +10,7 @@ from whygpu.explain.items import session_items
 from whygpu.explain.json_form import SCHEMA, item_dict, json_value, plan_dict, trace_dict
 from whygpu.explain.record import Recorder
 from whygpu.knowledge.rules import Advise, Warn
+from whygpu.lifecycle.machines import usd_per_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from whygpu.explain.advice import Advice
     from whygpu.explain.parts import Item, Status
     from whygpu.explain.plan import Plan
+    from whygpu.lifecycle.machines import Machines
     from whygpu.trace import Trace
 
 
@@ -36,15 +38,29 @@ class LifecycleAdvice:
     """The answer to a consultation about a lifecycle."""
 
     answers: Mapping[str, Any]
-    train: Advice
-    serve: Advice
+    machines: Machines
+    """What is bought for both phases, if it is, and the advice on each."""
+    apart: Machines | None
+    """The same with a machine for each phase; None where each has its own, or none is bought."""
     same: Plan | None
     """The best plan to serve on the accelerator that trains; None where there is none."""
     cost: LifecycleCost | None
     """None where the months of service are unknown."""
+    apart_cost: LifecycleCost | None
+    """What ``apart`` costs; None likewise."""
     unknown: Unknown
     said: SessionResult = field(repr=False)
     """What the session rules decide on the cost alone."""
+
+    @property
+    def train(self) -> Advice:
+        """The advice on training."""
+        return self.machines.advice[0]
+
+    @property
+    def serve(self) -> Advice:
+        """The advice on serving."""
+        return self.machines.advice[1]
 
     @property
     def phases(self) -> tuple[Advice, Advice]:
@@ -82,7 +98,7 @@ class LifecycleAdvice:
         ``every``, ``trace``: as of an advice on one phase.
         """
         train, unknown, cost = self.train, self.unknown, self.cost
-        run, same = train.recommendation, self.same
+        run, same, apart = train.recommendation, self.same, self.apart_cost
         known = json_value(cost.figures()) if cost else {}
         months = known.get("service_months")
         no_months = None if cost else "the months of service are unknown"
@@ -96,7 +112,7 @@ class LifecycleAdvice:
             "life_cost": {
                 "service_months": months,
                 "train": {
-                    "usd_per_run": json_value(run.cost.usd_total) if run and run.cost else None,
+                    "usd_per_run": json_value(usd_per_run(run)),
                     "trainings": known.get("trainings"),
                     "runs": known.get("runs"),
                     "usd_total": known.get("train_usd"),
@@ -118,6 +134,9 @@ class LifecycleAdvice:
                     "times": known.get("same_times"),
                     "because": unknown.same or no_months,
                 },
+                "one_machine": self.machines.both,
+                "train_machine_usd": known.get("train_machine_usd"),
+                "apart_usd_total": json_value(apart.usd_total) if apart else None,
                 "advice": [item_dict(item) for item in self.advice],
                 "warnings": [item_dict(item) for item in self.warnings],
                 **({"trace": trace_dict(self.trace)} if trace else {}),

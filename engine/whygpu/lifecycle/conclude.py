@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from whygpu.chain.environment import known_value
-from whygpu.checks.cost.lifecycle import Lifecycle, LifecycleCost, life_cost
-from whygpu.checks.cost.money import hours_a_month
+from whygpu.checks.cost.lifecycle import LifecycleCost
 from whygpu.consult.driver import judge
 from whygpu.explain.advice import Advice
 from whygpu.lifecycle.advice import LifecycleAdvice, Unknown
+from whygpu.lifecycle.machines import machines_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu.answers import Answers
     from whygpu.chain.engines import Chain
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.plan import Plan
+    from whygpu.lifecycle.machines import Again
 
-Again = Callable[["Answers"], "Consultation"]
 SAME = "life.same_accelerator"
-LIFE_NAMES = (*(f"life.{item.name}" for item in fields(LifecycleCost) if item.name != "calculations"), SAME)
+ONE = "life.one_machine"
+APART = "life.apart_usd_total"
+_COSTS = tuple(f"life.{item.name}" for item in fields(LifecycleCost) if item.name != "calculations")
+RENTED = "life.rented_usd_total"
+LIFE_NAMES = (*_COSTS, SAME, ONE, APART, RENTED)
 """Names that get their values from the cost of a life."""
 _SIZES = ("dataset_tokens", "dataset_samples")
 
@@ -32,44 +34,27 @@ def conclude_lifecycle(
     given: Mapping[str, Any], train: Consultation, serve: Consultation, again: Again, chain: Chain
 ) -> LifecycleAdvice:
     """The advice on a life; ``again`` consults on the serving phase as before, ``chain`` fires what is said of cost."""
-    advice = Advice(train), Advice(serve)
-    same, no_same = _same(advice, serve, again)
+    machines, apart = machines_of(train, serve, again)
+    advice = machines.advice
+    same, no_same = _same(advice, machines.serve, again)
     unknown = Unknown(_untold_training(advice[0]), _untold(advice[1].recommendation, "serve"), no_same)
-    cost = _cost(train, serve, advice, same)
+    cost, apart_cost = machines.cost(same), apart.cost() if apart else None
     figures: dict[str, float | bool] = {
         f"life.{name}": value for name, value in (cost.figures() if cost else {}).items()
     }
     best = [item.recommendation for item in advice]
     if best[0] is not None and best[1] is not None:
         figures[SAME] = best[0].accelerator.id == best[1].accelerator.id
+        figures[ONE] = machines.both is not None
+    if apart_cost is not None and apart_cost.usd_total is not None:
+        figures[APART] = apart_cost.usd_total
+    own = apart_cost or cost
+    if own is not None and own.rented_train_usd is not None and own.serve_usd is not None:
+        figures[RENTED] = own.rented_train_usd + own.serve_usd
     names = serve.knowledge.vocabulary
     facts = {name: known_value(value) for name, value in figures.items() if name in names}
     said = judge(serve.knowledge, facts, chain)
-    return LifecycleAdvice(given, *advice, same, cost, unknown, said)
-
-
-def _cost(
-    train: Consultation, serve: Consultation, advice: tuple[Advice, Advice], same: Plan | None
-) -> LifecycleCost | None:
-    """What it costs in all; None where nobody says how long it serves."""
-    months = serve.session.number("service_months")
-    if months is None:
-        return None
-    best, serving = (item.recommendation for item in advice)
-    life = Lifecycle(
-        service_months=months,
-        hours_per_month=hours_a_month(serve.session.number("hours_per_day") or 24),
-        training_runs=train.session.number("training_runs") or 1.0,
-        retrain_months=train.session.number("retrain_months"),
-        usd_per_run=best.cost.compared.usd_total if best is not None and best.cost else None,
-        serve_usd_per_hour=_hourly(serving),
-        same_usd_per_hour=_hourly(same),
-    )
-    return life_cost(life)
-
-
-def _hourly(plan: Plan | None) -> float | None:
-    return plan.cost.compared.usd_per_hour if plan is not None and plan.cost else None
+    return LifecycleAdvice(given, machines, apart, same, cost, apart_cost, unknown, said)
 
 
 def _same(advice: tuple[Advice, Advice], serve: Consultation, again: Again) -> tuple[Plan | None, str | None]:

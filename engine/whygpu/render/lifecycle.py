@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.explain.figures import show_plain
+from whygpu.lifecycle.answers import PARTS
+from whygpu.lifecycle.machines import usd_per_run
 from whygpu.quantity import show
 from whygpu.render.screen import Screen
 from whygpu.render.table import table
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from whygpu.checks.cost.lifecycle import LifecycleCost
     from whygpu.explain.parts import Item
     from whygpu.lifecycle.advice import LifecycleAdvice
+    from whygpu.lifecycle.answers import Part
     from whygpu.render.view import View
 
 LINES = 55
@@ -41,8 +44,8 @@ class LifeRenderer(TextRenderer):
 
     def _whole(self, advice: LifecycleAdvice, views: Sequence[View], meters: int) -> Iterator[str]:
         screen = Screen(self._style, self._width)
-        for title, view in zip(("TRAIN", "SERVE"), views, strict=True):
-            yield self._style.strong(title)
+        for part, view in zip(PARTS, views, strict=True):
+            yield self._style.strong(part.upper() + where_done(advice, part))
             yield from screen.verdict(view, meters)
             yield ""
         yield from self._cost(advice)
@@ -81,18 +84,26 @@ class LifeRenderer(TextRenderer):
         return "; ".join(texts[:_MOST_ASSUMED]) + (f" (+{left} more: --only PHASE --assumed)" if left > 0 else "")
 
 
+def where_done(advice: LifecycleAdvice, part: Part) -> str:
+    """On which machine a phase is done, where it is the other's; what a title ends with."""
+    both = advice.machines.both
+    return "" if both in (None, part) else f", on the machine that is bought to {both}, owned by then"
+
+
 def cost_rows(advice: LifecycleAdvice) -> list[tuple[str, str, str, str]]:
     """What is paid for, what it is made of, USD, and its share of the total; nothing where no months are known."""
     cost = advice.cost
     if cost is None:
         return []
-    share = None if cost.serving_share is None else 1 - cost.serving_share
+    machine, total = cost.train_machine_usd, cost.usd_total
+    runs = None if cost.train_usd is None else cost.train_usd - (machine or 0.0)
     serving = _serving(cost.service_months, cost.usd_per_month)
-    return [
-        ("training", _training(advice, cost), _usd(cost.train_usd), _share(share)),
-        ("serving", serving, _usd(cost.serve_usd), _share(cost.serving_share)),
-        ("total", "", _usd(cost.usd_total), ""),
-    ]
+    parts = [("training", _training(advice, cost), runs), ("serving", serving, cost.serve_usd)]
+    if machine is not None:
+        parts.insert(1, ("", "what is bought for it, and for nothing else", machine))
+    shares = [usd / total if usd is not None and total else None for _, _, usd in parts]
+    rows = [(what, made, _usd(usd), _share(share)) for (what, made, usd), share in zip(parts, shares, strict=True)]
+    return [*rows, ("total", "", _usd(total), "")]
 
 
 def why_unknown(advice: LifecycleAdvice) -> Iterator[str]:
@@ -105,10 +116,14 @@ def why_unknown(advice: LifecycleAdvice) -> Iterator[str]:
 
 
 def instead(advice: LifecycleAdvice) -> Iterator[str]:
-    """What serving on the accelerator that trains would cost, where it is not recommended anyway."""
+    """What a machine for each phase would cost, and serving on the accelerator that trains, where neither is
+    recommended anyway.
+    """
     plan, cost, because = advice.same, advice.cost, advice.unknown.same
     best = advice.serve.recommendation
-    if because:
+    if advice.machines.both is not None:
+        yield from _apart(advice)
+    elif because:
         yield f"Serving on the training accelerator: {because.removesuffix('.')}."
     elif plan is not None and cost is not None and (best is None or best.id != plan.id):
         times = "" if cost.same_times is None else f", {show(cost.same_times)} times the recommended"
@@ -128,11 +143,25 @@ def _share(value: float | None) -> str:
 
 def _training(advice: LifecycleAdvice, cost: LifecycleCost) -> str:
     plan = advice.train.recommendation
-    each = plan.cost.usd_total if plan is not None and plan.cost else None
+    each = usd_per_run(plan)
     runs = show(cost.runs, "runs")
     if cost.trainings > 1:
         runs += f" in {show(cost.trainings)} trainings"
-    return runs if each is None else f"{runs}, {show(each, 'USD')} each"
+    if each is None:
+        return runs
+    power = " of power" if plan is not None and plan.cost is not None and plan.cost.basis != "renting" else ""
+    return f"{runs}, {show(each, 'USD')}{power} each"
+
+
+def _apart(advice: LifecycleAdvice) -> Iterator[str]:
+    """What both phases would cost with a machine for each."""
+    plans = [] if advice.apart is None else [item.recommendation for item in advice.apart.advice]
+    one, total = advice.cost, advice.apart_cost.usd_total if advice.apart_cost else None
+    names = [plan.label for plan in plans if plan is not None]
+    if total is None or one is None or not one.usd_total or len(names) != len(PARTS):
+        return
+    times = f", {show(total / one.usd_total)} times as much" if total > one.usd_total else ""
+    yield f"A machine for each, {names[0]} to train and {names[1]} to serve: {_usd(total)}{times}."
 
 
 def _serving(months: float, usd_per_month: float | None) -> str:

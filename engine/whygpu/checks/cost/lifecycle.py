@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, fields
 
 from whygpu.checks.calculation import Calculation, Term
+from whygpu.checks.cost.money import HOURS_PER_MONTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,8 @@ class Lifecycle:
     """What is known of a life; ``None`` is not known (or, of ``retrain_months``, not trained again).
 
     USD are those of the whole plan. ``training_runs`` are the runs that one training takes until its result is good,
-    retries and experiments included; ``retrain_months`` is the time from one training to the next.
+    retries and experiments included; ``retrain_months`` is the time from one training to the next. Where machines are
+    bought, ``usd_per_run`` is the power of a run, and what is bought is counted by the month.
     """
 
     service_months: float
@@ -24,6 +26,15 @@ class Lifecycle:
     serve_usd_per_hour: float | None = None
     same_usd_per_hour: float | None = None
     """Serving on the accelerator that trains."""
+    hours_per_run: float | None = None
+    train_machine_usd_per_month: float | None = None
+    """Of a machine that is bought for training alone."""
+    serve_machine_usd_per_month: float | None = None
+    """Of a machine that is bought to do both, where ``serve_usd_per_hour`` is its power alone."""
+    rent_usd_per_run: float | None = None
+    """What a run would cost on a rented machine like the one that is bought for it."""
+    one_machine: bool = False
+    """Whether training is done on the machine that is bought to serve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +52,21 @@ class LifecycleCost:
     serving_share: float | None
     """Of ``usd_total``, between 0 and 1."""
     equal_runs: float | None
-    """How many runs cost as much as all the serving."""
+    """How many runs cost as much as all the serving; None where they are done on what is bought, which many of them
+    cost no more than few.
+    """
     same_usd_per_month: float | None
     same_serve_usd: float | None
     same_usd_total: float | None
     same_times: float | None
     """Serving on the accelerator that trains, over serving as recommended."""
+    run_hours: float | None
+    training_share: float | None
+    """What part of the hours of the service one machine trains; above 1 where one is not enough."""
+    train_machine_usd: float | None
+    """Part of ``train_usd``: machines that are bought for training alone."""
+    rented_train_usd: float | None
+    """All runs on a rented machine like the one that is bought for them."""
     calculations: tuple[Calculation, ...]
     """How each figure that is known came about, in the order in which they build on each other."""
 
@@ -62,7 +82,8 @@ def life_cost(life: Lifecycle) -> LifecycleCost:
     A rented machine costs its price an hour times the hours (claim runpod-64): a run the hours it takes, a service
     every hour of its months. The first training comes before the service, the next ``retrain_months`` later, as long
     as it serves (griddly-01: once or periodically); each takes ``training_runs`` runs (ai-rng-52: headroom for
-    retries, validation runs and experiments).
+    retries, validation runs and experiments). What is bought is paid for in every month of the service, whether it
+    trains or not, and as often as one machine has not the hours for all runs.
     """
     every = math.inf if life.retrain_months is None else life.retrain_months
     if not (life.service_months > 0 and life.training_runs > 0 and every > 0):
@@ -70,12 +91,15 @@ def life_cost(life: Lifecycle) -> LifecycleCost:
     found = _Sum(life)
     trainings = found.trainings()
     runs = found.take("runs", "training_runs * trainings", life.training_runs * trainings, "runs")
-    train = found.product("train_usd", "runs", "usd_per_run", runs, life.usd_per_run)
+    share = found.training_share(runs)
+    machine = found.machine(share)
+    train = found.training(runs, machine)
     month = found.monthly("usd_per_month", "serve_usd_per_hour", life.serve_usd_per_hour)
     serve = found.product("serve_usd", "service_months", "usd_per_month", life.service_months, month)
     total = found.total("usd_total", "train_usd", "serve_usd", train, serve)
-    share = found.ratio("serving_share", "serve_usd", "usd_total", serve, total, "share")
-    equal = found.ratio("equal_runs", "serve_usd", "usd_per_run", serve, life.usd_per_run, "runs")
+    serving = found.ratio("serving_share", "serve_usd", "usd_total", serve, total, "share")
+    bought = machine is not None or life.one_machine
+    equal = None if bought else found.ratio("equal_runs", "serve_usd", "usd_per_run", serve, life.usd_per_run, "runs")
     same_month = found.monthly("same_usd_per_month", "same_usd_per_hour", life.same_usd_per_hour)
     same_serve = found.product(
         "same_serve_usd", "service_months", "same_usd_per_month", life.service_months, same_month
@@ -90,12 +114,16 @@ def life_cost(life: Lifecycle) -> LifecycleCost:
         usd_per_month=month,
         serve_usd=serve,
         usd_total=total,
-        serving_share=share,
+        serving_share=serving,
         equal_runs=equal,
         same_usd_per_month=same_month,
         same_serve_usd=same_serve,
         same_usd_total=same_total,
         same_times=times,
+        run_hours=life.hours_per_run,
+        training_share=share,
+        train_machine_usd=machine,
+        rented_train_usd=found.product("rented_train_usd", "runs", "rent_usd_per_run", runs, life.rent_usd_per_run),
         calculations=tuple(found.calculations),
     )
 
@@ -114,7 +142,7 @@ class _Sum:
 
     def take(self, name: str, formula: str, value: float, unit: str, *terms: Term) -> float:
         """Keep one figure; the formula's names that are not among ``terms`` are figures and answers of before."""
-        words = formula.replace("(", " ").replace(")", " ").split()
+        words = formula.replace("(", " ").replace(")", " ").replace(",", " ").split()
         known = [self._terms[word] for word in dict.fromkeys(words) if word in self._terms]
         calculation = Calculation(name, formula, (*terms, *known), value, unit)
         self._terms[name] = calculation.as_term()
@@ -131,12 +159,42 @@ class _Sum:
         return self.take("trainings", "ceil(service_months / retrain_months)", count, "trainings", term)
 
     def monthly(self, name: str, price: str, usd_per_hour: float | None) -> float | None:
-        """USD of a month, every hour of it."""
+        """USD of a month, every hour of it, with the machine that is bought for both phases."""
         if usd_per_hour is None:
             return None
-        term = Term(price, usd_per_hour, "USD/hour")
-        value = usd_per_hour * self._life.hours_per_month
-        return self.take(name, f"{price} * hours_per_month", value, "USD/month", term)
+        term, machine = Term(price, usd_per_hour, "USD/hour"), self._life.serve_machine_usd_per_month
+        value, formula = usd_per_hour * self._life.hours_per_month, f"{price} * hours_per_month"
+        if machine is None:
+            return self.take(name, formula, value, "USD/month", term)
+        bought = Term("machine_usd_per_month", machine, "USD/month")
+        return self.take(name, f"machine_usd_per_month + {formula}", machine + value, "USD/month", bought, term)
+
+    def training_share(self, runs: float) -> float | None:
+        """What part of the service's time one machine trains, day and night."""
+        hours, months = self._life.hours_per_run, self._life.service_months
+        if hours is None:
+            return None
+        terms = Term("run_hours", hours, "hours"), Term("hours_of_a_month", HOURS_PER_MONTH, "hours")
+        value = runs * hours / (months * HOURS_PER_MONTH)
+        formula = "runs * run_hours / (service_months * hours_of_a_month)"
+        return self.take("training_share", formula, value, "share", *terms)
+
+    def machine(self, share: float | None) -> float | None:
+        """USD of the machines that are bought for training alone, as many as have the hours for it."""
+        usd, months = self._life.train_machine_usd_per_month, self._life.service_months
+        if usd is None or share is None:
+            return None
+        value, term = max(1, math.ceil(share)) * months * usd, Term("machine_usd_per_month", usd, "USD/month")
+        formula = "max(1, ceil(training_share)) * service_months * machine_usd_per_month"
+        return self.take("train_machine_usd", formula, value, "USD", term)
+
+    def training(self, runs: float, machine: float | None) -> float | None:
+        """USD of all runs, and of what is bought for them alone."""
+        usd = self._life.usd_per_run
+        if usd is None or machine is None:
+            return self.product("train_usd", "runs", "usd_per_run", runs, usd)
+        formula, term = "train_machine_usd + runs * usd_per_run", Term("usd_per_run", usd, "USD")
+        return self.take("train_usd", formula, machine + runs * usd, "USD", term)
 
     def product(self, name: str, count: str, price: str, number: float, usd: float | None) -> float | None:
         """So many at a price each."""
