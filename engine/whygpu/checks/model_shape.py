@@ -379,12 +379,19 @@ def attention_parameters(shape: ModelShape) -> int:
     """Parameters of one layer's query, key and output projections; of all five with latent attention (DeepSeek-V2,
     2.1).
     """
+    return sum(count for count, _ in attention_rows(shape))
+
+
+def attention_rows(shape: ModelShape) -> tuple[tuple[int, int], ...]:
+    """The same apart: parameters of projections whose rows have one length, and this length, that of what they read."""
     hidden, heads = shape.hidden_size, shape.heads
     if not shape.kv_lora_rank:
-        return hidden * (2 * shape.query_width + shape.kv_width)
+        return (hidden * (shape.query_width + shape.kv_width), hidden), (hidden * shape.query_width, shape.query_width)
     key, value = shape.head_dim + shape.qk_rope_head_dim, shape.v_head_dim or shape.head_dim
-    queries = shape.q_lora_rank * (hidden + heads * key) if shape.q_lora_rank else hidden * heads * key
-    keys = hidden * (shape.kv_lora_rank + shape.qk_rope_head_dim) + shape.kv_lora_rank * heads * (
-        shape.head_dim + value
+    read = shape.kv_lora_rank + shape.qk_rope_head_dim + (shape.q_lora_rank or heads * key)
+    return (
+        (hidden * read, hidden),
+        (shape.q_lora_rank * heads * key, shape.q_lora_rank),
+        (shape.kv_lora_rank * heads * (shape.head_dim + value), shape.kv_lora_rank),
+        (heads * value * hidden, heads * value),
     )
-    return queries + keys + heads * value * hidden

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whygpu.checks.model_shape import GENERATIVE, TOKEN_KINDS, ModelShape
+from whygpu.checks.row_lengths import row_lengths
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -39,7 +40,8 @@ class Format:
     name), as quantized files keep the token table and the head wider. `compute_bits` is the width of activations
     beside it. `rate` lists the accelerator rates that can do its arithmetic, the best first. A card that lacks the
     rate `needs` runs the format `instead` in its place, if there is one. `trains`: whether all weights can be trained
-    with products of it, beside weights of 16 bits.
+    with products of it, beside weights of 16 bits. Rows of weights whose length `block` does not divide (0: all can be)
+    take the bits of `otherwise`.
     """
 
     id: str
@@ -49,6 +51,8 @@ class Format:
     quantized: bool = False
     trains: bool = False
     parts: tuple[tuple[str, float], ...] = ()
+    block: int = 0
+    otherwise: tuple[tuple[str, float], ...] = ()
     compute_bits: int = 16
     rate: tuple[str, ...] = ()
     needs: str = ""
@@ -76,6 +80,8 @@ class Format:
             quantized=bool(entry.get("quantized", False)),
             trains=bool(entry.get("trains", False)),
             parts=tuple(sorted(parts.items())),
+            block=int(entry.get("block") or 0),
+            otherwise=tuple(sorted((str(name), float(bits)) for name, bits in (entry.get("otherwise") or {}).items())),
             compute_bits=int(entry.get("compute_bits", 16)),
             rate=tuple(entry.get("rate") or ()),
             needs=str(entry.get("needs") or ""),
@@ -100,7 +106,7 @@ class Format:
 
     def weight_bytes(self, shape: ModelShape) -> float:
         """Bytes of all weights of a model in this format, unsharded: sum over the parts of parameters * bits / 8."""
-        if not self.parts and not shape.components and shape.stored_format != self.id:
+        if not self.parts and not self.block and not shape.components and shape.stored_format != self.id:
             return shape.parameters * self.bits_per_weight / 8
         return sum(part.parameters * self.bits_in(shape, part.name) for part in shape.parts) / 8
 
@@ -113,7 +119,13 @@ class Format:
             for name, bits in shape.stored_bits:
                 if name == part:
                     return bits
-        return self.bits_of("head" if part == "embedding" and shape.tied_embeddings else part)
+        name = "head" if part == "embedding" and shape.tied_embeddings else part
+        rows = row_lengths(shape, name) if self.block else ()
+        if all(row.length % self.block == 0 for row in rows):
+            return self.bits_of(name)
+        packed = {row.part: self.bits_of(row.part) for row in rows}
+        wider = {**packed, **dict(self.otherwise)}
+        return sum(row.share * (wider if row.length % self.block else packed)[row.part] for row in rows)
 
     def effective_bits(self, shape: ModelShape) -> float:
         """Bits per weight over the whole model, mixture included."""

@@ -154,6 +154,8 @@ def format_schema(rates: Iterable[str], runtimes: Iterable[str]) -> Form:
             "instead": TEXT,
             "group": between(1, 1_000_000, whole=True),
             "parts": record(PARTS_FORM),
+            "block": between(1, 1_000_000, whole=True),
+            "otherwise": record(PARTS_FORM),
             "unquantized": one_of(PARTS, many=True),
             "runtimes": one_of(sorted(runtimes), many=True),
             "meaning": TEXT,

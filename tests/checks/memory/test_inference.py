@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.checks.conftest import Facts
@@ -29,6 +31,43 @@ GIB = 2**30
 def test_weights_of_a_format(facts: Facts, model: str, number_format: str, gib: float) -> None:
     held = facts.formats[number_format].weight_bytes(facts.shape(model)) / GIB
     assert held == pytest.approx(gib, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("model", "number_format", "gb"),
+    [
+        # rows of 1152: tensorblock/gemma-3-1b-it-GGUF, its table of files, in GB
+        ("gemma-3-1b", "q2_k", 0.690),
+        ("gemma-3-1b", "q3_k_s", 0.689),
+        ("gemma-3-1b", "q3_k_m", 0.722),
+        ("gemma-3-1b", "q3_k_l", 0.752),
+        ("gemma-3-1b", "q4_k_s", 0.781),
+        ("gemma-3-1b", "q4_0", 0.720),
+        # rows of 2688 and 1856: llama.cpp PR #28474, 6.18 bits a weight where the recipe is 5.00
+        ("nemotron-3-nano-30b-a3b", "q4_k_m", 31.578 * 6.18 / 8),
+    ],
+)
+def test_rows_that_a_block_does_not_divide_take_a_wider_type(
+    facts: Facts, model: str, number_format: str, gb: float
+) -> None:
+    assert facts.formats[number_format].weight_bytes(facts.shape(model)) / 1e9 == pytest.approx(gb, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("number_format", "of_q8_0"),
+    # dexiio.pages.dev, GLM 4.5 Air: 42.2, 53.3, 68.0, 77.8 and 92.2 of 109.4 GiB; its experts read rows of 1408
+    [("q2_k", 0.386), ("q3_k_m", 0.487), ("q4_k_m", 0.622), ("q5_k_m", 0.711), ("q6_k", 0.843)],
+)
+def test_experts_are_packed_by_the_rows_of_each_matrix(facts: Facts, number_format: str, of_q8_0: float) -> None:
+    shape = facts.shape("glm-4.5-air")
+    whole = facts.formats["q8_0"].weight_bytes(shape)
+    assert facts.formats[number_format].weight_bytes(shape) / whole == pytest.approx(of_q8_0, rel=0.01)
+
+
+@pytest.mark.parametrize("number_format", ["q4_k_m", "q6_k", "iq3_m"])
+def test_rows_that_blocks_divide_change_nothing(facts: Facts, number_format: str) -> None:
+    held, shape = facts.formats[number_format], facts.shape("llama-3.1-8b")
+    assert held.weight_bytes(shape) == pytest.approx(replace(held, block=0).weight_bytes(shape), rel=1e-12)
 
 
 @pytest.mark.parametrize(
