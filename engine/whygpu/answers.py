@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, assert_never
 
+from whygpu.consult.names import ALONE
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
 from whygpu.intake.owned import counted
 from whygpu.intake.typed import size_of
@@ -67,7 +68,7 @@ class Answers:
     provider_classes: tuple[str, ...] | None = None
     regions: tuple[str, ...] | None = None
     price_kinds: tuple[str, ...] = ("on-demand",)
-    life: str = "alone"
+    life: str = ALONE
     """Which phase of a lifecycle this is about (train, serve); "alone" where it is about one phase."""
     owned: tuple[tuple[str, int], ...] = ()
     """Ids of accelerators that are there already, each once, and how many."""

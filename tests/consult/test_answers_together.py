@@ -15,6 +15,7 @@ import pytest
 import whygpu
 from whygpu.answers import apply_settings, read_text
 from whygpu.explain.compare import fast_or_cheap
+from whygpu.quantity import show
 from whygpu.yamldoc.document import plain_data
 
 TODAY = date(2026, 11, 21)
@@ -267,6 +268,47 @@ def test_what_makes_an_answer_idle_is_said(kb: whygpu.KnowledgeBase) -> None:
     seen = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "streams": 12}, engine="evaluator", today=TODAY)
     (told,) = [item.text for item in seen.warnings if item.id == "ignored-streams"]
     assert told == "'streams' does not apply where task is language, and was ignored."
+
+
+def test_what_does_not_apply_is_said_in_words(kb: whygpu.KnowledgeBase) -> None:
+    """By answers and what they mean: names of rules ("workload life", model.kind) are nobody's words."""
+    given = {"phase": "training", "model": "resnet-50", "count": 1, "retrain_months": 3, "attention": "eager"}
+    seen = kb.advise(given | {"kv_format": "fp8", "streams": 2}, engine="evaluator", today=TODAY)
+    told = {item.id: item.text for item in seen.warnings if item.id.startswith("ignored")}
+    assert told["ignored-retrain_months"] == (
+        "'retrain_months' does not apply where one phase alone is asked about, without 'phases', and was ignored."
+    )
+    assert told["ignored-attention"] == "'attention' does not apply where the model's kind is cnn, and was ignored."
+    assert len(told) == 4
+    names = {word for name in kb.knowledge.vocabulary for word in (name, name.replace(".", " "))}
+    assert not [text for text in told.values() for name in names if name in text]
+
+
+SWEEP = {"phase": "fine-tuning", "model": "roberta-base", "dataset_samples": 50000, "sequence_tokens": 128, "epochs": 4}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "100 runs one after another take {hours} and {usd}"),
+        ({"deadline_hours": 24}, "100 runs one after another take {hours} and {usd}"),
+        ({"deadline_hours": 1}, "100 runs one after another take {hours}, {times} times the deadline of 1 hour;"),
+        ({"deployment": "on-prem"}, "100 runs one after another take {hours} of the machine"),
+        ({"dataset_samples": None}, "What 100 runs come to is unknown"),
+    ],
+)
+def test_what_all_runs_come_to_is_said(kb: whygpu.KnowledgeBase, more: dict[str, Any], said: str) -> None:
+    """Each takes what the final one takes (ai-rng-52), whose plan is that of one run."""
+    given = {key: value for key, value in (SWEEP | more).items() if value is not None and key != "epochs"}
+    one, all_runs = (kb.advise(given | runs, engine="evaluator", today=TODAY) for runs in ({}, {"training_runs": 100}))
+    assert one.plans == all_runs.plans
+    (told,) = [item.text for item in all_runs.warnings if item.id == "one-run-of-many"]
+    plan: Any = all_runs.recommendation
+    band = plan.speed["train_hours"]
+    hours = 0.0 if band is None else 100 * band.likely
+    usd = 100 * (plan.cost.usd_total or 0.0)
+    assert said.format(hours=show(hours, "hours"), usd=show(usd, "USD"), times=f"{hours:.3g}") in told
+    assert not [item for item in all_runs.warnings if item.id.startswith("ignored")]
 
 
 def test_voices_that_are_spoken_are_not_held_to_what_hears(kb: whygpu.KnowledgeBase) -> None:

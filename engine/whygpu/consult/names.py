@@ -2,6 +2,8 @@
 
 PHASE_OF_LIFE = "workload.life"
 """The name that says which phase of a lifecycle the consultation is about."""
+ALONE = "alone"
+"""Its value where nothing is said of another phase."""
 LEAST_REPLICAS = "workload.least_replicas"
 """The name by which rules say how few replicas a service may rest on."""
 USUAL_HOURS = "workload.usual_hours"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from whygpu.explain.plan_maker import PlanMaker
     from whygpu.knowledge.questions import Question, Unasked
     from whygpu.knowledge.rules import Rule
+    from whygpu.language.names import NameSpec
 
 
 def session_items(session: SessionResult, kind: type[Advise | Warn]) -> tuple[Item, ...]:
@@ -69,16 +70,23 @@ def _irrelevant(consultation: Consultation) -> Iterator[Item]:
 
 def _where_not(consultation: Consultation, question: Question | Unasked) -> str:
     """The first condition of the question that does not hold, as what its names are."""
-    environment, vocabulary = consultation.session.environment, consultation.knowledge.vocabulary
+    environment = consultation.session.environment
     parts = question.when.parts if isinstance(question.when, t.All) else (question.when,)
     failed = next((part for part in parts if not holds(environment, part)), question.when)
     found = {item.name: plain(environment.value(item.name)) for item in names(failed) if item.name != question.name}
-    said = [
-        f"{vocabulary[name].answer or name.replace('.', ' ')} is {value}"
-        for name, value in found.items()
-        if isinstance(value, str)
-    ]
+    vocabulary = consultation.knowledge.vocabulary
+    told = [(vocabulary[name], value) for name, value in found.items() if isinstance(value, str)]
+    answered = [(spec, value) for spec, value in told if spec.answer is not None]
+    said = [_is(spec, value) for spec, value in answered or told]
     return f"where {' and '.join(said)}" if said else f"to {consultation.answers.given.get('phase', 'this work')}"
+
+
+def _is(spec: NameSpec, value: str) -> str:
+    """What a name is, as its answer; of what nobody answers, what the value means."""
+    if spec.answer is None:
+        attribute = spec.name.partition(".")[2].replace("_", " ")
+        return spec.values.get(value) or f"the {spec.entity}'s {attribute} is {value}"
+    return f"{spec.answer} is {value}"
 
 
 def _unchecked(consultation: Consultation, best: int) -> Iterator[Item]:

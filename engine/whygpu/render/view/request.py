@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import MEASURED
+from whygpu.consult.names import ALONE
 from whygpu.explain.figures import show_plain, show_sides
 from whygpu.quantity import show
 
@@ -139,6 +140,8 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
         return _METHODS.get(text, text)
     if key == "count" and "accelerators" not in consultation.answers.given:
         return f"on {text} accelerators" if value != 1 else "on 1 accelerator"
+    if key == "training_runs" and consultation.answers.life == ALONE:
+        return f"one of {text}"
     return _PHRASES[key].format(text) if key in _PHRASES else f"{key.replace('_', ' ')} {text}"
 
 
