@@ -49,6 +49,53 @@ def test_a_pascal_card_in_llama_cpp(facts: Facts) -> None:
     assert 1 / p40(facts, 128, 127).decode.step_s[0, 0] == pytest.approx(56.79, rel=0.25)
 
 
+STRIX_HALO = Device.of(
+    256e9, 59.4e12, half_flops_s=59.4e12, kinds=CardKind("rdna3.5", "consumer", memory="lpddr5x", software="rocm")
+)
+SAPPHIRE_RAPIDS = {"fp32_tflops": 1.0, "fp16_tflops": 2.0, "bf16_tflops": 16.0, "int8_tops": 32.0}
+
+
+def prompt_tokens_s(facts: Facts, model: str, number_format: str, tokens: int, device: Device) -> float:
+    setup = Setup(facts.formats[number_format], context_tokens=tokens + 1, output_tokens=1, runtime="llama.cpp")
+    work = speed.estimate(facts.shape(model), setup, ParallelLayout(), device, facts.coefficients).work
+    assert isinstance(work, InferenceWork)
+    return float(tokens / work.prefill.total_s[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("model", "number_format", "tokens", "published"),
+    [
+        # lhl/strix-halo-testing@03573bc, llm-bench/README.md, the best of Vulkan and ROCm at 512 tokens
+        ("llama-3.1-8b", "q4_k_m", 512, 878.2),
+        ("gemma-3-27b", "q4_k_m", 512, 302.2),
+        ("qwen3-32b", "q8_0", 512, 226.1),
+        ("llama-3.1-70b", "q4_k_m", 512, 94.7),
+    ],
+)
+def test_prompts_of_dense_models_on_strix_halo(
+    facts: Facts, model: str, number_format: str, tokens: int, published: float
+) -> None:
+    assert prompt_tokens_s(facts, model, number_format, tokens, STRIX_HALO) == pytest.approx(published, rel=0.2)
+
+
+def test_prompts_of_experts_on_strix_halo(facts: Facts) -> None:
+    """gpt-oss-120b at 2,048 tokens: 467 tokens/s with Vulkan (strix-halo-testing), 998 with ROCm (its issue 33)."""
+    assert 467 < prompt_tokens_s(facts, "gpt-oss-120b", "mxfp4-moe", 2048, STRIX_HALO) < 998
+
+
+def test_quantized_weights_on_a_xeon_with_amx(facts: Facts) -> None:
+    """ggml-org/llama.cpp#7487: 84 tokens/s of a 7B in Q4_0 on 16 cores at 2.2 GHz, and #8998 is faster still."""
+    cycles = 16 * 2.2e9
+    rates = {name: cycles * 64 * times for name, times in SAPPHIRE_RAPIDS.items()}
+    device = Device.of(
+        307e9,
+        rate(facts.formats["q4_0"].rate, rates),
+        half_flops_s=rate(HALF, rates),
+        kinds=CardKind("sapphire-rapids", "cpu", memory="ddr5", software="cpu"),
+    )
+    assert 84 < prompt_tokens_s(facts, "llama-2-7b", "q4_0", 512, device) < 2 * 84
+
+
 def test_experts_in_mxfp4_are_multiplied_in_16_bits(facts: Facts) -> None:
     """vLLM on GB10, whose experts in MXFP4 Marlin unpacks: 4,340 tokens/s of prompt of gpt-oss-120b at 2,048
     (github.com/jaim12005/spark-vllm-mxfp4-docker, docs/analysis/VLLM_BASELINE_ANALYSIS.md at c5adcab).
