@@ -136,8 +136,8 @@ class ModelShape:
     Of a model read from its file, `stored_format` is the format that the file is in, `stored_bits` the bits it takes
     for a weight of each part, scales included, and `file_kind` gguf or safetensors. `published_format` is the format of
     fewer than 16 bits that its makers publish it in; empty where that has 16 bits, or is not known. `published_bits`
-    are the bits of parts that differ from the format's. `model_type` is the family of architectures by the name that its
-    Hugging Face configuration has; empty where nobody said.
+    are the bits of parts that differ from the format's. `model_type` is the family of architectures by the name that
+    its Hugging Face configuration has; empty where nobody said.
     """
 
     name: str
