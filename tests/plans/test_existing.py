@@ -379,6 +379,31 @@ def test_a_cache_of_eight_bits_that_lets_in_what_is_owned_is_told(
     assert best.owned
 
 
+def test_a_stack_that_lets_in_what_is_owned_is_told(kb: whygpu.KnowledgeBase) -> None:
+    """Q4_K_M of Nemotron 3 Nano takes 6.18 bits a weight (llama.cpp PR #28474), AWQ in vLLM 4.2."""
+    load = {"concurrency": 4, "context_tokens": 48000}
+    answers = {
+        "phase": "inference",
+        "model": "nemotron-3-nano-30b-a3b",
+        **load,
+        "owned": [{"accelerator": "rtx-4090", "count": 1}],
+    }
+    (told,) = [item.text for item in advise(kb, **answers).warnings if item.id == "owned-out-rtx-4090"]
+    assert told.endswith("runtime = vllm would allow it.")
+    best = advise(kb, **answers, runtime="vllm").recommendation
+    assert best is not None
+    assert best.owned
+
+
+def test_slots_that_share_a_cache_leave_room_on_what_is_owned(kb: whygpu.KnowledgeBase) -> None:
+    """llama-server --kv-unified (PR #16736): six requests of 24k on average and 64k at most, 30 GB of cache."""
+    load = {"concurrency": 6, "context_tokens": 64000, "average_context_tokens": 24000}
+    answers = {"phase": "inference", "model": "devstral-small-24b", **load}
+    best = advise(kb, **answers, owned=[{"accelerator": "rtx-a6000", "count": 1}]).recommendation
+    assert best is not None
+    assert best.owned
+
+
 def test_what_lets_in_what_is_owned_is_told(kb: whygpu.KnowledgeBase) -> None:
     """70B by QLoRA on two cards of 24 GB, weights on the host (Answer.AI, FSDP and QLoRA, 2024-03-06)."""
     answers = {"phase": "fine-tuning", "model": "llama-3.1-70b", "method": "qlora", "dataset_tokens": 2e7}

@@ -107,6 +107,10 @@ DENOISERS = ("transformer", "unet")
 """How the names of a pipeline's denoisers begin."""
 
 
+PARTS = ("embedding", "head", "attention", "value", "ffn", "down", "experts", "other")
+"""Parts of a model that formats may treat apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelShape:
     """What the checks need to know of a model. Counts of parameters, layers, elements; 0 where it has none or it is
@@ -131,8 +135,9 @@ class ModelShape:
     `assumed` names the fields that were derived or assumed, not given.
     Of a model read from its file, `stored_format` is the format that the file is in, `stored_bits` the bits it takes
     for a weight of each part, scales included, and `file_kind` gguf or safetensors. `published_format` is the format of
-    fewer than 16 bits that its makers publish it in; empty where that has 16 bits, or is not known. `model_type` is the
-    family of architectures by the name that its Hugging Face configuration has; empty where nobody said.
+    fewer than 16 bits that its makers publish it in; empty where that has 16 bits, or is not known. `published_bits`
+    are the bits of parts that differ from the format's. `model_type` is the family of architectures by the name that
+    its Hugging Face configuration has; empty where nobody said.
     """
 
     name: str
@@ -193,6 +198,7 @@ class ModelShape:
     stored_bits: tuple[tuple[str, float], ...] = ()
     file_kind: str = ""
     published_format: str = ""
+    published_bits: tuple[tuple[str, float], ...] = ()
     model_type: str = ""
 
     def __post_init__(self) -> None:

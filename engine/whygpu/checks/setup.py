@@ -106,19 +106,22 @@ class Format:
 
     def weight_bytes(self, shape: ModelShape) -> float:
         """Bytes of all weights of a model in this format, unsharded: sum over the parts of parameters * bits / 8."""
-        if not self.parts and not self.block and not shape.components and shape.stored_format != self.id:
+        mixed = self.parts or self.block or shape.components or self.id in (shape.stored_format, shape.published_format)
+        if not mixed:
             return shape.parameters * self.bits_per_weight / 8
         return sum(part.parameters * self.bits_in(shape, part.name) for part in shape.parts) / 8
 
     def bits_in(self, shape: ModelShape, part: str) -> float:
-        """Bits of one weight of the part in this model: as its file has it, where that is in this format.
+        """Bits of one weight of the part in this model: as its file has it, or its makers publish it, where that is in
+        this format.
 
         A tied token table is the head too, so it has the head's.
         """
-        if shape.stored_format == self.id:
-            for name, bits in shape.stored_bits:
-                if name == part:
-                    return bits
+        stored = shape.stored_bits if shape.stored_format == self.id else ()
+        published = shape.published_bits if shape.published_format == self.id else ()
+        for name, bits in (*stored, *published):
+            if name == part:
+                return bits
         name = "head" if part == "embedding" and shape.tied_embeddings else part
         rows = row_lengths(shape, name) if self.block else ()
         if all(row.length % self.block == 0 for row in rows):

@@ -17,6 +17,7 @@ from whygpu.chain.environment import known_value, plain, unknown_of
 from whygpu.chain.strata import used_names
 from whygpu.checks.memory.alignment import serving
 from whygpu.checks.memory.estimate import reserved_bytes
+from whygpu.checks.memory.inference import further_tokens
 from whygpu.checks.speed.splitting import chunk_of_rank
 from whygpu.checks.speed.training import TrainingWork
 from whygpu.knowledge.catalogue import fold
@@ -187,7 +188,7 @@ class _Plan:
             case "start.cuts_blocks":
                 return self._cuts_blocks()
             case "start.cache_tokens":
-                return float(setup.requests_per_replica(layout.data) * setup.context_tokens)
+                return self._cache_tokens()
             case "start.cards":
                 return float(cards)
             case "start.machines":
@@ -238,6 +239,13 @@ class _Plan:
         work = replace(plan_set.work, setup=replace(self._candidate.setup, runtime=runtime))
         kind = plan_set.cards.kinds[int(plan_set.cards.kind[plan_set.card[self._row]])]
         return can_split(work, kind.software, self._candidate.layout.cache_split)
+
+    def _cache_tokens(self) -> float:
+        """Tokens of the cache that the requests of a replica share: one at its longest, and the others' share."""
+        need, setup = self._candidate.memory, self._candidate.setup
+        further = further_tokens(setup, need.coefficients, setup.context(need.shape))
+        others = setup.requests_per_replica(self._candidate.layout.data) - 1
+        return float(setup.context_tokens + others * math.ceil(further))
 
     def _cuts_blocks(self) -> bool:
         """Whether shards of an expert would end inside the blocks that the model's makers quantized its weights by."""

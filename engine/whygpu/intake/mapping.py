@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from whygpu.checks.model_shape import GENERATIVE, KINDS, TOKEN_KINDS, Component, KvGroup, ModelShape
+from whygpu.checks.model_shape import GENERATIVE, KINDS, PARTS, TOKEN_KINDS, Component, KvGroup, ModelShape
 from whygpu.errors import did_you_mean
 from whygpu.intake.identify import identified
 from whygpu.intake.limits import LIMITS, Reader, shown
@@ -78,6 +78,7 @@ OTHERS: Form = MappingProxyType(
         "activation_16bit_share": between(0, 1, whole=False),
         "components": ANYTHING,
         "published_format": TEXT,
+        "published_bits": ANYTHING,
         "model_type": TEXT,
         "kv_groups": ANYTHING,
         "others": ANYTHING,
@@ -148,6 +149,7 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
         kind=kind,
         task=reader.text("task"),
         published_format=reader.text("published_format"),
+        published_bits=_published_bits(reader),
         model_type=reader.text("model_type"),
         id=reader.text("id"),
         assumed=tuple(assumed),
@@ -189,6 +191,16 @@ def _components(reader: Reader) -> tuple[Component, ...]:
         if count:
             found.append(Component(str(name)[:80], count))
     return tuple(found)
+
+
+def _published_bits(reader: Reader) -> tuple[tuple[str, float], ...]:
+    """The bits of the parts that the published format has otherwise: a mapping of parts to bits."""
+    inner = reader.inner("published_bits")
+    if inner is None:
+        return ()
+    for unknown in set(inner.data) - set(PARTS):
+        inner.complain(shown(unknown).strip("'"), "is not a part of a model", did_you_mean(str(unknown), PARTS) or "")
+    return tuple((name, bits) for name in PARTS if (bits := inner.number("bits", name)))
 
 
 def _cache_groups(reader: Reader) -> tuple[KvGroup, ...]:

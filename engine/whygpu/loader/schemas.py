@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from whygpu.checks.model_shape import PARTS
 from whygpu.errors import did_you_mean
 from whygpu.intake import mapping
 from whygpu.intake.preset import DESCRIPTIVE
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from whygpu.errors import Problem
     from whygpu.yamldoc.forms import Form, Kind
 
-PARTS = ("embedding", "head", "attention", "value", "ffn", "down", "experts", "other")
 """Parts of a model that formats may keep wider (see checks.shape.split_parts)."""
 CONDITIONS = (
     "phase",

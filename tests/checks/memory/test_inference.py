@@ -222,3 +222,16 @@ def test_what_quantizing_at_load_leaves_behind_is_no_room(facts: Facts, number_f
     usable = 39.57 * GIB
     assert usable - (done.total - done.overhead) > 1.5 * GIB
     assert done.verdict(usable) == verdict
+
+
+@pytest.mark.parametrize(
+    ("model", "number_format", "gib"),
+    [
+        # huggingface.co/gratex/Kimi-K2.6-REAM-25: about 555 GB as the system counts them; 595 GB on the Hub
+        ("kimi-k2.5", "int4", 555),
+        ("gpt-oss-120b", "mxfp4", 60.8),  # gpt-oss README: 65.3 GB
+    ],
+)
+def test_published_formats_leave_parts_as_they_were(facts: Facts, model: str, number_format: str, gib: float) -> None:
+    held = facts.formats[number_format].weight_bytes(facts.shape(model)) / GIB
+    assert held == pytest.approx(gib, rel=0.005)

@@ -151,14 +151,16 @@ def test_shorter_requests_never_need_more_nor_take_longer(work: Work, average: i
 
 
 def test_one_request_at_its_longest_and_the_others_at_their_average(facts: Facts) -> None:
-    """128 KiB a token (Llama-3.1-8B, 16 bits): 32k once and 4k for seven others, in pages; 32k eight times without."""
+    """128 KiB a token (Llama-3.1-8B, 16 bits): 32k once and 4k for seven others, in pages or in a cache that the slots
+    of llama.cpp share; 32k eight times without.
+    """
     shape = facts.shape("llama-3.1-8b")
     setup = Setup(facts.formats["bf16"], context_tokens=32768, average_context_tokens=4096, concurrency=8)
-    paged, reserved = (
+    paged, shared, reserved = (
         memory.estimate(shape, replace(setup, runtime=runtime), ParallelLayout(), facts.coefficients).kv_cache
-        for runtime in ("vllm", "llama.cpp")
+        for runtime in ("vllm", "llama.cpp", "transformers")
     )
-    assert paged == 131_072 * (32768 + 7 * 4096)
+    assert paged == shared == 131_072 * (32768 + 7 * 4096)
     assert reserved == 131_072 * 8 * 32768
 
 
