@@ -127,9 +127,10 @@ class Setup:
 
     `context_tokens` is prompt plus output, `concurrency` the requests in flight over all replicas, `batch_size` the
     samples per accelerator in training and per step in vision, `pixels` the side of a square image of the same area
-    (0: the model's own). `average_context_tokens` is the average of what `context_tokens` limits (0: all are that
-    long), `prefix_hit_rate` the share of prompt tokens found in the cache, `speculative` how tokens are guessed ahead,
-    `adapters` how many low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
+    as the model reads (0: the model's own), `frame_pixels` that of the image or frame it is scaled from (0: the same).
+    `average_context_tokens` is the average of what `context_tokens` limits (0: all are that long), `prefix_hit_rate`
+    the share of prompt tokens found in the cache, `speculative` how tokens are guessed ahead, `adapters` how many
+    low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
     `decoding` is what turns files into what the model reads: the video decoders, the `host`, the `card`, or `none`, for
     that was done before; `host_vcpus` the threads of the host's processors for each accelerator (0: not known), `host`
     the board that its memory asks for: `desktop` or `server`. `algorithm` is what is learned from: given answers
@@ -156,6 +157,7 @@ class Setup:
     lora_targets: str = "attention"
     runtime: str = "transformers"
     pixels: float = 0.0
+    frame_pixels: float = 0.0
     dataset_tokens: float = 0.0
     dataset_samples: float = 0.0
     epochs: float = 1.0
