@@ -65,6 +65,7 @@ _NUMBERS = (
     "adapters",
     "streams",
     "host_vcpus",
+    "dataset_columns",
     "generations",
 )
 _FLOATS = ("dataset_tokens", "dataset_samples", "epochs", "prefix_hit_rate")
