@@ -119,8 +119,8 @@ class ModelShape:
     `layers` are those of the decoder (of the only stack, for others); `encoder_layers` those of an encoder beside it,
     which has `encoder_parameters` and reads `source_tokens` (0: the prompt).
     `parameters` counts everything held in memory, `active_parameters` what one token passes through.
-    `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` (at one denoising step
-    for diffusion, where guidance runs the denoiser `denoiser_passes` times in one);
+    `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` or of a row of
+    `columns` (at one denoising step for diffusion, where guidance runs the denoiser `denoiser_passes` times in one);
     `square_flops_per_sample` are those of them that grow with the square of the image's area: of
     attention to itself. `activation_bytes_per_sample` is what training keeps of one sample at `image_size` in FP32,
     `square_activation_bytes_per_sample` those of them that are attention's scores, which fused kernels do not keep,
@@ -171,6 +171,7 @@ class ModelShape:
     source_tokens: int = 0
     positions: int = 0
     image_size: int = 0
+    columns: int = 0
     frames: int = 0
     flops_per_sample: float = 0.0
     square_flops_per_sample: float = 0.0

@@ -142,9 +142,11 @@ class Setup:
 
     `context_tokens` is prompt plus output, `concurrency` the requests in flight over all replicas, `batch_size` the
     samples per accelerator in training and per step in vision, `pixels` the side of a square image of the same area
-    (0: the model's own). `average_context_tokens` is the average of what `context_tokens` limits (0: all are that
-    long), `prefix_hit_rate` the share of prompt tokens found in the cache, `speculative` how tokens are guessed ahead,
-    `adapters` how many low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
+    as the model reads (0: the model's own), `frame_pixels` that of the image or frame it is scaled from (0: the same).
+    `dataset_columns` are those of a table's rows (0: as many as the model's figures are for).
+    `average_context_tokens` is the average of what `context_tokens` limits (0: all are that long), `prefix_hit_rate`
+    the share of prompt tokens found in the cache, `speculative` how tokens are guessed ahead, `adapters` how many
+    low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
     `decoding` is what turns files into what the model reads: the video decoders, the `host`, the `card`, or `none`, for
     that was done before; `host_vcpus` the threads of the host's processors for each accelerator (0: not known), `host`
     the board that its memory asks for: `desktop` or `server`. `algorithm` is what is learned from: given answers
@@ -171,6 +173,8 @@ class Setup:
     lora_targets: str = "attention"
     runtime: str = "transformers"
     pixels: float = 0.0
+    frame_pixels: float = 0.0
+    dataset_columns: int = 0
     dataset_tokens: float = 0.0
     dataset_samples: float = 0.0
     epochs: float = 1.0
@@ -239,7 +243,9 @@ class Setup:
         return self.kv_format.bits_per_weight if self.kv_format else float(self.format.compute_bits)
 
     def pixel_scale(self, shape: ModelShape) -> float:
-        """Area of an image against the one the model's figures are for."""
+        """Area of an image, or columns of a row, against those the model's figures are for."""
+        if shape.columns and self.dataset_columns:
+            return self.dataset_columns / shape.columns
         return float((self.pixels / shape.image_size) ** 2) if self.pixels and shape.image_size else 1.0
 
     def operations_scale(self, shape: ModelShape) -> float:

@@ -29,6 +29,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "passes": (1, 100),
     "operators": (1, 10_000_000),
     "frames": (1, 1_000_000),
+    "columns": (1, 10_000_000),
     "ratio": (1e-3, 1e3),
     "bits": (0.1, 64),
 }

@@ -45,6 +45,7 @@ WHOLE_NUMBERS: Mapping[str, str] = {
     "source_tokens": "tokens",
     "positions": "tokens",
     "image_size": "pixels",
+    "columns": "columns",
     "frames": "frames",
     "steps": "steps",
     "denoiser_passes": "passes",

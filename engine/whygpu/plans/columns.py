@@ -186,6 +186,15 @@ def _price_age_days(plans: PricedPlans) -> v.Number:
     return v.column(np.where(np.isnat(ages), np.nan, ages.astype(np.float64)))
 
 
+def _purchase_age_days(plans: PricedPlans) -> v.Number:
+    """Days since the purchase price of each plan's accelerator was that; NaN where none is known, or of no day."""
+    bought = plans.knowledge.catalogue.purchase_by_accelerator
+    found = [bought.get(card.id) for card in plans.plan_set.cards.accelerators]
+    dates = np.array([(item and item.as_of) or "NaT" for item in found], dtype="datetime64[D]")
+    ages = (plans.today - dates).astype("timedelta64[D]")
+    return v.column(np.where(np.isnat(ages), np.nan, ages.astype(np.float64))[plans.plan_set.card])
+
+
 def _price_fresh_days(plans: PricedPlans) -> v.Number:
     catalogue = plans.knowledge.catalogue
     classes = plans.of_prices(lambda price: catalogue.provider_class(price.offering), "").tolist()
@@ -245,6 +254,7 @@ _COLUMNS: Mapping[str, Column] = MappingProxyType(
         "plan.rented": _price_of(lambda price: price.rented),
         "plan.machine_accelerators": _price_of(lambda price: price.offering.count),
         "plan.price_age_days": _price_age_days,
+        "plan.purchase_age_days": _purchase_age_days,
         "plan.price_fresh_days": _price_fresh_days,
         "plan.price_estimated": lambda plans: _flags(plans.costs.estimated(plans.plan_set)),
         "plan.providers_chosen": lambda plans: _every(plans, plans.costs.listed.chosen_providers),

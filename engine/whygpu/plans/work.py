@@ -65,6 +65,7 @@ _NUMBERS = (
     "adapters",
     "streams",
     "host_vcpus",
+    "dataset_columns",
     "generations",
 )
 _FLOATS = ("dataset_tokens", "dataset_samples", "epochs", "prefix_hit_rate")
@@ -298,8 +299,10 @@ def setup_of(knowledge: Knowledge, environment: SessionEnvironment) -> Setup:
     checkpointing = answer("gradient_checkpointing")
     if isinstance(checkpointing, str) and checkpointing not in _AUTO:
         found["gradient_checkpointing"] = checkpointing
-    pixels = answer("resolution")
-    if isinstance(pixels, float):
+    seen, stored = answer("input_resolution"), answer("resolution")
+    if isinstance(stored, float):
+        found["frame_pixels"] = math.sqrt(stored)
+    if isinstance(pixels := seen or stored, float):
         found["pixels"] = math.sqrt(pixels)
     if found.get("phase") in ("inference", "batch-inference") and found.get("training_precision"):
         del found["training_precision"]

@@ -75,7 +75,7 @@ def core_s(columns: Columns) -> FloatArray:
 
 def stored_pixels(columns: Columns) -> FloatArray:
     """Rows: pixels of an image as it is stored: those answered, else those of a usual one, no fewer than are seen."""
-    answered = columns.setup.pixels**2
+    answered = columns.setup.frame_pixels**2 or columns.setup.pixels**2
     if answered:
         return np.full((1, columns.device.size), answered)
     return np.maximum(columns.less_is_better("stored-image-pixels"), seen_pixels(columns))

@@ -28,7 +28,7 @@ def decoded_frames_s(columns: Columns) -> FloatArray:
 
 def frame_pixels(columns: Columns) -> float:
     """Pixels of one frame as it comes: those answered, else 1080p."""
-    return columns.setup.pixels**2 or STATED_PIXELS
+    return columns.setup.frame_pixels**2 or columns.setup.pixels**2 or STATED_PIXELS
 
 
 def cards(columns: Columns) -> FloatArray:

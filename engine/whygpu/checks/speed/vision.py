@@ -185,7 +185,7 @@ def _explain_compute(done: VisionWork, i: int) -> Calculation:
 
 def area_term(shape: ModelShape, setup: Setup) -> Term:
     """How much larger a sample is than the model's own."""
-    return Term("area", setup.pixel_scale(shape), "share", (), "image area against the model's own")
+    return Term("area", setup.pixel_scale(shape), "share", (), "against what the figures are for")
 
 
 def _area_terms(shape: ModelShape, setup: Setup) -> tuple[Term, ...]:

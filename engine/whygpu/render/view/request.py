@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ _PHRASES = {
     "streams": "{}",
     "frames_per_second": "{} each",
     "resolution": "{}",
+    "input_resolution": "scaled to {}",
     "latency_ms": "first answer within {}",
     "token_latency_ms": "a token every {}",
     "method": "{}",
@@ -63,7 +65,15 @@ _PHRASES = {
 }
 """How an answer is said; what has no phrase is said by its key. In this order."""
 _METHODS = {"full": "all weights trained", "lora": "with LoRA", "qlora": "with QLoRA"}
-_MATTER = ("concurrency", "context_tokens", "streams", "frames_per_second", "criticality", "deployment")
+_MATTER = (
+    "concurrency",
+    "context_tokens",
+    "streams",
+    "frames_per_second",
+    "input_resolution",
+    "criticality",
+    "deployment",
+)
 """What is said even where it was assumed."""
 _WORK = ("phase", "model")
 """What a request begins with."""
@@ -108,7 +118,10 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
                 text = text.replace("of them output", "tokens of output")  # there is nothing that they are a part of
             found.append(Chip(key, text, assumed=False))
         elif key in assumed and key in _MATTER and not (key == "concurrency" and elsewhere):
-            found.append(Chip(key, _phrase(consultation, key, assumed[key]), assumed=True))
+            raw = assumed[key]
+            if key == "input_resolution":  # of which the area is assumed, and the side is said
+                raw = round(math.sqrt(float(raw)))
+            found.append(Chip(key, _phrase(consultation, key, raw), assumed=True))
         elif key == "resolution" and work.shape.kind == "diffusion" and work.shape.image_size:
             found.append(Chip(key, _phrase(consultation, key, work.shape.image_size), assumed=True))
     return tuple(found)
