@@ -38,6 +38,7 @@ FIGURES: Mapping[str, float] = {
             "gap-s-per-layer",
             "step-s",
             "request-s",
+            "text-request-s",
             "request-step-s",
             "stage-hop-s",
             "link-latency-s",

@@ -247,6 +247,15 @@ class ModelShape:
         return ("latent" if self.kv_lora_rank else "heads") if self.kv_groups else ""
 
     @property
+    def uncounted(self) -> str:
+        """The part that the shape leaves out, beside the language model that it is of: what makes "sound" of the
+        tokens it writes, the tower that turns "images" into tokens, or "none".
+        """
+        if self.sound_tokens_s:
+            return "sound"
+        return "images" if self.kind == "decoder" and self.task == "multimodal" else "none"
+
+    @property
     def is_moe(self) -> bool:
         """Whether tokens pass through only some of the parameters."""
         return self.experts > 1

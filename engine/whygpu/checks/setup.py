@@ -299,6 +299,7 @@ class Setup:
             "ffn": "gated" if shape.gated_ffn else "plain",
             "moe": "yes" if shape.is_moe else "no",
             "cache": shape.cache_kind,
+            "uncounted": shape.uncounted,
         }
 
 

@@ -50,6 +50,7 @@ CONDITIONS = (
     "offload",
     "lora_targets",
     "cache",
+    "uncounted",
     "sharding",
     "kind",
     "ffn",

@@ -36,6 +36,7 @@ UNCERTAIN = (
     "launch-s-per-layer",
     "gap-s-per-layer",
     "request-s",
+    "text-request-s",
     "request-step-s",
     "unpacked-rate-share",
     "unpack-share",
@@ -514,7 +515,8 @@ def bands(done: InferenceWork) -> dict[str, Band]:
     """The figures of the contract, by name."""
     shape, setup = done.columns.shape, done.columns.setup
     if shape.kind not in GENERATIVE:
-        each = done.columns.data * done.requests * done.stages / done.prefill.total_s
+        cards_s = done.prefill.total_s / (done.requests * done.stages)
+        each = done.columns.data / np.maximum(cards_s, done.columns.less_is_better("text-request-s"))
         return {
             "ttft_ms": Band.of(done.ttft_s, 1e3),
             "samples_per_s": Band.of(each),
