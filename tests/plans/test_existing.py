@@ -360,6 +360,16 @@ def test_a_plus_in_a_name_is_no_sum(kb: whygpu.KnowledgeBase, text: str, owned: 
     assert kb.check({"owned": text}).owned == owned
 
 
+def test_a_card_inside_a_laptop_serves_who_owns_it(kb: whygpu.KnowledgeBase) -> None:
+    """The card is part of the laptop (NVIDIA's comparison of laptops)."""
+    load = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 1}
+    best = advise(kb, **load, owned="RTX-4070-laptop").recommendation
+    assert best is not None
+    assert (best.accelerator.id, best.owned) == ("rtx-4070-laptop", True)
+    others = every_plan(advise(kb, **load, deployment="workstation"))
+    assert not any(plan.accelerator.id.endswith("-laptop") for plan in others)
+
+
 def test_what_is_owned_and_out_is_told(kb: whygpu.KnowledgeBase) -> None:
     eight = [{"accelerator": "v100-sxm2-32gb", "count": 8}]
     advice = advise(kb, **SERVE, deployment="on-prem", criticality="production", concurrency=16, owned=eight)
