@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whygpu.quantity import parse_number, parse_pixels, show
+from whygpu.quantity import parse_number, parse_pixels, show, side_by_side
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,22 @@ def test_anything_can_be_shown(value: float, unit: str | None) -> None:
 def test_any_text_is_a_finite_number_or_none(text: str, unit: str | None) -> None:
     found = parse_number(text, unit)
     assert found is None or math.isfinite(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (3.3e-05, "USD", "under a cent"),
+        (0.01, "USD", "$0.01"),
+        (0.0, "USD", "$0"),
+        (0.00069, "hours", "2.48 s"),
+        (0.5, "hours", "0.5 hours"),
+    ],
+)
+def test_what_is_too_small_for_its_unit(value: float, unit: str, text: str) -> None:
+    assert show(value, unit) == text
+
+
+def test_the_same_figure_is_not_against_itself() -> None:
+    assert side_by_side("$0.30", "$0.30") == "$0.30 in both cases"
+    assert side_by_side("$0.30", "$0.31") == "$0.30 against $0.31"

@@ -513,7 +513,7 @@ class _Reader:
         return tuple(found.items())
 
     def _owned_text(self, item: Scalar) -> Iterable[tuple[str, int]]:
-        cards = counted(item.text)
+        cards = counted(item.text, self._knowledge.catalogue)
         if not cards:
             self._add(item, "wrong-type", "'owned' names no accelerator", "for example owned: 4x RTX 3090")
         for name, count in cards:
@@ -572,7 +572,7 @@ class _Reader:
                 node,
                 "unknown-model",
                 f"there is no preset model '{node.value[:80]}'",
-                did_you_mean(node.value, known) or _OWN_FIGURES,
+                self._knowledge.catalogue.instead_of(node.value) or did_you_mean(node.value, known) or _OWN_FIGURES,
             )
             return None
         if isinstance(node, Mapping):

@@ -80,6 +80,11 @@ def _singular(unit: str) -> str:
     return unit[:-2] if unit.endswith(("sses", "ches", "xes")) else unit[:-1]
 
 
+def side_by_side(one: str, two: str) -> str:
+    """Two figures beside each other, as they are shown."""
+    return f"{one} in both cases" if one == two else f"{one} against {two}"
+
+
 def show(value: float, unit: str | None = None) -> str:
     """A number for reading: three significant digits or so, thousands separated, the unit after it."""
     if not math.isfinite(value):
@@ -89,6 +94,10 @@ def show(value: float, unit: str | None = None) -> str:
     size = abs(value)
     if unit == "ms" and size >= 10_000:
         return show(value / 1000, "s")
+    if unit in ("hours", "h") and 0 < size < 1 / 60:
+        return show(value * 3600, "s")
+    if unit == "USD" and 0 < value < 0.005:
+        return "under a cent"
     if unit in ("parameters", "tokens", "FLOPs", "samples", "bytes", None) and size >= 1e6:
         for scale, letter in ((1e15, "P"), (1e12, "T"), (1e9, "B"), (1e6, "M")):
             if size >= 0.9995 * scale:  # what rounds to a thousand of one is one of the next

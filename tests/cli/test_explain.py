@@ -234,6 +234,7 @@ def test_nothing_satisfies_the_constraints(run: Callable[..., subprocess.Complet
         (["concurrency=1.5"], ["must be a whole number"]),
         (["accelerators=H1000"], ["there is no accelerator 'H1000'", "did you mean"]),
         (["model=llama-9"], ["there is no preset model 'llama-9'"]),
+        (["model=xgboost"], ["leave model out and answer task: tabular"]),
         (["model={parameters: -5}"], ["parameters"]),
         (["model.parameters=8B", "model.task=vison"], ["'model.task' cannot be", "did you mean 'vision'?"]),
         (["nonsense"], ["is not key=value"]),

@@ -348,6 +348,28 @@ def test_several_kinds_are_owned(kb: whygpu.KnowledgeBase) -> None:
     assert kb.check({"owned": "2x L4 and a RTX 3090 + 10 T4"}).owned == (("l4", 2), ("rtx-3090", 1), ("t4", 10))
 
 
+@pytest.mark.parametrize(
+    ("text", "owned"),
+    [
+        ("Ryzen AI Max+ 395", (("ryzen-ai-max-395", 1),)),
+        ("2x L4 + Ryzen AI Max+ 395", (("l4", 2), ("ryzen-ai-max-395", 1))),
+        ("L4+T4", (("l4", 1), ("t4", 1))),
+    ],
+)
+def test_a_plus_in_a_name_is_no_sum(kb: whygpu.KnowledgeBase, text: str, owned: tuple[tuple[str, int], ...]) -> None:
+    assert kb.check({"owned": text}).owned == owned
+
+
+def test_a_card_inside_a_laptop_serves_who_owns_it(kb: whygpu.KnowledgeBase) -> None:
+    """The card is part of the laptop (NVIDIA's comparison of laptops)."""
+    load = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 1}
+    best = advise(kb, **load, owned="RTX-4070-laptop").recommendation
+    assert best is not None
+    assert (best.accelerator.id, best.owned) == ("rtx-4070-laptop", True)
+    others = every_plan(advise(kb, **load, deployment="workstation"))
+    assert not any(plan.accelerator.id.endswith("-laptop") for plan in others)
+
+
 def test_what_is_owned_and_out_is_told(kb: whygpu.KnowledgeBase) -> None:
     eight = [{"accelerator": "v100-sxm2-32gb", "count": 8}]
     advice = advise(kb, **SERVE, deployment="on-prem", criticality="production", concurrency=16, owned=eight)

@@ -179,6 +179,6 @@ def with_model(node: Node | None, text: str, knowledge: KnowledgeBase) -> Node:
         if catalogue.find_models(text) or size_of(text) is not None:
             return with_answer(node, "model", node_of(text, "--model"))
         names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name)]
-        hint = did_you_mean(text, names) or error.hint
+        hint = catalogue.instead_of(text) or did_you_mean(text, names) or error.hint
         raise AnswerError([Problem("unknown-model", error.message, location, hint)]) from error
     return with_answer(node, "model", node_of(model, "--model"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.checks.cost import money
 from whygpu.explain.parts import Comparison
-from whygpu.quantity import show
+from whygpu.quantity import show, side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +127,7 @@ def _text(
     if expensive_usd is not None and cheap_usd is not None:
         per = "" if job else f" per {unit.removeprefix('USD/')}"
         what = "the job" if job else "the same work"
-        text += f", so {what} costs {show(expensive_usd, 'USD')} against {show(cheap_usd, 'USD')}{per}"
+        text += f", so {what} costs {side_by_side(show(expensive_usd, 'USD'), show(cheap_usd, 'USD'))}{per}"
     if _same(expensive_usd, cheap_usd):
         return f"{text}: neither is cheaper, so take the faster one."
     if bool(money.faster_is_cheaper(price, speed)):

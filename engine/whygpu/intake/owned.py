@@ -6,17 +6,34 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whygpu.knowledge.catalogue import Catalogue
 
-_AND = re.compile(r"\s*(?:[,;+&]|\band\b)\s*", re.IGNORECASE)
+_AND = (
+    re.compile(r"\s*(?:[,;]|\band\b)\s*", re.IGNORECASE),
+    re.compile(r"\s+[+&]\s+"),
+    re.compile(r"\s*[+&]\s*"),
+)
+"""What stands between two accelerators, the plainest first: names may hold the last (Ryzen AI Max+)."""
 _COUNTED = re.compile(r"(?:(\d{1,6})(?:\s*[x×*]\s*|\s+)|an?\s+)?(\S.*)", re.IGNORECASE)
 _OWNS = re.compile(r"(?:(?:i|we)\s+)?(?:already\s+)?(own|have|got)\s+(?=\S)", re.IGNORECASE)
 
 
-def counted(text: str) -> tuple[tuple[str, int], ...]:
-    """Names and how many of each, one where no number is said; the names are not looked up."""
-    found = filter(None, map(_COUNTED.fullmatch, filter(None, _AND.split(text.strip()))))
-    return tuple((match[2].strip(), int(match[1] or 1)) for match in found)
+def counted(text: str, catalogue: Catalogue) -> tuple[tuple[str, int], ...]:
+    """Names and how many of each, one where no number is said. What is the name of an accelerator is left whole."""
+    return tuple(_pieces(text.strip(), catalogue, _AND))
+
+
+def _pieces(text: str, catalogue: Catalogue, separators: tuple[re.Pattern[str], ...]) -> Iterator[tuple[str, int]]:
+    match = _COUNTED.fullmatch(text)
+    if match is None:
+        return
+    if not separators or catalogue.find_accelerators(match[2].strip()):
+        yield match[2].strip(), int(match[1] or 1)
+        return
+    for piece in filter(None, separators[0].split(text)):
+        yield from _pieces(piece.strip(), catalogue, separators[1:])
 
 
 def typed_owned(text: str, catalogue: Catalogue) -> str | None:
@@ -25,5 +42,5 @@ def typed_owned(text: str, catalogue: Catalogue) -> str | None:
     rest = text.strip()[said.end() :] if said else text.strip()
     if said and said[1].lower() == "own":  # even where no card is called so: that is the problem then
         return rest
-    cards = counted(rest)
+    cards = counted(rest, catalogue)
     return rest if cards and all(catalogue.find_accelerators(name) for name, _ in cards) else None

@@ -9,7 +9,7 @@ from typing import Any
 from whygpu.intake.mapping import from_mapping
 from whygpu.intake.problems import IntakeResult
 from whygpu.intake.sizes import SizeTable
-from whygpu.yamldoc.forms import ANYTHING, CALENDAR_DAY, FLAG, TEXT, Form, between
+from whygpu.yamldoc.forms import ANYTHING, CALENDAR_DAY, FLAG, TEXT, TEXTS, Form, between
 
 DESCRIPTIVE: Form = MappingProxyType(
     {
@@ -20,6 +20,8 @@ DESCRIPTIVE: Form = MappingProxyType(
         "checkpoints": ANYTHING,
         "remote_code": FLAG,
         "weight_block": between(1, 4096, whole=True),
+        "stands_for": TEXTS,
+        "stands_in": TEXT,
         "downloads": between(0, 10**10, whole=True),
     }
 )
@@ -27,7 +29,8 @@ DESCRIPTIVE: Form = MappingProxyType(
 Hub in the last 30 days. ``converses``: the repository that does, where the first alias only continues a text.
 ``checkpoints``: formats, each followed by the repository that has the model in it, made beforehand. ``remote_code``:
 these hold Python that a stack has to be allowed to run. ``weight_block``: weights a side of the blocks that share a
-scale in the published format, or else in the checkpoint in FP8."""
+scale in the published format, or else in the checkpoint in FP8. ``stands_for``: what people ask for that is
+no network, and ``stands_in`` what to answer in its place."""
 
 
 def from_preset(entry: Mapping[str, Any], sizes: SizeTable) -> IntakeResult:

@@ -33,7 +33,7 @@ def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
     if size is not None:
         return {"parameters": size}
     names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name, *entry.aliases)]
-    hint = did_you_mean(text, names) or "give its size, such as 8B, or its config.json"
+    hint = catalogue.instead_of(text) or did_you_mean(text, names) or "give its size, such as 8B, or its config.json"
     raise AnswerError([Problem("unknown-model", f"no model here is called '{text[:60]}'", Location("model"), hint)])
 
 

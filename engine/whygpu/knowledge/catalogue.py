@@ -286,6 +286,13 @@ class Catalogue:
             return (text,)
         return self.accelerator_names.get(fold(text), ())
 
+    def instead_of(self, text: str) -> str:
+        """What to answer where no model of the catalogue is meant, but work that one stands for; else nothing."""
+        for entry in self.models.values():
+            if fold(text) in map(fold, entry.data.get("stands_for") or ()):
+                return str(entry.data.get("stands_in") or "")
+        return ""
+
     def find_models(self, text: str) -> tuple[str, ...]:
         """The ids of the presets that a text names: exactly, or else all that it may be short for."""
         exact = self.model_names.get(fold(text)) or self.model_names.get(fold(untuned(text)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whygpu.knowledge.preferences import POWER, SPEED
-from whygpu.quantity import show
+from whygpu.quantity import show, side_by_side
 from whygpu.render.view.model import Evidence, Sentence
 from whygpu.render.words import money_text, short_text
 
@@ -61,7 +61,7 @@ def _held_back(best: Plan, plan: Plan, deciding: Deciding) -> Iterator[Hold]:
                 times, _IN_FIGURES.get(criterion, f"rated lower on {criterion}"), against, lacking, "", criterion
             )
     if handling_tells(best, plan):
-        costs = f"{money_with_handling(plan)} against {money_with_handling(best)}"
+        costs = side_by_side(money_with_handling(plan), money_with_handling(best))
         yield Hold(money(plan) / money(best), f"{handling_of(plan)} costs more", figures=f", {costs} with it")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whygpu.explain.meters import Need, needs
 from whygpu.explain.shortlist import costs_less
 from whygpu.knowledge.preferences import POWER, SPEED
-from whygpu.quantity import show
+from whygpu.quantity import show, side_by_side
 from whygpu.render.view.meters import label_of
 from whygpu.render.view.model import Confidence, Headline, Sentence
 from whygpu.render.view.rivals import (
@@ -156,6 +156,8 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
     if criterion == "money" or share <= 0:
         one, two, with_handling = _moneys(plan, other)
         it = f"With {handling_of(plan)}, it costs" if with_handling else "It costs"
+        if one == two:
+            return (Sentence(f"{it} {one}, as {short_text(other)}, the next best, does{_alike(found)}."),)
         return (Sentence(f"{it} {one} against {two} for {short_text(other)}, the next best{_alike(found)}."),)
     if criterion == SPEED:
         return (Sentence(f"It is faster than {short_text(other)}, the next best: {_speed(plan, other)}; {counts}."),)
@@ -252,7 +254,7 @@ def _given_up(advice: Advice, plan: Plan, deciding: Deciding | None) -> Iterator
         after = ""
         if cheaper and handling_tells(plan, pick.plan):
             gained, cheaper = gained[1:], False
-            costs = f"{money_with_handling(pick.plan)} against {money_with_handling(plan)}"
+            costs = side_by_side(money_with_handling(pick.plan), money_with_handling(plan))
             after = f" With {handling_of(plan)}, it costs {costs}."
         elif cheaper and deciding is not None:
             after = "".join(f" {told(item, plan)}." for item in held_back(plan, pick.plan, deciding)[:1])
