@@ -36,10 +36,11 @@ def estimate_prices(
 ) -> Estimates:
     """Fit log USD to the logs of ``sizes`` (rows x figures), a level for each kind, and estimate every row by it.
 
-    ``usd``: NaN where not known. A kind with fewer than ``least`` priced rows gets no estimate and bears on none; no
-    row without a price gets less than the least of its kind, nor more than the most. Low and high: the likely one times the 10th and 90th percentile of what rows cost over what the others say of them
-    (leave-one-out residuals, by the leverage of each row: Allen 1974, "The relationship between variable selection and
-    data augmentation and a method for prediction").
+    ``usd``: NaN where not known. A kind with fewer than ``least`` priced rows gets no estimate and bears on none; a row
+    without a price gets no less than the least of its kind, and no more than the most. Low and high: the likely one
+    times the 10th and 90th percentile of what rows cost over what the others say of them (leave-one-out residuals, by
+    the leverage of each row: Allen 1974, "The relationship between variable selection and data augmentation and a
+    method for prediction").
     """
     names = np.array(kinds)
     known = np.isfinite(sizes).all(axis=1) & (sizes > 0).all(axis=1)
