@@ -23,7 +23,7 @@ def _assumed(kb: whygpu.KnowledgeBase, **answers: Any) -> dict[str, Any]:
         ("rtx-a6000", 4, "workstation"),
         ("apple-m4-max", 1, "workstation"),
         ("rtx-3090", 8, "cloud"),
-        ("a100-pcie-40gb", 2, "cloud"),
+        ("a100-pcie-40gb", 2, "on-prem"),
         ("jetson-orin-nano-super", 1, "edge"),
     ],
 )

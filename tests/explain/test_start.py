@@ -55,6 +55,12 @@ WORK: dict[str, dict[str, Any]] = {
         "tensor_parallel": 2,
         "kv_format": "int8",
     },
+    "pictures on pascal": {
+        "phase": "inference",
+        "model": "stable-diffusion-xl",
+        "owned": [{"accelerator": "p40", "count": 1}],
+        "accelerators": ["p40"],
+    },
     "passages": {"phase": "inference", "model": "bge-m3", "accelerators": ["l4"]},
     "train": {**TUNE, "accelerators": ["h100-sxm"], "count": 8, "sharding": "fsdp"},
     "train trainium": {**TUNE, "accelerators": ["trainium2"], "count": 16},
@@ -427,6 +433,7 @@ def test_what_a_tool_cannot_run_is_said_and_not_written(starts: dict[str, dict[s
         ("train jax", "accelerate", "starts PyTorch"),  # jax-multi-process
         ("train zero2 on tpus", "accelerate", "DeepSpeed does not run"),  # deepspeed-accelerators
         ("inferentia fp8", "vllm", "compiled"),  # neuron-fp8-tutorial
+        ("pictures on pascal", "sglang-diffusion", "7.5"),  # sglang-capability
         ("rewards by a critic", "trl", "no command for PPO"),  # trl-cli
         ("rewards on four bits", "trl", "once more, in 16 bits"),  # unsloth-grpo-script
     ):

@@ -19,7 +19,8 @@ EXACT = LEVEL * SIZES[:, 0] ** 0.5 * SIZES[:, 1] ** 0.2 * SIZES[:, 2] ** 0.4
 
 def test_a_power_law_is_found_exactly() -> None:
     usd = EXACT.copy()
-    usd[[3, 15]] = np.nan
+    order = np.argsort(EXACT)
+    usd[[order[order < 12][5], order[order >= 12][4]]] = np.nan  # within what others of their kind cost
     found = estimate_prices(SIZES, KINDS, usd)
     assert found.likely == pytest.approx(EXACT)
     assert found.low == pytest.approx(EXACT)
@@ -33,6 +34,14 @@ def test_the_spread_holds_about_four_in_five() -> None:
     found = estimate_prices(sizes[:200], ["card"] * 200, usd[:200])
     assert np.mean((usd[:200] > found.low) & (usd[:200] < found.high)) == pytest.approx(0.8, abs=0.03)
     assert (found.high / found.likely)[0] == pytest.approx(np.exp(0.4 * 1.2816), rel=0.2)
+
+
+def test_nothing_is_estimated_beyond_what_its_kind_costs() -> None:
+    """A power law carried further made a board of 4 GB a third of the cheapest one that anybody sells."""
+    sizes = np.vstack([SIZES, [[0.1] * 3, [1e4] * 3]])
+    usd = np.concatenate([EXACT, [np.nan, np.nan]])
+    found = estimate_prices(sizes, [*KINDS, "card", "card"], usd)
+    assert found.likely[-2:] == pytest.approx([EXACT[:12].min(), EXACT[:12].max()])
 
 
 def test_too_few_of_a_kind_get_no_estimate_and_bear_on_none() -> None:

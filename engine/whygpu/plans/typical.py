@@ -36,10 +36,11 @@ def estimate_prices(
 ) -> Estimates:
     """Fit log USD to the logs of ``sizes`` (rows x figures), a level for each kind, and estimate every row by it.
 
-    ``usd``: NaN where not known. A kind with fewer than ``least`` priced rows gets no estimate and bears on none. Low
-    and high: the likely one times the 10th and 90th percentile of what rows cost over what the others say of them
-    (leave-one-out residuals, by the leverage of each row: Allen 1974, "The relationship between variable selection and
-    data augmentation and a method for prediction").
+    ``usd``: NaN where not known. A kind with fewer than ``least`` priced rows gets no estimate and bears on none; a row
+    without a price gets no less than the least of its kind, and no more than the most. Low and high: the likely one
+    times the 10th and 90th percentile of what rows cost over what the others say of them (leave-one-out residuals, by
+    the leverage of each row: Allen 1974, "The relationship between variable selection and data augmentation and a
+    method for prediction").
     """
     names = np.array(kinds)
     known = np.isfinite(sizes).all(axis=1) & (sizes > 0).all(axis=1)
@@ -57,6 +58,10 @@ def estimate_prices(
     errors = (np.log(usd[fitted]) - terms[fitted] @ weights) / np.maximum(1 - leverage, _LEAST_FREEDOM)
     low, high = np.exp(_percentiles(errors))
     likely = np.where(asked, np.exp(terms @ weights), np.nan)
+    for kind in levels:  # a power law says little of what is smaller or larger than all that is priced
+        paid = usd[priced & (names == kind)]
+        within = ~priced & (names == kind)
+        likely[within] = np.clip(likely[within], paid.min(), paid.max())
     return Estimates(likely * min(low, 1.0), likely, likely * max(high, 1.0))
 
 
