@@ -81,6 +81,7 @@ _WORDS = (
     "speculative",
     "decoding",
     "algorithm",
+    "task",
 )
 _AUTO = frozenset({"auto", ""})
 
