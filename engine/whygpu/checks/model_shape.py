@@ -246,14 +246,13 @@ class ModelShape:
             return "window"
         return ("latent" if self.kv_lora_rank else "heads") if self.kv_groups else ""
 
-    @property
-    def uncounted(self) -> str:
-        """The part that the shape leaves out, beside the language model that it is of: what makes "sound" of the
-        tokens it writes, the tower that turns "images" into tokens, or "none".
+    def uncounted(self, task: str = "") -> str:
+        """The part that the shape leaves out of a `task`, beside the language model that it is of: what makes "sound"
+        of the tokens it writes, the tower that turns "images" into tokens where it is given any, or "none".
         """
         if self.sound_tokens_s:
             return "sound"
-        return "images" if self.kind == "decoder" and self.task == "multimodal" else "none"
+        return "images" if self.kind == "decoder" and (task or self.task) == "multimodal" else "none"
 
     @property
     def is_moe(self) -> bool:

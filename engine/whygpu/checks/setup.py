@@ -151,6 +151,7 @@ class Setup:
     that was done before; `host_vcpus` the threads of the host's processors for each accelerator (0: not known), `host`
     the board that its memory asks for: `desktop` or `server`. `algorithm` is what is learned from: given answers
     (`supervised`), pairs (`dpo`) or rewards (`grpo`, `ppo`), with `generations` sequences for each sample of the data.
+    `task` is what the model is for here, as answered; empty for what it was made for.
     """
 
     format: Format
@@ -187,6 +188,7 @@ class Setup:
     host_vcpus: int = 0
     host: str = "desktop"
     algorithm: str = "supervised"
+    task: str = ""
     generations: int = 1
 
     def __hash__(self) -> int:
@@ -299,7 +301,7 @@ class Setup:
             "ffn": "gated" if shape.gated_ffn else "plain",
             "moe": "yes" if shape.is_moe else "no",
             "cache": shape.cache_kind,
-            "uncounted": shape.uncounted,
+            "uncounted": shape.uncounted(self.task),
         }
 
 

@@ -82,6 +82,7 @@ _WORDS = (
     "speculative",
     "decoding",
     "algorithm",
+    "task",
 )
 _AUTO = frozenset({"auto", ""})
 
