@@ -150,6 +150,19 @@ def test_the_requests_that_a_rate_takes_may_be_fewer_than_twice_as_many(
     assert not reached[-1]
 
 
+def test_more_cards_for_sooner_tokens_have_no_more_requests_than_the_rate_takes(kb: whygpu.KnowledgeBase) -> None:
+    """Little's law: a fourth card beside three makes answers shorter, and so fewer of them are under way at once; it
+    was judged by as many as three cards have.
+    """
+    work = {"model": "qwen3-32b", "format": "fp8", "output_tokens": 400, "requests_per_second": 3}
+    asked = {**BASE, **work, "criticality": "production", "accelerators": ["rtx-pro-6000-server"]}
+    plans = kb.consult(asked, engine="evaluator", today=TODAY).plans.plan_set
+    rates = plans.speeds.figures["requests_per_s"]
+    more = plans.fits & (plans.at_once > 3 * 400 * 0.02)
+    assert {3, 4} <= {int(count) for count in plans.counts[more]}
+    assert rates[more] == pytest.approx(3, rel=0.03)
+
+
 def test_how_a_rate_came_about_names_the_requests_in_flight(kb: whygpu.KnowledgeBase) -> None:
     asked = {**BASE, **ANSWERS_OF_IMAGES, "accelerators": [RATED_ON], "requests_per_second": 3}
     plans = kb.consult(asked, engine="evaluator", today=TODAY).plans.plan_set

@@ -165,7 +165,7 @@ class Growth:
             if self._options.shared:
                 timed = self._shared(timed, targets)
             grown = self._search.taken(grown, rows, timed, np.arange(rows.size))
-        return self._trimmed(grown, targets, spread)
+        return self._relieved(self._trimmed(grown, targets, spread), targets, spread)
 
     def _shared(self, timed: PlanSet, targets: Targets) -> PlanSet:
         """The plans with more replicas for load, with as few requests in flight beyond those asked for as reach it:
@@ -176,6 +176,19 @@ class Growth:
         least = np.maximum(timed.replicas, self._work.setup.concurrency)
         most = self._in_flight(timed, np.arange(len(timed)))
         return self._fewest(timed, np.minimum(least, most) - 1, most, targets, requests=True)
+
+    def _relieved(self, plan_set: PlanSet, targets: Targets, spread: NDArray[np.bool_]) -> PlanSet:
+        """The plans that were spread for late answers, with no more requests in flight than the rate takes on as many
+        cards, where they have more than were asked for.
+        """
+        if not self._options.shared or self._work.setup.trains:
+            return plan_set
+        short = self._short(plan_set, targets)
+        rows = np.flatnonzero(spread & plan_set.fits & (short > 0) & (short <= 1))
+        rows = rows[self._in_flight(plan_set, rows) > self._work.setup.concurrency]
+        if not rows.size:
+            return plan_set
+        return self._search.taken(plan_set, rows, self._shared(plan_set.take(rows), targets), np.arange(rows.size))
 
     def _fuller(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
         """The plans that are too slow for the rate with more requests in flight than were answered or assumed, as many
