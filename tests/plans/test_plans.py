@@ -99,6 +99,80 @@ def test_requests_that_were_assumed_are_as_many_as_a_rate_takes(kb: whygpu.Knowl
     assert rate.likely >= 4
 
 
+ANSWERS_OF_IMAGES = {"model": "qwen3-vl-30b-a3b", "format": "int8", "context_tokens": 3000, "output_tokens": 700}
+RATED_ON = "a100-sxm-80gb"
+
+
+@pytest.mark.parametrize("count", [{}, {"count": 1}], ids=["any number", "one card"])
+def test_a_rate_brings_the_requests_that_a_card_takes_for_it(kb: whygpu.KnowledgeBase, count: dict[str, int]) -> None:
+    """Little's law: as many are in flight as come while one is answered, on this card more than the 42 that 20 ms a
+    token bring. It was filled with four times as many, and where one card was asked for, with no more than the 42.
+    """
+    found = plan(kb, RATED_ON, **ANSWERS_OF_IMAGES, **count, requests_per_second=3)
+    assert found is not None
+    assert found.count == 1
+    rate, first, token = (found.speed[name] for name in ("requests_per_s", "ttft_ms", "token_ms"))
+    assert rate is not None
+    assert first is not None
+    assert token is not None
+    assert rate.likely == pytest.approx(3, rel=0.02)
+    in_flight = round(3 * (first.likely + 699 * token.likely) / 1000)
+    assert in_flight > 1.5 * 42
+    same, fewer = (
+        plan(kb, RATED_ON, **ANSWERS_OF_IMAGES, count=1, concurrency=requests)
+        for requests in (in_flight, round(0.9 * in_flight))
+    )
+    assert same is not None
+    assert fewer is not None
+    assert found.memory.total_gib == pytest.approx(same.memory.total_gib, rel=0.02)
+    assert fewer.speed["requests_per_s"] is not None
+    assert fewer.speed["requests_per_s"].likely < 3
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"), [({"token_latency_ms": 45}, 3.1), ({"context_tokens": 5000}, 2.2)], ids=["in time", "in memory"]
+)
+def test_the_requests_that_a_rate_takes_may_be_fewer_than_twice_as_many(
+    kb: whygpu.KnowledgeBase, limits: dict[str, float], most: float
+) -> None:
+    """Twice the requests that 20 ms a token bring are too few and four times as many come too late, or do not fit: one
+    card was held to be too slow. A rate that is reached leaves no lower one out of reach.
+    """
+    work = {**BASE, **ANSWERS_OF_IMAGES, **limits, "accelerators": [RATED_ON], "max_count": 1}
+
+    def may(rate: float) -> bool:
+        asked = {**work, "requests_per_second": rate}
+        return kb.advise(asked, engine="evaluator", today=TODAY).recommendation is not None
+
+    assert may(most)
+    reached = [may(0.5 * 1.3**step) for step in range(10)]
+    assert reached == sorted(reached, reverse=True)
+    assert not reached[-1]
+
+
+def test_more_cards_for_sooner_tokens_have_no_more_requests_than_the_rate_takes(kb: whygpu.KnowledgeBase) -> None:
+    """Little's law: a fourth card beside three makes answers shorter, and so fewer of them are under way at once; it
+    was judged by as many as three cards have.
+    """
+    work = {"model": "qwen3-32b", "format": "fp8", "output_tokens": 400, "requests_per_second": 3}
+    asked = {**BASE, **work, "criticality": "production", "accelerators": ["rtx-pro-6000-server"]}
+    plans = kb.consult(asked, engine="evaluator", today=TODAY).plans.plan_set
+    rates = plans.speeds.figures["requests_per_s"]
+    more = plans.fits & (plans.at_once > 3 * 400 * 0.02)
+    assert {3, 4} <= {int(count) for count in plans.counts[more]}
+    assert rates[more] == pytest.approx(3, rel=0.03)
+
+
+def test_how_a_rate_came_about_names_the_requests_in_flight(kb: whygpu.KnowledgeBase) -> None:
+    asked = {**BASE, **ANSWERS_OF_IMAGES, "accelerators": [RATED_ON], "requests_per_second": 3}
+    plans = kb.consult(asked, engine="evaluator", today=TODAY).plans.plan_set
+    row = int(plans.fits.argmax())
+    told = {item.name: item for item in plans.estimate(row).calculations()}
+    assert told["requests_per_s"].value == pytest.approx(plans.speeds.likely("requests_per_s", row))
+    tokens = {term.name: term.value for term in told["tokens_per_s"].terms}
+    assert tokens["requests"] * tokens["data"] == plans.at_once[row] > 42
+
+
 def test_a_slow_service_is_tried_on_more_cards(kb: whygpu.KnowledgeBase) -> None:
     """mlperf-inference-limits: 40 to 200 ms a token. Nobody gave a limit, so the fewest cards stay beside; a limit that
     was given is met, and nothing beyond it.

@@ -269,6 +269,17 @@ def test_a_batch_job_is_not_said_to_have_a_number_of_requests_that_no_plan_takes
     assert "16 requests at once" in asked
 
 
+def test_a_rate_is_not_said_to_have_a_number_of_requests_that_no_plan_takes(kb: whygpu.KnowledgeBase) -> None:
+    """Each plan has as many at once as the rate brings while it answers one, unless the number was answered."""
+    work = {"phase": "inference", "model": "qwen3-32b", "requests_per_second": 3, "accelerators": ["h100-sxm"]}
+    free, asked = (
+        view_of(kb.advise(answers, engine="evaluator", today=TODAY)).request.text
+        for answers in (work, {**work, "concurrency": 16})
+    )
+    assert "at once" not in free
+    assert "16 requests at once" in asked
+
+
 def test_a_rent_for_more_than_is_used_says_so(kb: whygpu.KnowledgeBase) -> None:
     """AWS rents A100 by the eight (aws-p4d-24xlarge-eu-central-1); four of them cost as much."""
     answers = {"phase": "inference", "model": "llama-3.3-70b", "concurrency": 20, "accelerators": ["a100-sxm-40gb"]}

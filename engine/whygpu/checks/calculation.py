@@ -36,7 +36,7 @@ CHECKS = MappingProxyType(
                 *("prefill_compute_s", "prefill_read_s", "prefill_moved_s", "prefill_s"),
                 *("read_s", "compute_s", "moved_s", "token_s", "batch_s"),
                 *("longest_prefill_s", "step_s", "speculative_gain"),
-                *("ttft_ms", "token_ms", "tokens_per_s", "samples_per_s", "decoded_frames_per_s"),
+                *("ttft_ms", "token_ms", "tokens_per_s", "requests_per_s", "samples_per_s", "decoded_frames_per_s"),
                 *("prepared_samples_per_s", "times_real_time", "train_hours"),
             }
         ),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 4
 _DOUBLINGS = 5
-"""How often the requests in flight are doubled where a rate asks for more than were answered."""
+"""How often the requests in flight are doubled at most where a rate asks for more than were answered or assumed."""
 _NEARER = 0.01
 """By how much a way must come nearer to its goal to be taken for that."""
 _WORTH = 2.0
@@ -55,7 +55,10 @@ class Growth:
 
     def run(self, plan_set: PlanSet) -> PlanSet:
         """The same plans, grown where that helps; and beside them those grown further, where only habit asks for it."""
-        if self._options.count is not None or (self._options.fixed.replicas is not None and self._work.setup.trains):
+        if self._options.count is not None:
+            fills = self._options.shared and not is_job(self._work, self._options)
+            return self._fuller(plan_set, self._targets) if fills else plan_set
+        if self._options.fixed.replicas is not None and self._work.setup.trains:
             return plan_set
         plan_set = self._met(plan_set, self._targets)
         tried, added = [plan_set.configuration], [plan_set]
@@ -160,41 +163,124 @@ class Growth:
                 break
             timed = self._timed(grown.card[rows], changed[rows], grown.fits[rows])
             if self._options.shared:
-                timed = self._shared(grown, rows, timed, targets)
+                timed = self._shared(timed, targets)
             grown = self._search.taken(grown, rows, timed, np.arange(rows.size))
-        return self._trimmed(grown, targets, spread)
+        return self._relieved(self._trimmed(grown, targets, spread), targets, spread)
 
-    def _shared(self, plan_set: PlanSet, rows: NDArray[np.int64], timed: PlanSet, targets: Targets) -> PlanSet:
-        """The plans with more replicas for load, with as few requests in flight beyond those before as reach it: where
-        each replica has fewer, its steps are shorter.
+    def _shared(self, timed: PlanSet, targets: Targets) -> PlanSet:
+        """The plans with more replicas for load, with as few requests in flight beyond those asked for as reach it:
+        where each replica has fewer, its steps are shorter.
         """
         if self._work.setup.trains:
             return timed
-        before, most = (
-            np.array([each.configurations[number].setup.concurrency for number in each.configuration[places].tolist()])
-            for each, places in ((plan_set, rows), (timed, np.arange(rows.size)))
-        )
-        return self._fewest(timed, before - 1, most, targets, requests=True)
+        least = np.maximum(timed.replicas, self._work.setup.concurrency)
+        most = self._in_flight(timed, np.arange(len(timed)))
+        return self._fewest(timed, np.minimum(least, most) - 1, most, targets, requests=True)
+
+    def _relieved(self, plan_set: PlanSet, targets: Targets, spread: NDArray[np.bool_]) -> PlanSet:
+        """The plans that were spread for late answers, with no more requests in flight than the rate takes on as many
+        cards, where they have more than were asked for.
+        """
+        if not self._options.shared or self._work.setup.trains:
+            return plan_set
+        short = self._short(plan_set, targets)
+        rows = np.flatnonzero(spread & plan_set.fits & (short > 0) & (short <= 1))
+        rows = rows[self._in_flight(plan_set, rows) > self._work.setup.concurrency]
+        if not rows.size:
+            return plan_set
+        return self._search.taken(plan_set, rows, self._shared(plan_set.take(rows), targets), np.arange(rows.size))
 
     def _fuller(self, plan_set: PlanSet, targets: Targets) -> PlanSet:
-        """The plans that are too slow for the rate with twice the requests in flight that were answered, or twice that,
-        where their cards hold them and answers stay in time: with as few as reach the rate, or else come nearest to it.
+        """The plans that are too slow for the rate with more requests in flight than were answered or assumed, as many
+        as their cards hold and answer in time: with as few as reach the rate, or else come nearest to it.
+
+        Requests in flight are the rate times how long each takes (Little's law), which is longer the more there are:
+        the fewest that reach the rate are those that it brings.
         """
         short = self._short(plan_set, targets)
         rows = np.flatnonzero(plan_set.fits & (self._lateness(plan_set) <= 1) & (short > 1))
-        numbers, card = plan_set.configuration[rows], plan_set.card[rows]
-        before = np.array([plan_set.configurations[number].setup.concurrency for number in numbers.tolist()], dtype=int)
-        tried = np.tile(np.arange(rows.size), _DOUBLINGS)
-        most = np.concatenate([before << doublings for doublings in range(1, _DOUBLINGS + 1)])
-        ways = _of_pairs(self._with_requests, numbers[tried], most)
-        need = {number: self._search.configurations[number].memory.total for number in set(ways.tolist())}
-        holds = np.array([need[number] for number in ways.tolist()]) <= plan_set.cards.usable_bytes[card[tried]]
-        tried, ways = tried[holds], ways[holds]
-        if not len(tried):
+        before, most = self._in_flight(plan_set, rows), self._most_held(plan_set, rows)
+        rows, before, most = (each[most > before] for each in (rows, before, most))
+        if not rows.size:
             return plan_set
-        timed = self._search.timed(card[tried], ways, plan_set.fits[rows[tried]])
-        left = np.where(self._lateness(timed) <= 1, np.maximum(self._short(timed, targets), 1), np.inf)
-        return self._best_of(plan_set, rows, timed, tried, left, short)
+        plans = plan_set.take(rows)
+        if self._targets.token_ms is not None or self._targets.ttft_ms is not None:
+            late = self._first(plans, before, most + 1, lambda timed: self._lateness(timed) > 1)
+            most = late - 1
+        fullest = self._search.timed(plans.card, plans.configuration, plans.fits, most)
+        reach = np.flatnonzero((most > before) & (self._short(fullest, targets) <= 1))
+        near = np.flatnonzero((most > before) & (self._short(fullest, targets) > 1))
+        fewest = self._first(
+            plans.take(reach), before[reach], most[reach], lambda timed: self._short(timed, targets) <= 1
+        )
+        doubled = [np.minimum(before[near] << doublings, most[near]) for doublings in range(1, _DOUBLINGS + 1)]
+        tried, numbers = np.concatenate([reach, *[near] * _DOUBLINGS]), np.concatenate([fewest, *doubled])
+        if not tried.size:
+            return plan_set
+        ways = _of_pairs(self._with_requests, plans.configuration[tried], numbers)
+        timed = self._search.timed(plans.card[tried], ways, plans.fits[tried])
+        missed = np.maximum(self._short(timed, targets), 1)
+        return self._best_of(plan_set, rows, timed, tried, missed, short)
+
+    def _in_flight(self, plan_set: PlanSet, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The requests in flight on each of these plans."""
+        numbers = plan_set.configuration[rows].tolist()
+        return np.array([plan_set.configurations[number].setup.concurrency for number in numbers], dtype=np.int64)
+
+    def _most_held(self, plan_set: PlanSet, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The most requests in flight whose likely need the cards of each of these plans hold, up to some doublings of
+        those that it has.
+        """
+        room = plan_set.cards.usable_bytes[plan_set.card[rows]].tolist()
+        ways = list(zip(plan_set.configuration[rows].tolist(), room, strict=True))
+        most = {way: self._held(*way) for way in dict.fromkeys(ways)}
+        return np.array([most[way] for way in ways], dtype=np.int64)
+
+    def _held(self, number: int, usable: float) -> int:
+        """The most requests in flight that so many bytes hold, run in the way of this number: memory grows evenly with
+        them, so that it lies where a line between two needs says.
+        """
+        setup, layout = self._search.configurations[number].setup, self._search.configurations[number].layout
+
+        def need(requests: int) -> float:
+            return self._search.memory(self._search.changed(setup, concurrency=requests), layout).total
+
+        least, most = setup.concurrency, setup.concurrency << _DOUBLINGS
+        low, high = self._search.configurations[number].memory.total, need(most)
+        if high <= usable:
+            return most
+        for _ in range(_ROUNDS):
+            if usable - low < (high - low) / (most - least):  # less than one more takes
+                break
+            between = least + int((most - least) * (usable - low) / (high - low))
+            between = min(max(between, least + 1), most - 1)
+            if (needed := need(between)) <= usable:
+                least, low = between, needed
+            else:
+                most, high = between, needed
+        return least
+
+    def _first(
+        self,
+        plan_set: PlanSet,
+        least: NDArray[np.int64],
+        most: NDArray[np.int64],
+        holds: Callable[[PlanSet], NDArray[np.bool_]],
+    ) -> NDArray[np.int64]:
+        """The fewest requests in flight beyond ``least`` of which something holds, as it then does of more; ``most``
+        where it holds of none below. Several are timed at once, which takes as long as one.
+        """
+        for _ in range(_ROUNDS):
+            numbers = least + (most - least) * np.arange(1, _AT_ONCE + 1)[:, np.newaxis] // (_AT_ONCE + 1)
+            place, rows = np.nonzero(numbers > least)
+            if not rows.size:
+                break
+            done = np.zeros_like(numbers, dtype=np.bool_)
+            ways = plan_set.card[rows], plan_set.configuration[rows], plan_set.fits[rows]
+            done[place, rows] = holds(self._search.timed(*ways, numbers[place, rows]))
+            most = np.where(done, numbers, most).min(axis=0)
+            least = np.where(numbers < most, numbers, least).max(axis=0)
+        return most
 
     def _best_of(
         self,

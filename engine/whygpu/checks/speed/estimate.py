@@ -78,7 +78,16 @@ class SpeedEstimate:
             found = list(corrected.explained(found, 0))
         if columns.setup.trains:
             return found
-        return [*found, *sound.explain(columns.shape, columns.setup, found), *alone._explain_hours(found)]
+        heard = sound.explain(columns.shape, columns.setup, found)
+        return [*found, *alone._explain_requests(found), *heard, *alone._explain_hours(found)]
+
+    def _explain_requests(self, found: Sequence[Calculation]) -> Iterator[Calculation]:
+        """How the requests a second of models that write tokens come about, of the first plan."""
+        rate = next((item for item in found if item.name == "tokens_per_s"), None)
+        if rate is not None:
+            output = Term("output", float(max(self.work.columns.setup.output_tokens, 1)), "tokens")
+            terms, value = (rate.as_term(), output), rate.value / output.value
+            yield Calculation("requests_per_s", "tokens_per_s / output", terms, value, "requests/s")
 
     def _explain_hours(self, found: Sequence[Calculation]) -> Iterator[Calculation]:
         """How the hours of a batch job come about, of the first plan."""

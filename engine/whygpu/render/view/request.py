@@ -107,8 +107,9 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
     texts = (_VERBS.get(phase, "Run"), name)
     found = [Chip(key, text, key not in given) for key, text in zip(_WORK, texts, strict=True)]
     ignored = {item.id for item in consultation.applied.irrelevant}
-    # Streams say it themselves, and each plan of a batch job takes as many at once as it holds.
-    elsewhere = "streams" in {**assumed, **given} or phase == "batch-inference"
+    # Streams say it themselves, each plan of a batch job takes as many at once as it holds, and one for a rate as many
+    # as it brings.
+    elsewhere = phase == "batch-inference" or not {"streams", "requests_per_second"}.isdisjoint({*assumed, *given})
     for key in dict.fromkeys((*_PHRASES, *given)):
         if key in ("task", *_WORK) or key in ignored:
             continue
