@@ -32,6 +32,7 @@ UNCERTAIN = (
     "training-traffic",
     "traffic-left",
     "convolution-traffic",
+    "expert-traffic-bytes",
     "table-exchange-bytes",
     "rollout-tail",
     "training-launch-s-per-layer",
@@ -201,6 +202,16 @@ def traffic_bytes(columns: Columns) -> FloatArray:
     return columns.of_each(kept) * _dispatched(columns.setup)
 
 
+def dispatched_elements(columns: Columns) -> FloatArray:
+    """Elements of one micro-batch that are sorted by expert, one copy of a token's hidden state for each expert that it
+    is sent to; a repeated forward pass counts as in ``traffic_bytes``. 0 for dense models (transformers,
+    integrations/moe.py).
+    """
+    shape = columns.shape
+    copies = shape.moe_layers * shape.experts_per_token if shape.is_moe else 0
+    return copies * shape.hidden_size * tokens_of(columns) * _dispatched(columns.setup)
+
+
 def _dispatched(setup: Setup) -> float:
     """Operators of a step with recomputation over those without: the forward pass has a third of them."""
     return 4 / 3 if setup.gradient_checkpointing in REPEATED else 1.0
@@ -260,6 +271,7 @@ def _micro_batch(columns: Columns, bandwidth: FloatArray) -> MicroBatch:
     products, attention = product_flops(columns), attention_flops(columns)
     counted = columns.operations_error() * at_one_rate(columns, products)
     moved = traffic_bytes(columns) * columns.less_is_better(traffic_of(shape)) * columns.less_is_better("traffic-left")
+    moved = moved + dispatched_elements(columns) * columns.less_is_better("expert-traffic-bytes")
     copied = columns.gathers * columns.less_is_better("gather-copy-bytes") * float(shape.parameters)
     unpacked = unpacked_bytes(columns) / cards
     return MicroBatch(

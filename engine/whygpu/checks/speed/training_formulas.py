@@ -14,6 +14,7 @@ from whygpu.checks.speed.training import (
     TrainingWork,
     attended,
     attention_passes,
+    dispatched_elements,
     forward_flops,
     forward_s,
     head_flops,
@@ -168,7 +169,7 @@ def _explain_attention_s(done: TrainingWork, i: int) -> Calculation:
 
 def _explain_traffic_s(done: TrainingWork, i: int) -> Calculation:
     columns, shape = done.columns, done.columns.shape
-    terms = (
+    terms: tuple[Term, ...] = (
         Term("activations", float(traffic_bytes(columns)[i]), "bytes", (), "that the step computes"),
         coefficient_of(columns, i, traffic_of(shape), "traffic"),
         coefficient_of(columns, i, "traffic-left", "left"),
@@ -178,7 +179,15 @@ def _explain_traffic_s(done: TrainingWork, i: int) -> Calculation:
         Term("bandwidth", float(columns.device.bandwidth_bytes_s[i]), "bytes/s"),
         coefficient_of(columns, i, "decode-bandwidth-share", "reached"),
     )
-    formula = "(activations * traffic * left + copied * gathered) / (cards * bandwidth * reached)"
+    moved = "activations * traffic * left + copied * gathered"
+    if columns.shape.is_moe:
+        text = "copies of tokens for the experts that they are sent to"
+        sorted_terms = (
+            Term("sent", float(dispatched_elements(columns)[i]), "elements", columns.shape.source, text),
+            coefficient_of(columns, i, "expert-traffic-bytes", "sorted"),
+        )
+        terms, moved = (*terms, *sorted_terms), f"{moved} + sorted * sent"
+    formula = f"({moved}) / (cards * bandwidth * reached)"
     return Calculation("traffic_s", formula, terms, _likely(done.batch.traffic_s, i), "s")
 
 
