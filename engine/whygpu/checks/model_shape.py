@@ -240,6 +240,11 @@ class ModelShape:
         return ("latent" if self.kv_lora_rank else "heads") if self.kv_groups else ""
 
     @property
+    def denoiser(self) -> str:
+        """What denoises in a pipeline, as its parts are named: `unet` or `transformer`; `none` where no part does."""
+        return next((word for word in DENOISERS for part in self.components if part.name.startswith(word)), "none")
+
+    @property
     def is_moe(self) -> bool:
         """Whether tokens pass through only some of the parameters."""
         return self.experts > 1

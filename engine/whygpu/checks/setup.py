@@ -277,6 +277,7 @@ class Setup:
             "kind": shape.kind,
             "ffn": "gated" if shape.gated_ffn else "plain",
             "moe": "yes" if shape.is_moe else "no",
+            "denoiser": shape.denoiser,
             "cache": shape.cache_kind,
         }
 

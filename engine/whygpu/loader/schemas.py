@@ -54,6 +54,7 @@ CONDITIONS = (
     "kind",
     "ffn",
     "moe",
+    "denoiser",
     "accumulates",
     "speculative",
     "host",

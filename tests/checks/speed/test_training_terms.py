@@ -233,6 +233,56 @@ def test_experts_wait_for_one_another_without_a_grouped_kernel(kb: whygpu.Knowle
     assert loop.batch.launch_s[LIKELY, 0] == pytest.approx(48 * 4 / 3 * (2.4e-3 + 6.5e-3))
 
 
+@pytest.mark.parametrize(
+    ("bandwidth_bytes_s", "flops_s", "watts", "kept", "measured_s"),
+    [(936.2e9, 71.2e12, 350.0, "off", 1.23), (360e9, 25.6e12, 170.0, "full", 2.4)],  # RTX 3090 and 3060
+)
+def test_adapters_of_a_unet(
+    kb: whygpu.KnowledgeBase, bandwidth_bytes_s: float, flops_s: float, watts: float, kept: str, measured_s: float
+) -> None:
+    """SDXL at 1,024 pixels, one image a step (bmaltais/kohya_ss, issue 1288); with the U-Net alone 3,700 steps took
+    half an hour (issue 1746)."""
+    card = Device.of(
+        bandwidth_bytes_s, flops_s, power_w=watts, kinds=CardKind("ampere", "consumer", "cuda", "none", "gddr6x")
+    )
+    setup = setup_of(
+        kb,
+        phase="fine-tuning",
+        method="lora",
+        training_precision="mixed-bf16",
+        batch_size=1,
+        gradient_checkpointing=kept,
+    )
+    shape = shape_of(kb, "stable-diffusion-xl")
+    done = speed.estimate(shape, setup, ParallelLayout(), card, kb.knowledge.catalogue.coefficients)
+    assert isinstance(done.work, TrainingWork)
+    assert not done.work.columns.measured(0), "a rough estimate"
+    assert done.samples_per_s is not None
+    found = done.samples_per_s.at(0)
+    assert found.low <= 1 / measured_s <= found.likely, "the text encoders were trained too"
+    if kept == "off":
+        assert found.likely == pytest.approx(3700 / 1800, rel=0.15)
+
+
+def test_a_faster_card_does_not_hurry_the_host(kb: whygpu.KnowledgeBase) -> None:
+    """No faster on an RTX 4090 than on an RTX 3090 Ti (kohya-ss/sd-scripts, issue 827): 722 adapters, and an optimizer
+    that goes from tensor to tensor."""
+    ada = Device.of(1008e9, 165.2e12, power_w=450.0, kinds=CardKind("ada", "consumer", "cuda", "none", "gddr6x"))
+    setup = setup_of(
+        kb,
+        phase="fine-tuning",
+        method="lora",
+        training_precision="mixed-bf16",
+        batch_size=1,
+        gradient_checkpointing="off",
+    )
+    batch = run(kb, shape_of(kb, "stable-diffusion-xl"), setup, ParallelLayout(), ada)[1].batch
+    assert batch.launch_s[LIKELY, 0] > batch.busy_s[LIKELY, 0]
+    whole = run(kb, shape_of(kb, "flux.1-dev"), setup, ParallelLayout(), ada)[1].batch
+    assert whole.launch_s[LIKELY, 0] < whole.busy_s[LIKELY, 0]
+    assert whole.share[LIKELY, 0] > batch.share[LIKELY, 0], "a transformer's products are larger"
+
+
 def test_interleaved_stages_wait_less(kb: whygpu.KnowledgeBase) -> None:
     """Narayanan et al. 2021 (arXiv:2104.04473), 2.2: (p - 1) / m of the ideal time, over v: 7 / 8 for p = m = 8, and
     7 / 32 with four stages on each card."""
