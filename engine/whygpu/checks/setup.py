@@ -278,6 +278,7 @@ class Setup:
             "ffn": "gated" if shape.gated_ffn else "plain",
             "moe": "yes" if shape.is_moe else "no",
             "denoiser": shape.denoiser,
+            "proposals": "yes" if shape.sample_operators else "no",
             "cache": shape.cache_kind,
         }
 

@@ -55,6 +55,7 @@ CONDITIONS = (
     "ffn",
     "moe",
     "denoiser",
+    "proposals",
     "accumulates",
     "speculative",
     "host",
