@@ -255,6 +255,11 @@ class ModelShape:
         return "images" if self.kind == "decoder" and (task or self.task) == "multimodal" else "none"
 
     @property
+    def denoiser(self) -> str:
+        """What denoises in a pipeline, as its parts are named: `unet` or `transformer`; `none` where no part does."""
+        return next((word for word in DENOISERS for part in self.components if part.name.startswith(word)), "none")
+
+    @property
     def is_moe(self) -> bool:
         """Whether tokens pass through only some of the parameters."""
         return self.experts > 1

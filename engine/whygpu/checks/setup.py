@@ -300,6 +300,8 @@ class Setup:
             "kind": shape.kind,
             "ffn": "gated" if shape.gated_ffn else "plain",
             "moe": "yes" if shape.is_moe else "no",
+            "denoiser": shape.denoiser,
+            "proposals": "yes" if shape.sample_operators else "no",
             "cache": shape.cache_kind,
             "uncounted": shape.uncounted(self.task),
         }

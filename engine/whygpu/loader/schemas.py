@@ -55,6 +55,8 @@ CONDITIONS = (
     "kind",
     "ffn",
     "moe",
+    "denoiser",
+    "proposals",
     "accumulates",
     "speculative",
     "host",

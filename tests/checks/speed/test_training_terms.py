@@ -233,6 +233,100 @@ def test_experts_wait_for_one_another_without_a_grouped_kernel(kb: whygpu.Knowle
     assert loop.batch.launch_s[LIKELY, 0] == pytest.approx(48 * 4 / 3 * (2.4e-3 + 6.5e-3))
 
 
+@pytest.mark.parametrize(
+    ("bandwidth_bytes_s", "flops_s", "watts", "kept", "measured_s"),
+    [(936.2e9, 71.2e12, 350.0, "off", 1.23), (360e9, 25.6e12, 170.0, "full", 2.4)],  # RTX 3090 and 3060
+)
+def test_adapters_of_a_unet(
+    kb: whygpu.KnowledgeBase, bandwidth_bytes_s: float, flops_s: float, watts: float, kept: str, measured_s: float
+) -> None:
+    """SDXL at 1,024 pixels, one image a step (bmaltais/kohya_ss, issue 1288); with the U-Net alone 3,700 steps took
+    half an hour (issue 1746)."""
+    card = Device.of(
+        bandwidth_bytes_s, flops_s, power_w=watts, kinds=CardKind("ampere", "consumer", "cuda", "none", "gddr6x")
+    )
+    setup = setup_of(
+        kb,
+        phase="fine-tuning",
+        method="lora",
+        training_precision="mixed-bf16",
+        batch_size=1,
+        gradient_checkpointing=kept,
+    )
+    shape = shape_of(kb, "stable-diffusion-xl")
+    done = speed.estimate(shape, setup, ParallelLayout(), card, kb.knowledge.catalogue.coefficients)
+    assert isinstance(done.work, TrainingWork)
+    assert not done.work.columns.measured(0), "a rough estimate"
+    assert done.samples_per_s is not None
+    found = done.samples_per_s.at(0)
+    assert found.low <= 1 / measured_s <= found.likely, "the text encoders were trained too"
+    if kept == "off":
+        assert found.likely == pytest.approx(3700 / 1800, rel=0.15)
+
+
+def test_a_faster_card_does_not_hurry_the_host(kb: whygpu.KnowledgeBase) -> None:
+    """No faster on an RTX 4090 than on an RTX 3090 Ti (kohya-ss/sd-scripts, issue 827): 722 adapters, and an optimizer
+    that goes from tensor to tensor."""
+    ada = Device.of(1008e9, 165.2e12, power_w=450.0, kinds=CardKind("ada", "consumer", "cuda", "none", "gddr6x"))
+    setup = setup_of(
+        kb,
+        phase="fine-tuning",
+        method="lora",
+        training_precision="mixed-bf16",
+        batch_size=1,
+        gradient_checkpointing="off",
+    )
+    batch = run(kb, shape_of(kb, "stable-diffusion-xl"), setup, ParallelLayout(), ada)[1].batch
+    assert batch.launch_s[LIKELY, 0] > batch.busy_s[LIKELY, 0]
+    whole = run(kb, shape_of(kb, "flux.1-dev"), setup, ParallelLayout(), ada)[1].batch
+    assert whole.launch_s[LIKELY, 0] < whole.busy_s[LIKELY, 0]
+    assert whole.share[LIKELY, 0] > batch.share[LIKELY, 0], "a transformer's products are larger"
+
+
+def v100(watts: float = 300.0) -> Device:
+    volta = CardKind("volta", "data-centre", "cuda", "nvlink", "hbm2")
+    return Device.of(900e9, 125e12, power_w=watts, link_bytes_s=150e9, link_cards=8, kinds=volta)
+
+
+def test_mixed_precision_hardly_hurries_detectors_of_two_stages(kb: whygpu.KnowledgeBase) -> None:
+    """Mask R-CNN on a V100 in mixed precision: 12.73 images a second in batches of 4, 13.82 of 16 (NVIDIA,
+    DeepLearningExamples), 1.3 times FP32 with kernels fused by hand; eight RTX 2080 Ti take 0.363 s for 16 images, and
+    0.348 s in FP32 (lbin/apextrainer_detectron2)."""
+    shape = shape_of(kb, "mask-rcnn-r50")
+    for batch, measured in ((4, 12.73), (16, 13.82)):
+        setup = setup_of(kb, training_precision="mixed-fp16", batch_size=batch, gradient_checkpointing="off")
+        done = speed.estimate(shape, setup, ParallelLayout(), v100(), kb.knowledge.catalogue.coefficients)
+        assert done.samples_per_s is not None
+        assert float(done.samples_per_s.likely[0]) == pytest.approx(measured, rel=0.2)
+        assert isinstance(done.work, TrainingWork)
+        assert not done.work.columns.measured(0), "a rough estimate"
+    turing = Device.of(616e9, 53.8e12, power_w=250.0, kinds=CardKind("turing", "consumer", "cuda", "none", "gddr6"))
+    mixed = setup_of(kb, training_precision="mixed-fp16", pixels=852, gradient_checkpointing="off")
+    found = speed.estimate(shape, mixed, ParallelLayout(data=8), turing, kb.knowledge.catalogue.coefficients)
+    assert found.samples_per_s is not None
+    assert isinstance(found.work, TrainingWork)
+    assert found.samples_per_s.low[0] <= 16 / 0.363 <= found.samples_per_s.high[0]
+    plain = run(kb, shape_of(kb, "resnet-50"), replace(mixed, pixels=224), ParallelLayout(), turing)[1]
+    assert plain.batch.share[LIKELY, 0] > 3 * found.work.batch.share[LIKELY, 0]
+
+
+def test_sound_keeps_the_host_busy(kb: whygpu.KnowledgeBase) -> None:
+    """wav2vec 2.0 large and base take 1 h 30 alike for three epochs of 28,539 samples on eight V100, 4 to each, with an
+    evaluation every 100 steps (transformers, examples/pytorch/speech-recognition)."""
+    setup = setup_of(kb, training_precision="mixed-fp16", batch_size=4, gradient_checkpointing="full")
+    done = speed.estimate(
+        shape_of(kb, "wav2vec2-large"), setup, ParallelLayout(data=8), v100(), kb.knowledge.catalogue.coefficients
+    )
+    assert done.samples_per_s is not None
+    hours = 3 * 28539 * 12.7 / 10 / 3600  # its samples are of 12.7 s, those of the figures of 10 s
+    found = done.samples_per_s.at(0)
+    assert hours / found.high < 0.9, "without the evaluations, two fifths of it"
+    assert hours / found.low > 1.3
+    step = next(item for item in done.calculations() if item.name == "compute_s")
+    assert value_of(step) == pytest.approx(step.value)
+    assert {term.name: term.value for term in step.terms}["waiting"] == pytest.approx(0.015 * 10 * 4)
+
+
 def test_interleaved_stages_wait_less(kb: whygpu.KnowledgeBase) -> None:
     """Narayanan et al. 2021 (arXiv:2104.04473), 2.2: (p - 1) / m of the ideal time, over v: 7 / 8 for p = m = 8, and
     7 / 32 with four stages on each card."""
@@ -265,7 +359,7 @@ def test_detectors_of_two_stages_wait_for_the_host(kb: whygpu.KnowledgeBase) -> 
 
     few, many = terms(4), terms(16)
     assert many["waiting"] == pytest.approx(4 * few["waiting"])
-    assert many["waiting"] > 0.25 * many["step"]
+    assert many["waiting"] > 0.2 * many["step"]
     assert many["launch"] == pytest.approx(few["launch"])
 
 

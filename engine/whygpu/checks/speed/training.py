@@ -40,6 +40,7 @@ UNCERTAIN = (
     "gather-copy-bytes",
     "vision-step-s",
     "operator-s",
+    "sound-load-s",
     "unpack-share",
     "decode-bandwidth-share",
     "exchange-overlap",
@@ -302,9 +303,11 @@ def _launch_s(columns: Columns) -> FloatArray:
 def _waiting_s(columns: Columns) -> FloatArray:
     """Rows: seconds of the host's work on one sample after another, which the card waits for: how many boxes are left
     (NMS, nonzero) is read from the card before the next operators are dispatched (PyTorch, CUDA semantics:
-    asynchronous execution; torchvision, models/detection: loops over images).
+    asynchronous execution; torchvision, models/detection: loops over images). Of sound also what makes a batch of it.
     """
-    return columns.less_is_better("operator-s") * columns.shape.sample_operators * columns.batch
+    shape = columns.shape
+    operators = columns.less_is_better("operator-s") * shape.sample_operators * columns.batch
+    return operators + columns.less_is_better("sound-load-s") * shape.sample_seconds * columns.batch
 
 
 def _layers(shape: ModelShape) -> int:

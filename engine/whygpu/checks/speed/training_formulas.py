@@ -50,15 +50,23 @@ def _explain_compute(done: TrainingWork, i: int, times: Sequence[Calculation]) -
         Term("bubble", float(done.bubble[i]), "share", ("megatron-interleaved",), "pipeline stages idle"),
     )
     card = f"max({' + '.join(time.name for time in times)} + unpack, launch)"
-    formula = f"({card} + waiting) / (1 - bubble)" if done.columns.shape.sample_operators else f"{card} / (1 - bubble)"
+    formula = f"({card} + waiting) / (1 - bubble)" if _likely(done.batch.waiting_s, i) else f"{card} / (1 - bubble)"
     return Calculation("compute_s", formula, terms, _likely(done.compute_s, i), "s")
 
 
 def _explain_waiting(done: TrainingWork, i: int) -> tuple[Term, ...]:
-    operators = done.columns.shape.sample_operators
-    text = f"host work on one sample after another ({operators} operators each), which the card waits for"
-    source = (*done.columns.shape.source, *done.columns.coefficients.pick("operator-s", done.columns.base).source)
-    return (Term("waiting", _likely(done.batch.waiting_s, i), "s", source, text),) if operators else ()
+    waiting = _likely(done.batch.waiting_s, i)
+    if not waiting:
+        return ()
+    columns, operators = done.columns, done.columns.shape.sample_operators
+    if operators:
+        text = f"host work on one sample after another ({operators} operators each), which the card waits for"
+        picked = "operator-s"
+    else:
+        text = f"host work to make a batch of samples of {columns.shape.sample_seconds:g} s, which the card waits for"
+        picked = "sound-load-s"
+    source = (*columns.shape.source, *columns.coefficients.pick(picked, columns.base).source)
+    return (Term("waiting", waiting, "s", source, text),)
 
 
 def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculation:
