@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow
 
 @one_in(20)
 def test_what_a_plan_counts_as_is_its_money_times_each_factor(every: int) -> None:
-    """Money as it is told: an hour with what handling costs, for the hours of the job and those beside it, in which what
-    is owned draws next to nothing.
+    """Money as it is told: an hour with what handling costs, for the hours of the job and those beside it, in which
+    what is owned draws next to nothing.
     """
     tried = 0
     for found in asked(every):
