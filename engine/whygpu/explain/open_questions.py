@@ -8,7 +8,6 @@ from whygpu.chain.strata import used_names
 from whygpu.consult.names import LIFE_KEYS
 from whygpu.explain.parts import Assumed, OpenQuestion
 from whygpu.explain.templates import fill_template
-from whygpu.knowledge.rules import Advise, Warn
 from whygpu.language.tree import names
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from whygpu.consult.consultation import Consultation
     from whygpu.knowledge.questions import Question
-    from whygpu.knowledge.rules import Rule
 
 
 def assumed(consultation: Consultation) -> tuple[Assumed, ...]:
@@ -55,11 +53,6 @@ def open_questions(consultation: Consultation) -> Iterator[OpenQuestion]:
         known = question.id in known_keys
         verb = "a value is assumed; it is read by" if known else "it is needed by"
         why = f"{verb} {listed}" if readers else "the plans are sized with it" if known else "no rule reads it"
-        if question.id in LIFE_KEYS and not any(_moves(rule) for rule in reading):
+        if question.id in LIFE_KEYS and all(rule.only_says for rule in reading):
             readers, known, why = [], False, "the cost of the lifecycle depends on it"
         yield OpenQuestion(question.id, why, bool(readers) or known)
-
-
-def _moves(rule: Rule) -> bool:
-    """Whether a rule decides about plans, and does not only say something."""
-    return not all(isinstance(effect, Advise | Warn) for effect in rule.effects)

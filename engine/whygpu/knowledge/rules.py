@@ -251,6 +251,11 @@ class Rule:
         return any(isinstance(effect, Exclude | Require) for effect in self.effects)
 
     @property
+    def only_says(self) -> bool:
+        """Whether it advises or warns, and decides nothing about plans."""
+        return all(isinstance(effect, Advise | Warn) for effect in self.effects)
+
+    @property
     def diagnoses(self) -> bool:
         """Whether it is about what was measured: it gives signs of causes, or concludes what was at work."""
         return any(

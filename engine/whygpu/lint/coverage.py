@@ -16,7 +16,6 @@ from whygpu.api import KnowledgeBase
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError, Problem
-from whygpu.knowledge.rules import Advise, Warn
 from whygpu.knowledge.strata import Strata, Stratum
 from whygpu.lifecycle.advice import LifecycleAdvice
 from whygpu.lint.cases import asked_on
@@ -325,7 +324,7 @@ def _keeping() -> Planner:
 
 def _may_move(rule: Rule) -> bool:
     """Whether it does more than talk."""
-    return bool(rule.overrides) or not all(isinstance(effect, Advise | Warn) for effect in rule.effects)
+    return bool(rule.overrides) or not rule.only_says
 
 
 def _without(knowledge: Knowledge, ids: set[str]) -> Knowledge:

@@ -233,6 +233,18 @@ def test_experts_wait_for_one_another_without_a_grouped_kernel(kb: whygpu.Knowle
     assert loop.batch.launch_s[LIKELY, 0] == pytest.approx(48 * 4 / 3 * (2.4e-3 + 6.5e-3))
 
 
+def _one_image(kb: whygpu.KnowledgeBase, kept: str) -> Setup:
+    """LoRA with one image a step, and what of its activations is kept."""
+    return setup_of(
+        kb,
+        phase="fine-tuning",
+        method="lora",
+        training_precision="mixed-bf16",
+        batch_size=1,
+        gradient_checkpointing=kept,
+    )
+
+
 @pytest.mark.parametrize(
     ("bandwidth_bytes_s", "flops_s", "watts", "kept", "measured_s"),
     [(936.2e9, 71.2e12, 350.0, "off", 1.23), (360e9, 25.6e12, 170.0, "full", 2.4)],  # RTX 3090 and 3060
@@ -245,14 +257,7 @@ def test_adapters_of_a_unet(
     card = Device.of(
         bandwidth_bytes_s, flops_s, power_w=watts, kinds=CardKind("ampere", "consumer", "cuda", "none", "gddr6x")
     )
-    setup = setup_of(
-        kb,
-        phase="fine-tuning",
-        method="lora",
-        training_precision="mixed-bf16",
-        batch_size=1,
-        gradient_checkpointing=kept,
-    )
+    setup = _one_image(kb, kept)
     shape = shape_of(kb, "stable-diffusion-xl")
     done = speed.estimate(shape, setup, ParallelLayout(), card, kb.knowledge.catalogue.coefficients)
     assert isinstance(done.work, TrainingWork)
@@ -268,14 +273,7 @@ def test_a_faster_card_does_not_hurry_the_host(kb: whygpu.KnowledgeBase) -> None
     """No faster on an RTX 4090 than on an RTX 3090 Ti (kohya-ss/sd-scripts, issue 827): 722 adapters, and an optimizer
     that goes from tensor to tensor."""
     ada = Device.of(1008e9, 165.2e12, power_w=450.0, kinds=CardKind("ada", "consumer", "cuda", "none", "gddr6x"))
-    setup = setup_of(
-        kb,
-        phase="fine-tuning",
-        method="lora",
-        training_precision="mixed-bf16",
-        batch_size=1,
-        gradient_checkpointing="off",
-    )
+    setup = _one_image(kb, "off")
     batch = run(kb, shape_of(kb, "stable-diffusion-xl"), setup, ParallelLayout(), ada)[1].batch
     assert batch.launch_s[LIKELY, 0] > batch.busy_s[LIKELY, 0]
     whole = run(kb, shape_of(kb, "flux.1-dev"), setup, ParallelLayout(), ada)[1].batch

@@ -11,11 +11,11 @@ from whygpu.explain.changes import Differences, FigureChange, RuleChange, differ
 from whygpu.explain.figures import show_plain
 from whygpu.explain.proof import Proof, arithmetic
 from whygpu.explain.would_win import tried
-from whygpu.quantity import show, side_by_side
+from whygpu.quantity import show
 from whygpu.render.style import plain_markdown
 from whygpu.render.view import lists
 from whygpu.render.view.model import Evidence, Grid, Line, Section
-from whygpu.render.view.rivals import handling_of, handling_tells, money_with_handling
+from whygpu.render.view.rivals import handling_tells, with_handling
 from whygpu.render.view.words import Words
 from whygpu.render.words import price_text, short_text
 
@@ -81,8 +81,7 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
         )
     lines.append(Line(item.behind[:1].upper() + item.behind[1:] + "."))
     if best is not None and handling_tells(best, plan):
-        costs = side_by_side(money_with_handling(plan), money_with_handling(best))
-        lines.append(Line(f"With {handling_of(plan)}, it costs {costs}.", 1))
+        lines.append(Line(with_handling(plan, best), 1))
     return Section(
         f"Why not {short_text(plan)}, {price_text(plan)}",
         tuple(lines),

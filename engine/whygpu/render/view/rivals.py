@@ -82,6 +82,12 @@ def money_with_handling(plan: Plan) -> str:
     return money_text(plan) if plan.counted is None else show(money(plan), plan.counted.unit)
 
 
+def with_handling(plan: Plan, best: Plan) -> str:
+    """What both cost with what is added to their prices, in a sentence."""
+    costs = side_by_side(money_with_handling(plan), money_with_handling(best))
+    return f"With {handling_of(plan)}, it costs {costs}."
+
+
 def handling_tells(best: Plan, plan: Plan) -> bool:
     """Whether a plan costs less than the recommendation, and with the handling more."""
     return cheaper(plan, best) and money(plan) > money(best)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whygpu.explain.meters import Need, needs
 from whygpu.explain.shortlist import costs_less
 from whygpu.knowledge.preferences import POWER, SPEED
-from whygpu.quantity import show, side_by_side
+from whygpu.quantity import show
 from whygpu.render.view.meters import label_of
 from whygpu.render.view.model import Confidence, Headline, Sentence
 from whygpu.render.view.rivals import (
@@ -19,6 +19,7 @@ from whygpu.render.view.rivals import (
     held_back,
     money_with_handling,
     told,
+    with_handling,
 )
 from whygpu.render.words import method_text, money_text, price_text, short_text, spread_text
 
@@ -254,8 +255,7 @@ def _given_up(advice: Advice, plan: Plan, deciding: Deciding | None) -> Iterator
         after = ""
         if cheaper and handling_tells(plan, pick.plan):
             gained, cheaper = gained[1:], False
-            costs = side_by_side(money_with_handling(pick.plan), money_with_handling(plan))
-            after = f" With {handling_of(plan)}, it costs {costs}."
+            after = f" {with_handling(pick.plan, plan)}"
         elif cheaper and deciding is not None:
             after = "".join(f" {told(item, plan)}." for item in held_back(plan, pick.plan, deciding)[:1])
         if gained:
