@@ -28,6 +28,8 @@ def test_what_holds_for_random_answers(kb: whygpu.KnowledgeBase) -> None:
         116803,
         118213,
         123737,
+        177748,
+        179180,
     ):  # all but the first two found something once
         judge(seed, kb, tally)
     assert tally.violations == []

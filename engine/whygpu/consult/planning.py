@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from whygpu.plans.price import PriceList
     from whygpu.plans.work import Work
 
+_LONGER = (2, 4, 8)
+"""How many times a time is taken that a job has on fewer accelerators than would suit it."""
 _RECENT: Recent[Costs] = Recent(32)
 """Costs of the last plans: answers about operation or priorities change neither plans nor prices."""
 _IN_FLIGHT: Recent[PlanSet] = Recent(32)
@@ -173,10 +175,16 @@ class Planning:
             ttft_ms=number("latency_ms"),
             token_ms=number("token_latency_ms"),
             train_hours=number("deadline_hours"),
-            paces=self._concluded(ROOMY_HOURS, USUAL_HOURS),
-            paces_of_one_machine=self._concluded(SHORT_HOURS),
+            paces=self._or_longer(self._concluded(ROOMY_HOURS, USUAL_HOURS)),
+            paces_of_one_machine=self._or_longer(self._concluded(SHORT_HOURS)),
             token_paces=self._concluded(SLOWEST_TOKEN_MS, USUAL_TOKEN_MS),
         )
+
+    def _or_longer(self, hours: tuple[float, ...]) -> tuple[float, ...]:
+        """The times, and longer ones where a budget by the hour may not pay for as many accelerators."""
+        if self._session.number("budget_per_hour") is None:
+            return hours
+        return tuple(dict.fromkeys(time * times for times in (1, *_LONGER) for time in hours))
 
     def _concluded(self, *names: str) -> tuple[float, ...]:
         """The times that rules concluded under these names, where they did."""
