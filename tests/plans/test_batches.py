@@ -245,11 +245,12 @@ def test_plans_leave_room_before_a_deadline(kb: whygpu.KnowledgeBase) -> None:
 
 @pytest.mark.parametrize("limit", [{}, {"deadline_hours": 19_000}], ids=["no deadline", "years"])
 def test_a_budget_by_the_hour_is_used(kb: whygpu.KnowledgeBase, limit: dict[str, Any]) -> None:
-    """Accelerators for the usual three weeks are too dear here, and one for months is no answer where two are paid for."""
+    """Accelerators for the usual three weeks are too dear here, and one for months is no answer beside two."""
     work = {"phase": "training", "model": "llama-3.1-8b", "dataset_tokens": 1.6e11, "budget_per_hour": 18}
     best = advise(kb, **work, **limit).recommendation
     assert best is not None
     assert best.count > 1
+    assert best.cost is not None
     assert best.cost.usd_per_hour is not None
     assert 9 < best.cost.usd_per_hour <= 18
 

@@ -80,7 +80,9 @@ def consult(
     return Consultation(knowledge, answers, chain.engine, day, applied, session, plans)
 
 
-_MORE = frozenset({"plan.admits", *(f"plan.{name}" for name in FIGURES if name.endswith("_per_s"))})
+_MORE = frozenset(
+    {"plan.admits", "plan.most_requests_per_s", *(f"plan.{name}" for name in FIGURES if name.endswith("_per_s"))}
+)
 """What there is more of with more requests in flight."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from whygpu.consult.names import (
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.kept import kept
 from whygpu.plans.admission import with_in_flight
+from whygpu.plans.capacity import InTime
 from whygpu.plans.columns import PricedPlans, given_columns
 from whygpu.plans.costs import costs_of
 from whygpu.plans.fixed import FixedLayout
@@ -112,7 +114,8 @@ class Planning:
         if len(plan_set):  # where there are none, none of their names is known
             runtime, named = self._session.answered("runtime"), self._answers.accelerators is not None
             stack = runtime if isinstance(runtime, str) else None
-            given = given_columns(PricedPlans(plan_set, costs, self._knowledge, np.datetime64(today), stack, named))
+            day = np.datetime64(today)
+            given = given_columns(PricedPlans(plan_set, costs, self._knowledge, day, stack, named, self._in_time()))
         environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set), given, self._before)
         return Planned(self._work, options, plan_set, costs, environment)
 
@@ -179,6 +182,14 @@ class Planning:
             paces_of_one_machine=self._or_longer(self._concluded(SHORT_HOURS)),
             token_paces=self._concluded(SLOWEST_TOKEN_MS, USUAL_TOKEN_MS),
         )
+
+    def _in_time(self) -> InTime | None:
+        """How soon a service must answer that is asked for a load: as was answered, or as any service does."""
+        number = self._session.number
+        if self._work.setup.phase != "inference" or number("requests_per_second") is None:
+            return None
+        token_ms = number("token_latency_ms") or self._session.concluded(SLOWEST_TOKEN_MS)
+        return InTime(number("latency_ms") or math.inf, token_ms or math.inf)
 
     def _or_longer(self, hours: tuple[float, ...]) -> tuple[float, ...]:
         """The times, and longer ones where a budget by the hour may not pay for as many accelerators."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.plan import Plan
     from whygpu.knowledge.rules import Rule
+    from whygpu.language import values as v
 
 _MISSED = frozenset({"plan.admits"})
 """What a plan may lack and be chosen all the same: a limit where a rule that fires compares it."""
@@ -108,11 +109,22 @@ def _need(consultation: Consultation, plan: Plan, rule: Rule, tree: t.Expression
     return Need(left, rule, right, limit, got, tree.op in (">", ">="), unit)
 
 
+def _full(sized: Range | None, full: v.Value) -> Range | None:
+    """The requests a second of a plan when it is full: as much less or more as those that it is sized for may be."""
+    most = plain(full)
+    if sized is None or not isinstance(most, float):
+        return None
+    times = most / sized.likely if sized.likely else 1.0
+    return Range(sized.low * times, most, sized.high * times)
+
+
 def _range(consultation: Consultation, plan: Plan, name: str) -> Range | None:
     """A plan's figure with its range, where it has one."""
     key = name.removeprefix("plan.")
     if key in FIGURES:
         return plan.speed.get(key)
+    if key == "most_requests_per_s":
+        return _full(plan.speed.get("requests_per_s"), consultation.plans.environment.at(name, plan.index))
     if key == "total_gib":
         return Range(plan.memory.low_gib, plan.memory.total_gib, plan.memory.high_gib)
     value = plain(consultation.plans.environment.at(name, plan.index))

@@ -16,6 +16,7 @@ from whygpu.kept import kept
 from whygpu.language import values as v
 from whygpu.language.numbering import Lasting
 from whygpu.plans.admission import admitted
+from whygpu.plans.capacity import most_requests_per_s
 from whygpu.plans.costs import watts_of
 from whygpu.plans.plan_set import cards_of
 from whygpu.plans.price import fresh_days
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from whygpu.knowledge.catalogue import Accelerator
     from whygpu.language.names import NameSpec
     from whygpu.language.tree import Expression
+    from whygpu.plans.capacity import InTime
     from whygpu.plans.costs import Costs
     from whygpu.plans.plan_set import PlanSet, RunConfiguration
     from whygpu.plans.price import Price
@@ -50,6 +52,8 @@ class PricedPlans:
     today: np.datetime64
     runtime: str | None
     accelerators_chosen: bool
+    in_time: InTime | None = None
+    """How soon a service must answer, where a load is asked for."""
 
     def each(self, of: Callable[[RunConfiguration], float | str]) -> NDArray[np.generic]:
         """Something of each run configuration, plan by plan."""
@@ -125,6 +129,10 @@ def _figure(name: str) -> Column:
         return None if values is None else _numbers(values)
 
     return column
+
+
+def _most_requests_per_s(plans: PricedPlans) -> v.Number | None:
+    return None if plans.in_time is None else _numbers(most_requests_per_s(plans.plan_set, plans.in_time))
 
 
 def _batch_size(plans: PricedPlans) -> v.Number | None:
@@ -232,6 +240,7 @@ _COLUMNS: Mapping[str, Column] = MappingProxyType(
         "plan.verdict": _verdict,
         "plan.admits": lambda plans: _numbers(admitted(plans.plan_set)),
         **{f"plan.{name}": _figure(name) for name in FIGURES},
+        "plan.most_requests_per_s": _most_requests_per_s,
         "plan.watts": lambda plans: v.column(watts_of(plans.plan_set)),
         "plan.accelerators_chosen": lambda plans: _every(plans, plans.accelerators_chosen),
         "plan.owned": lambda plans: _flags(plans.plan_set.owned),
@@ -275,7 +284,9 @@ _RECENT: Recent[GivenColumns] = Recent(16)
 def given_columns(plans: PricedPlans) -> GivenColumns:
     """Every ``gpu.`` and ``plan.`` name with its column, made when first asked for; those of the last plans stay."""
     objects = (plans.plan_set, plans.costs, plans.knowledge)
-    return _RECENT.get(objects, (plans.today, plans.runtime, plans.accelerators_chosen), lambda: _given(plans))
+    return _RECENT.get(
+        objects, (plans.today, plans.runtime, plans.accelerators_chosen, plans.in_time), lambda: _given(plans)
+    )
 
 
 def _given(plans: PricedPlans) -> GivenColumns:

@@ -10,6 +10,7 @@ import numpy as np
 
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.plans.batches import Filler
+from whygpu.plans.capacity import MOST_DOUBLINGS
 from whygpu.plans.search import SHARDS, Search
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from whygpu.plans.work import Work
 
 _ROUNDS = 4
-_DOUBLINGS = 5
-"""How often the requests in flight are doubled at most where a rate asks for more than were answered or assumed."""
 _NEARER = 0.01
 """By how much a way must come nearer to its goal to be taken for that."""
 _WORTH = 2.0
@@ -213,8 +212,8 @@ class Growth:
         fewest = self._first(
             plans.take(reach), before[reach], most[reach], lambda timed: self._short(timed, targets) <= 1
         )
-        doubled = [np.minimum(before[near] << doublings, most[near]) for doublings in range(1, _DOUBLINGS + 1)]
-        tried, numbers = np.concatenate([reach, *[near] * _DOUBLINGS]), np.concatenate([fewest, *doubled])
+        doubled = [np.minimum(before[near] << doublings, most[near]) for doublings in range(1, MOST_DOUBLINGS + 1)]
+        tried, numbers = np.concatenate([reach, *[near] * MOST_DOUBLINGS]), np.concatenate([fewest, *doubled])
         if not tried.size:
             return plan_set
         ways = _of_pairs(self._with_requests, plans.configuration[tried], numbers)
@@ -245,7 +244,7 @@ class Growth:
         def need(requests: int) -> float:
             return self._search.memory(self._search.changed(setup, concurrency=requests), layout).total
 
-        least, most = setup.concurrency, setup.concurrency << _DOUBLINGS
+        least, most = setup.concurrency, setup.concurrency << MOST_DOUBLINGS
         low, high = self._search.configurations[number].memory.total, need(most)
         if high <= usable:
             return most
