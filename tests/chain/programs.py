@@ -24,7 +24,7 @@ from whygpu.loader.assemble import Registry, load_texts
 from whygpu.yamldoc.document import parse, plain_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from whygpu.knowledge.base import Knowledge
 
@@ -103,6 +103,11 @@ class Program:
 
 def program(seed: int) -> Program:
     """The program of a seed; draws that the loader refuses are drawn again and counted."""
+    return next(programs(seed, 1))
+
+
+def programs(seed: int, facts: int) -> Iterator[Program]:
+    """The program of a seed, and the same knowledge base on other facts: writing and loading it is half of the time."""
     for attempt in range(20):
         draw = random.Random(f"{seed}.{attempt}")
         writer = _Writer(draw)
@@ -111,8 +116,11 @@ def program(seed: int) -> Program:
             knowledge = load_texts(texts, "generated", REGISTRY)
         except KnowledgeBaseError:
             continue
-        session, columns, size = _facts(draw, writer)
-        return Program(seed, texts, writer.tables, knowledge, session, columns, size, attempt)
+        for number in range(facts):
+            session, columns, size = _facts(draw, writer)
+            refused = 0 if number else attempt
+            yield Program(seed, texts, writer.tables, knowledge, session, columns, size, refused)
+        return
     raise RuntimeError(f"seed {seed}: the loader refused 20 draws")
 
 

@@ -23,13 +23,11 @@ CASES = [
 
 
 def _asked() -> Iterator[Any]:
-    """Every twelfth case, on the engines by turns. The evaluator's rest is slow; ``whygpu check`` asks all of them of
-    durable-rules.
+    """Every twelfth case, on the engines by turns. ``whygpu check`` asks all of them of durable-rules, and
+    ``test_cases_outlive_the_day_they_ask_on`` of the evaluator.
     """
-    for number, name in enumerate(CASES):
-        if number % 24 == 12:
-            yield pytest.param(name, "durable")
-        yield pytest.param(name, "evaluator", marks=() if number % 24 == 0 else pytest.mark.slow)
+    for number, name in enumerate(CASES[::12]):
+        yield pytest.param(name, "durable" if number % 2 else "evaluator")
 
 
 @pytest.mark.parametrize(("name", "engine"), tuple(_asked()))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+
 from whygpu.explain.meters import needs
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.plans.capacity import MOST_DOUBLINGS, InTime, most_requests_per_s
