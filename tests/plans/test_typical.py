@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import whygpu
-from whygpu.plans.typical import LEAST_PRICED, estimate_prices, purchase_estimates
+from whygpu.plans.typical import LEAST_PRICED, REACH, estimate_prices, purchase_estimates
 
 RANDOM = np.random.default_rng(7)
 SIZES = RANDOM.uniform(1, 100, (20, 3))
@@ -36,22 +36,42 @@ def test_the_spread_holds_about_four_in_five() -> None:
     assert (found.high / found.likely)[0] == pytest.approx(np.exp(0.4 * 1.2816), rel=0.2)
 
 
-def test_nothing_is_estimated_beyond_what_its_kind_costs() -> None:
-    """A power law carried further made a board of 4 GB a third of the cheapest one that anybody sells."""
-    sizes = np.vstack([SIZES, [[0.1] * 3, [1e4] * 3]])
-    usd = np.concatenate([EXACT, [np.nan, np.nan]])
-    found = estimate_prices(sizes, [*KINDS, "card", "card"], usd)
-    assert found.likely[-2:] == pytest.approx([EXACT[:12].min(), EXACT[:12].max()])
+def test_an_estimate_is_what_its_sizes_say_or_none() -> None:
+    """One cut off at the dearest that is priced was told as a price: every board without one cost as the smallest."""
+    cards = SIZES[:12]
+    least, most = cards.min(axis=0), cards.max(axis=0)
+    asked = np.array(
+        [most * REACH * 0.99, least / REACH * 1.01, most * [1, REACH * 1.01, 1], least / [1, 1, REACH * 1.01]]
+    )
+    usd = np.concatenate([EXACT, np.full(4, np.nan)])
+    found = estimate_prices(np.vstack([SIZES, asked]), [*KINDS, *["card"] * 4], usd)
+    law = 30.0 * asked[:, 0] ** 0.5 * asked[:, 1] ** 0.2 * asked[:, 2] ** 0.4
+    assert found.likely[-4:-2] == pytest.approx(law[:2])
+    assert found.likely[-4] > EXACT[:12].max(), "within reach nothing is cut off"
+    assert found.likely[-3] < EXACT[:12].min()
+    assert np.isnan(found.likely[-2:]).all(), "one size alone that lies too far off is enough"
+    assert np.isnan(found.low[-2:]).all()
+    assert np.isnan(found.high[-2:]).all()
 
 
-def test_too_few_of_a_kind_get_no_estimate_and_bear_on_none() -> None:
+def test_too_few_prices_of_a_kind_give_no_estimate_and_bear_on_none() -> None:
     usd, kinds = EXACT.copy(), list(KINDS)
     for row in range(LEAST_PRICED - 1):
         kinds[row] = "odd"
-        usd[row] = 1e9
+        usd[row] = 1e9 * (row + 1)
     found = estimate_prices(SIZES, kinds, usd)
     assert np.isnan(found.likely[: LEAST_PRICED - 1]).all()
     assert found.likely[LEAST_PRICED - 1 :] == pytest.approx(EXACT[LEAST_PRICED - 1 :])
+
+
+def test_the_same_price_many_times_is_one_price() -> None:
+    """One board under two names gave its kind a level."""
+    usd, kinds = EXACT.copy(), list(KINDS)
+    for row in range(LEAST_PRICED + 1):
+        kinds[row] = "odd"
+        usd[row] = 249.0 + (row % (LEAST_PRICED - 1))
+    found = estimate_prices(SIZES, kinds, usd)
+    assert np.isnan(found.likely[: LEAST_PRICED + 1]).all()
 
 
 def test_nothing_is_estimated_from_nothing() -> None:

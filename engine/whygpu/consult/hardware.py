@@ -9,13 +9,14 @@ from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
     from whygpu.answers import Answers
-    from whygpu.knowledge.catalogue import Catalogue
+    from whygpu.knowledge.catalogue import Accelerator, Catalogue
 
 HARDWARE_NAMES = (
     "owned.class",
     "owned.count",
     "owned.memory_gib",
     "owned.compute_capability",
+    "owned.plug_in",
     "chosen.class",
     "chosen.rented",
     "chosen.compute_capability",
@@ -30,6 +31,7 @@ def hardware_facts(answers: Answers, catalogue: Catalogue) -> dict[str, float | 
     if answers.owned and answers.allows_own:
         owned = Counter(dict(answers.owned))
         facts |= _alike("owned", owned, catalogue)
+        facts["owned.plug_in"] = any(_in_a_slot(catalogue.accelerators[name]) for name in owned)
         facts["owned.count"] = float(owned.total())
         facts["owned.memory_gib"] = sum(
             count * catalogue.usable_bytes(catalogue.accelerators[name]) / GIB for name, count in owned.items()
@@ -40,6 +42,11 @@ def hardware_facts(answers: Answers, catalogue: Catalogue) -> dict[str, float | 
         facts |= _alike("chosen", chosen, catalogue)
         facts["chosen.rented"] = any(catalogue.offerings_by_accelerator.get(name) for name in chosen)
     return facts
+
+
+def _in_a_slot(card: Accelerator) -> bool:
+    """Whether it is a card in a slot, so that its machine takes cards; a laptop's part has none."""
+    return card.text("form") == "pcie" and card.text("market") != "built-in"
 
 
 def _alike(entity: str, cards: Counter[str], catalogue: Catalogue) -> dict[str, float | str | bool]:

@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 
     from whygpu.knowledge.catalogue import Accelerator, Catalogue
 
-LEAST_PRICED = 2
-"""Priced accelerators that a kind needs for a level of its own: one alone may be the odd one."""
+LEAST_PRICED = 3
+"""Different prices that a kind needs for a level of its own: of two either may be the odd one, and one board that is
+sold under two names says no more than one.
+"""
+REACH = 2.0
+"""How far a size may lie beyond those of the priced ones of its kind, as a factor: a power law says little of what is
+several times smaller or larger than all that it was fitted on.
+"""
 _SPREAD = (10, 90)
 """Percentiles of the errors that low and high stand for."""
 _LEAST_FREEDOM = 1e-9
@@ -36,33 +42,40 @@ def estimate_prices(
 ) -> Estimates:
     """Fit log USD to the logs of ``sizes`` (rows x figures), a level for each kind, and estimate every row by it.
 
-    ``usd``: NaN where not known. A kind with fewer than ``least`` priced rows gets no estimate and bears on none; a row
-    without a price gets no less than the least of its kind, and no more than the most. Low and high: the likely one
-    times the 10th and 90th percentile of what rows cost over what the others say of them (leave-one-out residuals, by
-    the leverage of each row: Allen 1974, "The relationship between variable selection and data augmentation and a
-    method for prediction").
+    ``usd``: NaN where not known. A kind with fewer than ``least`` different prices gets no estimate and bears on none,
+    and neither does a row with a size more than ``REACH`` times beyond those priced of its kind: what is cut off at
+    the dearest one would be told as a price, and be far from it. Low and high: the likely one times the 10th and 90th
+    percentile of what rows cost over what the others say of them (leave-one-out residuals, by the leverage of each
+    row: Allen 1974, "The relationship between variable selection and data augmentation and a method for prediction").
     """
     names = np.array(kinds)
     known = np.isfinite(sizes).all(axis=1) & (sizes > 0).all(axis=1)
     priced = known & np.isfinite(usd)
-    levels = [kind for kind in dict.fromkeys(kinds) if (priced & (names == kind)).sum() >= least]
+    levels = [kind for kind in dict.fromkeys(kinds) if len(np.unique(usd[priced & (names == kind)])) >= least]
     in_kind = np.isin(names, levels)
     nothing = np.full(len(usd), np.nan)
     fitted = priced & in_kind
     if fitted.sum() <= len(levels) + sizes.shape[1]:
         return Estimates(nothing, nothing, nothing)
-    asked = known & in_kind
+    asked = known & in_kind & _within_reach(sizes, names, priced)
     terms = np.hstack([np.log(np.where(asked[:, None], sizes, 1.0)), names[:, None] == np.array(levels)])
     weights, *_ = np.linalg.lstsq(terms[fitted], np.log(usd[fitted]), rcond=None)
     leverage = np.einsum("ij,ji->i", terms[fitted], np.linalg.pinv(terms[fitted]))
     errors = (np.log(usd[fitted]) - terms[fitted] @ weights) / np.maximum(1 - leverage, _LEAST_FREEDOM)
     low, high = np.exp(_percentiles(errors))
     likely = np.where(asked, np.exp(terms @ weights), np.nan)
-    for kind in levels:  # a power law says little of what is smaller or larger than all that is priced
-        paid = usd[priced & (names == kind)]
-        within = ~priced & (names == kind)
-        likely[within] = np.clip(likely[within], paid.min(), paid.max())
     return Estimates(likely * min(low, 1.0), likely, likely * max(high, 1.0))
+
+
+def _within_reach(sizes: NDArray[np.float64], names: NDArray[np.str_], priced: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether no size of a row lies more than ``REACH`` times beyond those of the priced rows of its kind."""
+    found = np.zeros(len(sizes), dtype=bool)
+    for kind in np.unique(names[priced]):
+        of_kind = names == kind
+        least, most = sizes[priced & of_kind].min(axis=0), sizes[priced & of_kind].max(axis=0)
+        with np.errstate(invalid="ignore"):
+            found[of_kind] = ((sizes[of_kind] >= least / REACH) & (sizes[of_kind] <= most * REACH)).all(axis=1)
+    return found
 
 
 def _percentiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
