@@ -229,7 +229,7 @@ def test_a_whole_machine_needs_no_other(kb: whygpu.KnowledgeBase) -> None:
     assert plan is not None
     assert plan.cost is not None
     assert plan.cost.buying is not None
-    assert plan.cost.buying.usd_purchase == 249  # a developer kit, nvidia-blog-orin-nano-super
+    assert plan.cost.buying.usd_purchase == 399  # a developer kit, jetson-faq-prices
     assert (plan.cost.price_kind, plan.cost.buying.break_even_months) == ("purchase", None)
 
 
