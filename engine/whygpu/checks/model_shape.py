@@ -278,6 +278,13 @@ class ModelShape:
         return self.moe_layers * self.experts * (3 if self.gated_ffn else 2) * self.routed_width * self.expert_ffn_size
 
     @property
+    def looked_up_embedding(self) -> int:
+        """Parameters of the token table where rows of it are looked up and nothing else: a decoder's tied one is its
+        head, too; an encoder that embeds or classifies has no head.
+        """
+        return 0 if self.tied_embeddings and self.kind != "encoder" else self.embedding_parameters
+
+    @property
     def chosen_parameters(self) -> float:
         """Parameters of the routed experts that one token passes through."""
         return self.expert_parameters * self.experts_per_token / self.experts if self.is_moe else 0.0
@@ -293,11 +300,8 @@ class ModelShape:
     def matmul_parameters(self) -> int:
         """Active parameters that multiply every token: all but the token table, which is looked up (Kaplan et al.
         2020, 2.1).
-
-        A decoder's tied table is used as the head, so it stays in; an encoder that embeds or classifies has no head.
         """
-        lookup = 0 if self.tied_embeddings and self.kind != "encoder" else self.embedding_parameters
-        return max(self.active_parameters - lookup, 1)
+        return max(self.active_parameters - self.looked_up_embedding, 1)
 
     @property
     def written_parameters(self) -> int:
