@@ -19,9 +19,8 @@ def row_lengths(shape: ModelShape, part: str) -> tuple[Rows, ...]:
     """The rows of a part: as long as what the matrix reads, which is the hidden state but for projections back to it;
     none where the model's sizes are not known.
 
-    An expert is a feed-forward of its own, on the hidden state or a latent: one matrix in three leads back, of two where
-    it has no gate. Networks beside
-    a decoder, and what is left, count as rows of the hidden state.
+    An expert is a feed-forward of its own, on the hidden state or a latent of it: one matrix in three leads back, of
+    two where it has no gate. Networks beside a decoder, and what is left, count as rows of the hidden state.
     """
     hidden = shape.hidden_size
     if not hidden:
