@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from whygpu.checks.memory import inference, training
+from whygpu.checks.memory.weights import leaves_table
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.kept import kept
@@ -73,13 +74,9 @@ def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[
 
 def _by_table(work: Work, setup: Setup, cards: Cards, members: Mask) -> Iterator[tuple[Setup, Mask]]:
     """The setup with the token table on cards of one kind and in the host's memory beside others."""
-    if setup.trains or not work.shape.looked_up_embedding:
-        yield setup, members
-        return
-    words = setup.context(work.shape)
     forms = [card.text("form") or "" for card in cards.accelerators]
-    pick = work.catalogue.coefficients.pick
-    leaves = {form: pick("table-on-host", {**words, "form": form}).likely > 0 for form in dict.fromkeys(forms)}
+    coefficients = work.catalogue.coefficients
+    leaves = {form: leaves_table(work.shape, setup, form, coefficients) for form in dict.fromkeys(forms)}
     apart = members & np.array([leaves[form] for form in forms])
     yield setup, members & ~apart
     if apart.any():

@@ -6,7 +6,7 @@ from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory.parts import coefficient_term, scaled, stage_share
 from whygpu.checks.model_shape import DENOISERS, ModelShape
-from whygpu.checks.setup import BESIDE, TRAINING_PHASES, Format, ParallelLayout
+from whygpu.checks.setup import BESIDE, TRAINING_PHASES, Format, ParallelLayout, Setup
 
 ENDS = frozenset({"embedding", "head"})
 """Parts outside the layers: the token table and the head."""
@@ -116,6 +116,13 @@ def _ends_on_cards(shape: ModelShape, number_format: Format, context: Context) -
     if table_on_host(shape, number_format, context):
         return [_bytes_of(shape, number_format, "head")] if any(part.name == "head" for part in shape.parts) else []
     return end_sizes(shape, number_format)
+
+
+def leaves_table(shape: ModelShape, setup: Setup, form: str, coefficients: Coefficients) -> bool:
+    """Whether the setup's runtime leaves the token table in the host's memory beside a card of this form."""
+    if setup.trains or not shape.looked_up_embedding:
+        return False
+    return coefficients.pick("table-on-host", {**setup.context(shape), "form": form}).likely > 0
 
 
 def table_on_host(shape: ModelShape, number_format: Format, context: Context) -> float:
