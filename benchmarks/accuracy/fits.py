@@ -14,7 +14,9 @@ def judge(row: Row, subjects: Subjects) -> FitSeen:
     ran = bool(row["fits"])
     try:
         setup, layout = _setup(row, subjects)
-        done = memory.estimate(subjects.shape(row["model"]), setup, layout, subjects.coefficients)
+        shape = subjects.shape(row["model"])
+        setup = subjects.on_card(shape, setup, row["gpu"])
+        done = memory.estimate(shape, setup, layout, subjects.coefficients)
         return FitSeen(row["family"], row["id"], ran, subjects.held(done, row["gpu"]))
     except UnknownSubjectError as unknown:
         return FitSeen(row["family"], row["id"], ran, None, str(unknown))

@@ -34,7 +34,7 @@ def compared(
     row: Row, kind: str, figure: Range, subjects: Subjects, shape: ModelShape, setup: Setup, layout: ParallelLayout
 ) -> Compared:
     """A row beside its figure. It ran on the card it names, so what memory it needs is looked at too."""
-    needed = memory.estimate(shape, setup, layout, subjects.coefficients)
+    needed = memory.estimate(shape, subjects.on_card(shape, setup, row["gpu"]), layout, subjects.coefficients)
     held = subjects.held(needed, row["gpu"])
     return Compared(kind, row["family"], row["id"], row["value"], figure.low, figure.likely, figure.high, held=held)
 

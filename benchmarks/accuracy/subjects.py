@@ -15,8 +15,9 @@ from benchmarks.accuracy.rows import Held, LeftOut, Outcome, Row
 from whygpu import intake
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory.estimate import MemoryEstimate
+from whygpu.checks.memory.weights import leaves_table
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import HALF, CardKind, Device, Format, ParallelLayout, first_rate, pcie_bytes_s
+from whygpu.checks.setup import HALF, CardKind, Device, Format, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.knowledge.catalogue import Accelerator, Catalogue, fold
 
 MODELS = {  # as the tables write it, folded: the preset
@@ -246,6 +247,11 @@ class Subjects:
             if len(found) == 1:
                 return self.catalogue.accelerators[found[0]]
         raise UnknownSubjectError(f"no accelerator {name}")
+
+    def on_card(self, shape: ModelShape, setup: Setup, gpu: str | None) -> Setup:
+        """The setup as a runtime lays the model out beside a named card. Raises UnknownSubjectError."""
+        form = self.card(gpu).text("form") if gpu else None
+        return setup.but(token_table="host") if form and leaves_table(shape, setup, form, self.coefficients) else setup
 
     def held(self, estimate: MemoryEstimate, gpu: str | None) -> Held | None:
         """What is needed and what a named card has. Raises UnknownSubjectError where the card is not known."""

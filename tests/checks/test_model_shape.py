@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.checks.conftest import Facts
+from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.model_shape import KvGroup
+from whygpu.checks.row_lengths import row_lengths
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,34 @@ def test_choosing_takes_the_share_of_arithmetic_that_was_published(facts: Facts,
         for shape in (facts.shape(model), facts.shape("deepseek-v3.2"))
     )
     assert ours / before == pytest.approx(share, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("model", "experts", "chosen"),
+    [
+        # NVIDIA Nemotron 3 (arXiv:2512.20856), 2.2: experts on a latent a quarter of the hidden size. The rest of Super
+        # (8 billion) is attention, states, shared experts, latent projections and two token tables of half a billion.
+        ("nemotron-3-super-120b-a12b", 40 * 512 * 2 * 1024 * 2688, 40 * 22 * 2 * 1024 * 2688),
+        ("nemotron-3-ultra-550b-a55b", 48 * 512 * 2 * 2048 * 5120, 48 * 22 * 2 * 2048 * 5120),
+        # Kimi K3's config.json: routed_expert_hidden_size 3584 of 7168
+        ("kimi-k3", 92 * 896 * 3 * 3584 * 3072, 92 * 16 * 3 * 3584 * 3072),
+    ],
+)
+def test_experts_that_work_in_a_latent_are_as_narrow_as_it(facts: Facts, model: str, experts: int, chosen: int) -> None:
+    shape = facts.shape(model)
+    assert (shape.expert_parameters, shape.chosen_parameters) == (experts, chosen)
+    held = {part.name: part.parameters for part in shape.parts}
+    assert held["experts"] == experts, "none is cut off to fit the model"
+    assert {rows.length for rows in row_lengths(shape, "experts")} == {shape.routed_width, shape.expert_ffn_size}
+
+
+def test_adapters_of_experts_in_a_latent_have_its_width(facts: Facts) -> None:
+    """Nemotron-3 Super: rank x (inputs + outputs) of each matrix (Hu et al. 2021); shared experts keep the hidden size,
+    and the projections to the latent and back are matrices, too."""
+    shape = facts.shape("nemotron-3-super-120b-a12b")
+    more = adapter_parameters(shape, 1, "all-linear") - adapter_parameters(shape, 1, "attention")
+    routed, shared, projections = 512 * 2 * (1024 + 2688), 2 * 2 * (4096 + 2688), 2 * (4096 + 1024)
+    assert more == 40 * (routed + shared + projections) + 48 * 2 * 4096
 
 
 def test_encoders_and_vision_keep_no_cache(facts: Facts) -> None:

@@ -158,6 +158,14 @@ WORK: dict[str, dict[str, Any]] = {
     "gaudi fp8": {**CHAT, "accelerators": ["gaudi-3"], "format": "fp8"},
     "adapters": {**CHAT, "accelerators": ["h100-sxm"], "adapters": 40, "lora_rank": 24},
     "shared memory": {**CHAT, "accelerators": ["dgx-spark"]},
+    "a full card": {
+        **CHAT,
+        "model": "qwen3-32b",
+        "concurrency": 58,
+        "context_tokens": 1024,
+        "accelerators": ["h100-sxm"],
+        "count": 1,
+    },
     "transcripts": {"phase": "inference", "model": "whisper-large-v3", "accelerators": ["l4"], "format": "fp16"},
     "a distilled model": {**CHAT, "model": "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", "accelerators": ["h100-sxm"]},
     "experts in blocks": {
@@ -282,6 +290,16 @@ def test_shared_memory_leaves_room_for_the_system(starts: dict[str, dict[str, St
     """0.92 of a DGX Spark cannot be had when vLLM starts (vllm-recipe-nemotron-3-super)."""
     spark = words(starts["shared memory"]["vllm"])
     assert spark[spark.index("--gpu-memory-utilization") + 1] == "0.85"
+
+
+def test_a_full_card_keeps_room_for_the_drivers_context(starts: dict[str, dict[str, Start]]) -> None:
+    """vLLM does not start where its share of all memory is not free (vllm-memory-profiling): 0.6 GB of an H100's 79.02
+    GiB are the context's. SGLang's share is without what it works in (sglang-server-arguments).
+    """
+    vllm, sglang = (words(starts["a full card"][tool]) for tool in ("vllm", "sglang"))
+    given = float(vllm[vllm.index("--gpu-memory-utilization") + 1])
+    assert 0.92 < given <= 1 - 0.6e9 / (79.02 * 2**30)
+    assert float(sglang[sglang.index("--mem-fraction-static") + 1]) < given
 
 
 def test_what_was_named_is_started(starts: dict[str, dict[str, Start]]) -> None:

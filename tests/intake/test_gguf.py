@@ -86,6 +86,12 @@ def test_a_mixture_of_experts_and_heads_by_layer(tmp_path: Path, coefficients: C
     assert shape is not None
     assert (shape.experts, shape.experts_per_token, shape.moe_layers) == (4, 2, 1)
     assert shape.parameters - shape.active_parameters == 3 * 64 * 128 * 2
+    assert shape.routed_width == 64
+
+    path.write_bytes(gguf_bytes(tensors, keys | {"llama.moe_latent_size": 32}))
+    shape, _ = read({"gguf": str(path)}, {}, coefficients)
+    assert shape is not None
+    assert shape.routed_width == 32, "llama.cpp, LLM_KV_MOE_LATENT_SIZE"
 
 
 def test_latent_attention(tmp_path: Path, coefficients: Coefficients) -> None:

@@ -29,6 +29,16 @@ def test_parameters_are_those_of_the_built_model(row: dict[str, Any]) -> None:
     assert "parameters" in shape.assumed
 
 
+def test_experts_on_a_latent_leave_the_parameters_that_were_counted() -> None:
+    """transformers counts 549,308,968,960 in Nemotron 3 Ultra, whose configuration has moe_latent_size 2048 of 8192."""
+    name = "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16"
+    shape, _ = from_hf_config(next(row["config"] for row in CONFIGS if row["name"] == name))
+    assert shape is not None
+    assert (shape.hidden_size, shape.expert_latent_size) == (8192, 2048)
+    assert shape.expert_parameters < shape.parameters
+    assert shape.chosen_parameters < shape.active_parameters
+
+
 def test_llama_3_1_8b_to_the_last_parameter() -> None:
     shape, problems = from_hf_config(LLAMA, name="Llama 3.1 8B")
     assert shape is not None

@@ -299,6 +299,14 @@ references:
 def test_models() -> None:
     model = "{id: mine, name: Mine, kind: decoder, parameters: 1000, active_parameters: 2000, source: litgpt-config}"
     assert _found(f"models:\n- {model}\n", "facts/x.yaml") == ["2:3 bad-model"]
+    # Nemotron 3 Super's configuration: experts of 2,688 on a latent of 1,024, where the hidden size is 4,096
+    sizes = "layers: 88, hidden_size: 4096, heads: 32, kv_heads: 2, head_dim: 128, vocab_size: 131072, moe_layers: 40"
+    experts = "experts: 512, experts_per_token: 22, expert_ffn_size: 2688, gated_ffn: false, tied_embeddings: false"
+    both = f"parameters: 120668707840, active_parameters: 12770237440, {sizes}, {experts}, source: litgpt-config"
+    named = f"models:\n- {{id: mine, name: Mine, kind: decoder, {both}}}\n"
+    narrow = named.replace("moe_layers", "expert_latent_size: 1024, moe_layers")
+    assert _found(named, "facts/x.yaml") == ["2:3 bad-model"] * 2, "more than the model has, and than is active"
+    assert _found(narrow, "facts/x.yaml") == []
     texts = small_texts()
     texts["questions.yaml"] = texts["questions.yaml"].replace("assume: llama-3.1-8b", "assume: llama-3.1-9b")
     found = [item for item in lint(load_texts(texts, "kb", REGISTRY)) if item.code == "no-such-model"]

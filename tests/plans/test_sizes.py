@@ -64,3 +64,19 @@ def test_to_fill_a_card_sizes_in_full_only_what_is_taken(kb: KnowledgeBase, monk
     plans = kb.consult({"phase": "training", "model": "llama-3.1-8b", "dataset_tokens": 3e10}, engine="evaluator").plans
     assert made
     assert len(made) < 4 * len(plans.plan_set.configurations)  # 16 for each it was
+
+
+def test_llama_cpp_leaves_the_token_table_to_hosts_that_have_their_own_memory(kb: KnowledgeBase) -> None:
+    """gpt-oss-20b runs on an RTX 3060 of 12 GB (geerling-gpt-oss-20b); a DGX Spark's host has no memory but the card's,
+    and vLLM puts the table on the card.
+    """
+    asked = {"phase": "inference", "model": "gpt-oss-20b", "format": "mxfp4-moe", "runtime": "llama.cpp"}
+    plans = kb.consult({**asked, "accelerators": ["rtx-3060-12gb", "dgx-spark"]}, engine="evaluator").plans
+    tables: dict[str, set[str]] = {}
+    for row in range(len(plans.plan_set)):
+        candidate = plans.plan_set.candidate(row)
+        tables.setdefault(candidate.accelerator.id, set()).add(candidate.setup.token_table)
+    assert tables == {"rtx-3060-12gb": {"host"}, "dgx-spark": {"card"}}
+    other = {**asked, "format": "mxfp4", "runtime": "vllm", "accelerators": ["rtx-5090"]}
+    ways = kb.consult(other, engine="evaluator").plans.plan_set.configurations
+    assert {way.setup.token_table for way in ways} == {"card"}

@@ -118,6 +118,8 @@ class ModelShape:
 
     `layers` are those of the decoder (of the only stack, for others); `encoder_layers` those of an encoder beside it,
     which has `encoder_parameters` and reads `source_tokens` (0: the prompt).
+    `expert_latent_size` is the width that routed experts work in where layers project to a narrower one before them,
+    and back (LatentMoE).
     `parameters` counts everything held in memory, `active_parameters` what one token passes through.
     `flops_per_sample` counts a multiplication and an addition as two, forward, at `image_size` or of a row of
     `columns` (at one denoising step for diffusion, where guidance runs the denoiser `denoiser_passes` times in one);
@@ -157,6 +159,7 @@ class ModelShape:
     experts_per_token: int = 0
     shared_experts: int = 0
     expert_ffn_size: int = 0
+    expert_latent_size: int = 0
     moe_layers: int = 0
     kv_lora_rank: int = 0
     qk_rope_head_dim: int = 0
@@ -272,17 +275,33 @@ class ModelShape:
     @property
     def expert_parameters(self) -> int:
         """Parameters of all routed experts."""
-        return self.moe_layers * self.experts * (3 if self.gated_ffn else 2) * self.hidden_size * self.expert_ffn_size
+        return self.moe_layers * self.experts * (3 if self.gated_ffn else 2) * self.routed_width * self.expert_ffn_size
+
+    @property
+    def looked_up_embedding(self) -> int:
+        """Parameters of the token table where rows of it are looked up and nothing else: a decoder's tied one is its
+        head, too; an encoder that embeds or classifies has no head.
+        """
+        return 0 if self.tied_embeddings and self.kind != "encoder" else self.embedding_parameters
+
+    @property
+    def chosen_parameters(self) -> float:
+        """Parameters of the routed experts that one token passes through."""
+        return self.expert_parameters * self.experts_per_token / self.experts if self.is_moe else 0.0
+
+    @property
+    def routed_width(self) -> int:
+        """Elements of a token that reach a routed expert: its hidden state, or the latent that it is projected to
+        (NVIDIA Nemotron 3, arXiv:2512.20856, section 2.2).
+        """
+        return self.expert_latent_size or self.hidden_size
 
     @property
     def matmul_parameters(self) -> int:
         """Active parameters that multiply every token: all but the token table, which is looked up (Kaplan et al.
         2020, 2.1).
-
-        A decoder's tied table is used as the head, so it stays in; an encoder that embeds or classifies has no head.
         """
-        lookup = 0 if self.tied_embeddings and self.kind != "encoder" else self.embedding_parameters
-        return max(self.active_parameters - lookup, 1)
+        return max(self.active_parameters - self.looked_up_embedding, 1)
 
     @property
     def written_parameters(self) -> int:

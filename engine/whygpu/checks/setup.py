@@ -151,6 +151,7 @@ class Setup:
     that was done before; `host_vcpus` the threads of the host's processors for each accelerator (0: not known), `host`
     the board that its memory asks for: `desktop` or `server`. `algorithm` is what is learned from: given answers
     (`supervised`), pairs (`dpo`) or rewards (`grpo`, `ppo`), with `generations` sequences for each sample of the data.
+    `token_table` is where the token table lies: on the `card`, or in the memory of the `host` where that is apart.
     `task` is what the model is for here, as answered; empty for what it was made for.
     """
 
@@ -190,6 +191,7 @@ class Setup:
     algorithm: str = "supervised"
     task: str = ""
     generations: int = 1
+    token_table: str = "card"
 
     def __hash__(self) -> int:
         """By what differs from one way to the next: to hash all thirty fields takes several times as long."""
@@ -292,6 +294,7 @@ class Setup:
             "attention": self.attention,
             "cross_entropy": self.cross_entropy,
             "offload": self.offload,
+            "token_table": self.token_table,
             "lora_targets": self.lora_targets,
             "speculative": self.speculative,
             "host": self.host,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.share import filled_bytes
 from whygpu.checks.model_shape import GENERATIVE, TOKEN_KINDS
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.explain.advice import Advice
@@ -146,11 +147,10 @@ def _reserved(candidate: Candidate, usable: float) -> Reserved | None:
     need, setup = candidate.memory, candidate.setup
     if setup.trains or setup.runtime not in _FILLING or need.shape.kind not in GENERATIVE or not math.isfinite(usable):
         return None
-    taken = memory.reserved_bytes(
-        usable, need.total, setup.runtime, candidate.accelerator.text("form"), need.coefficients
-    )
-    if taken > usable:
+    if need.total > usable:
         return None
+    filled = filled_bytes(usable, need, setup.runtime, candidate.accelerator.text("form"))
+    taken = max(filled, need.total)  # a share is rounded
     room = need.uncorrected(taken)
     requests = memory.largest(need.shape, setup, candidate.layout, need.coefficients, room, "concurrency")
     return Reserved(setup.runtime, taken / GIB, (taken - need.total + need.kv_cache) / GIB, requests)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from whygpu.chain.environment import known_value, plain, unknown_of
 from whygpu.chain.strata import used_names
 from whygpu.checks.memory.alignment import serving
-from whygpu.checks.memory.estimate import reserved_bytes
 from whygpu.checks.memory.inference import further_tokens
+from whygpu.checks.memory.share import memory_share
 from whygpu.checks.speed.splitting import chunk_of_rank
 from whygpu.checks.speed.training import TrainingWork
 from whygpu.knowledge.catalogue import fold
@@ -258,14 +258,13 @@ class _Plan:
         return bool(self._candidate.memory.shape.expert_ffn_size % (block * self._candidate.layout.tensor))
 
     def _memory_share(self) -> float | None:
-        """The share of the card that the tool is to take: what it takes by itself, more where the plan needs more."""
+        """The share of the card that the tool is to take."""
         catalogue = self._of.knowledge.catalogue
         usable = catalogue.usable_bytes(self._candidate.accelerator)
         if math.isnan(usable) or self._launch is None or self._launch.runtime is None:
             return None
-        need, form = self._candidate.memory, self._candidate.accelerator.text("form")
-        taken = reserved_bytes(usable, need.total, self._launch.runtime, form, need.coefficients)
-        return min(math.ceil(round(100 * taken / usable, 6)) / 100, 1.0)
+        form = self._candidate.accelerator.text("form")
+        return memory_share(usable, self._candidate.memory, self._launch.runtime, form)
 
     # what is told
 

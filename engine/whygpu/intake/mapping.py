@@ -31,6 +31,7 @@ WHOLE_NUMBERS: Mapping[str, str] = {
     "experts_per_token": "experts",
     "shared_experts": "experts",
     "expert_ffn_size": "hidden",
+    "expert_latent_size": "hidden",
     "moe_layers": "layers",
     "kv_lora_rank": "hidden",
     "qk_rope_head_dim": "head",

@@ -48,6 +48,7 @@ CONDITIONS = (
     "attention",
     "cross_entropy",
     "offload",
+    "token_table",
     "lora_targets",
     "cache",
     "uncounted",

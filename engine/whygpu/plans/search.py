@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from whygpu.checks.memory import inference, training
+from whygpu.checks.memory.weights import leaves_table
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.kept import kept
@@ -56,16 +57,30 @@ _ROUNDS_OF_STAGES = (2, 4, 8)
 
 
 def on_cards(work: Work, setup: Setup, cards: Cards, allowed: Mask) -> Iterator[tuple[Setup, Mask]]:
-    """The setup as the cards run it: where one lacks the format, what it runs instead (FP16 for BF16 on a T4)."""
+    """The setup as the cards run it: where one lacks the format, what it runs instead (FP16 for BF16 on a T4), and
+    where the runtime leaves the token table in the host's memory, on cards that have their own.
+    """
     formats = work.catalogue.formats
     wanted = setup.format
     lacking = np.zeros_like(allowed)
     if wanted.needs in cards.rates and wanted.instead in formats:
         lacking = cards.rates[wanted.needs] == 0
-    yield setup, allowed & ~lacking
+    yield from _by_table(work, setup, cards, allowed & ~lacking)
     if (allowed & lacking).any():
         precision = setup.training_precision.replace(wanted.id, wanted.instead)
-        yield replace(setup, format=formats[wanted.instead], training_precision=precision), allowed & lacking
+        other = replace(setup, format=formats[wanted.instead], training_precision=precision)
+        yield from _by_table(work, other, cards, allowed & lacking)
+
+
+def _by_table(work: Work, setup: Setup, cards: Cards, members: Mask) -> Iterator[tuple[Setup, Mask]]:
+    """The setup with the token table on cards of one kind and in the host's memory beside others."""
+    forms = [card.text("form") or "" for card in cards.accelerators]
+    coefficients = work.catalogue.coefficients
+    leaves = {form: leaves_table(work.shape, setup, form, coefficients) for form in dict.fromkeys(forms)}
+    apart = members & np.array([leaves[form] for form in forms])
+    yield setup, members & ~apart
+    if apart.any():
+        yield setup.but(token_table="host"), apart
 
 
 class Sizes:

@@ -224,6 +224,32 @@ def test_what_quantizing_at_load_leaves_behind_is_no_room(facts: Facts, number_f
     assert done.verdict(usable) == verdict
 
 
+def _weights(facts: Facts, model: str, number_format: str, table: str, stages: int = 1) -> float:
+    setup = Setup(facts.formats[number_format], runtime="llama.cpp", token_table=table)
+    return memory.estimate(facts.shape(model), setup, ParallelLayout(pipeline=stages), facts.coefficients).weights
+
+
+def test_a_token_table_that_is_looked_up_alone_may_lie_in_the_hosts_memory(facts: Facts) -> None:
+    """llmfit #204: llama-server keeps 1.03 GiB of Qwen3.5 9B in Q8_0 on the CPU, beside an RTX 4080 with all layers."""
+    left = _weights(facts, "qwen3.5-9b", "q8_0", "card") - _weights(facts, "qwen3.5-9b", "q8_0", "host")
+    assert left / GIB == pytest.approx(1.03, rel=0.03)
+
+
+def test_a_table_that_is_the_head_too_is_on_the_card(facts: Facts) -> None:
+    """llama.cpp, create_tensor: an output that is missing is the token table, read once more to the card."""
+    assert facts.shape("llama-3.2-1b").tied_embeddings
+    assert _weights(facts, "llama-3.2-1b", "q8_0", "card") == _weights(facts, "llama-3.2-1b", "q8_0", "host")
+
+
+def test_stages_divide_what_is_left_on_the_cards(facts: Facts) -> None:
+    # Llama 3.1 8B: 8.03 billion, 0.525 of them in the table; each of two stages has no more than half of the rest
+    table = 128_256 * 4096
+    shape = facts.shape("llama-3.1-8b")
+    bytes_of = facts.formats["fp16"].weight_bytes(shape)
+    assert _weights(facts, "llama-3.1-8b", "fp16", "host", 2) < bytes_of / 2
+    assert _weights(facts, "llama-3.1-8b", "fp16", "host", 2) >= (bytes_of - 2 * table) / 2
+
+
 @pytest.mark.parametrize(
     ("model", "number_format", "gib"),
     [

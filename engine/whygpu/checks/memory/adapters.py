@@ -27,8 +27,10 @@ def adapter_parameters(shape: ModelShape, rank: int, targets: str) -> int:
         return rank * count
     matrices = 3 if shape.gated_ffn else 2
     count += (layers - shape.moe_layers) * matrices * (hidden + shape.ffn_size)
-    experts = shape.experts + shape.shared_experts
-    count += shape.moe_layers * experts * matrices * (hidden + shape.expert_ffn_size)
+    count += shape.moe_layers * shape.experts * matrices * (shape.routed_width + shape.expert_ffn_size)
+    count += shape.moe_layers * shape.shared_experts * matrices * (hidden + shape.expert_ffn_size)
+    if shape.expert_latent_size:  # the projections to the latent and back
+        count += shape.moe_layers * 2 * (hidden + shape.expert_latent_size)
     return rank * count
 
 

@@ -195,7 +195,7 @@ def load_fragments(shape: ModelShape, layout: ParallelLayout, coefficients: Coef
     largest quantized matrix, of which smaller tensors stand in parts, so that they do not go back to the driver
     (PyTorch, CUDACachingAllocator: blocks of one segment).
     """
-    matrix = 2.0 * shape.hidden_size * max(shape.ffn_size, shape.expert_ffn_size)
+    matrix = 2.0 * max(shape.hidden_size * shape.ffn_size, shape.routed_width * shape.expert_ffn_size)
     return scaled(coefficients.pick("load-fragments", context), matrix / layout.tensor)
 
 

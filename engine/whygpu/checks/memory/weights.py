@@ -6,7 +6,7 @@ from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory.parts import coefficient_term, scaled, stage_share
 from whygpu.checks.model_shape import DENOISERS, ModelShape
-from whygpu.checks.setup import BESIDE, TRAINING_PHASES, Format, ParallelLayout
+from whygpu.checks.setup import BESIDE, TRAINING_PHASES, Format, ParallelLayout, Setup
 
 ENDS = frozenset({"embedding", "head"})
 """Parts outside the layers: the token table and the head."""
@@ -20,14 +20,15 @@ def held_weights(
     Tensor parallelism divides all, except for the share of the two ends that the runtime copies to every rank; where
     each card computes attention for requests of its own, the routed experts alone (vLLM, data parallel deployment). Of
     pipeline stages the fullest has its whole layers, and no less than an even share: a stage with an end is given
-    fewer layers. Experts that are offloaded lie in the host's memory.
+    fewer layers. Experts that are offloaded lie in the host's memory, and so may a token table that is only looked up.
     """
     slack = coefficients.pick("weight-slack", context)
-    on_cards = number_format.weight_bytes(shape) - _offloaded(shape, number_format, context)
+    host_table = table_on_host(shape, number_format, context)
+    on_cards = number_format.weight_bytes(shape) - _offloaded(shape, number_format, context) - host_table
     if layout.tensor * layout.pipeline == 1:
         return scaled(slack, on_cards)
     copied = coefficients.pick("copied-ends", context)
-    ends = end_sizes(shape, number_format)
+    ends = _ends_on_cards(shape, number_format, context)
     inside = on_cards - sum(ends)
     divided = _experts_on_cards(shape, number_format, context) if layout.by_requests else inside
     inside += divided / layout.tensor - divided
@@ -110,6 +111,29 @@ def end_sizes(shape: ModelShape, number_format: Format) -> list[float]:
     return [part.parameters * number_format.bits_in(shape, part.name) / 8 for part in shape.parts if part.name in ENDS]
 
 
+def _ends_on_cards(shape: ModelShape, number_format: Format, context: Context) -> list[float]:
+    """The same of those that lie on the cards."""
+    if table_on_host(shape, number_format, context):
+        return [_bytes_of(shape, number_format, "head")] if any(part.name == "head" for part in shape.parts) else []
+    return end_sizes(shape, number_format)
+
+
+def leaves_table(shape: ModelShape, setup: Setup, form: str, coefficients: Coefficients) -> bool:
+    """Whether the setup's runtime leaves the token table in the host's memory beside a card of this form."""
+    if setup.trains or not shape.looked_up_embedding:
+        return False
+    return coefficients.pick("table-on-host", {**setup.context(shape), "form": form}).likely > 0
+
+
+def table_on_host(shape: ModelShape, number_format: Format, context: Context) -> float:
+    """Bytes of a token table that the runtime leaves in the host's memory, as no product takes it: rows of it are
+    looked up there (llama.cpp, load_tensors: the input layer); 0 where it is the head's, too.
+    """
+    if context["token_table"] != "host" or context["phase"] in TRAINING_PHASES or not shape.looked_up_embedding:
+        return 0.0
+    return _bytes_of(shape, number_format, "embedding")
+
+
 def largest_tensor_bytes(shape: ModelShape) -> float:
     """Bytes of the largest single tensor at 16 bits: the token table, or a feed-forward matrix."""
     return 2.0 * max(shape.embedding_parameters, shape.hidden_size * shape.ffn_size)
@@ -140,6 +164,10 @@ def explain_weights(
         name_of = "experts" if context["offload"] == "experts" else "waiting"
         terms.append(Term(name_of, host, "bytes", shape.source, "in the host's memory"))
         whole = f"({whole} - {name_of})"
+    table = table_on_host(shape, number_format, context)
+    if table:
+        terms.append(Term("table", table, "bytes", shape.source, "the token table, in the host's memory"))
+        whole = f"({whole} - table)"
     if layout.tensor * layout.pipeline == 1:
         return Calculation(name, f"{whole} * slack", tuple(terms), value, "bytes")
     inside = f"({whole} - ends) / tensor"
@@ -152,16 +180,16 @@ def explain_weights(
     return Calculation(
         name,
         f"max({inside} * stage, ({inside} + ends * held) / stages, end * held) * slack",
-        (*terms, *_split_terms(shape, number_format, layout, coefficients.pick("copied-ends", context))),
+        (*terms, *_split_terms(shape, number_format, layout, coefficients.pick("copied-ends", context), context)),
         value,
         "bytes",
     )
 
 
 def _split_terms(
-    shape: ModelShape, number_format: Format, layout: ParallelLayout, copied: Coefficient
+    shape: ModelShape, number_format: Format, layout: ParallelLayout, copied: Coefficient, context: Context
 ) -> tuple[Term, ...]:
-    ends = end_sizes(shape, number_format)
+    ends = _ends_on_cards(shape, number_format, context)
     return (
         Term("ends", sum(ends), "bytes", (), "token table and head"),
         Term("end", max(ends, default=0.0), "bytes", (), "the larger of the two"),

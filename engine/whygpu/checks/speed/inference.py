@@ -238,7 +238,7 @@ def step_flops(columns: Columns, requests: FloatArray) -> FloatArray:
 
 def routed_parameters(shape: ModelShape) -> float:
     """Parameters of the routed experts that one token passes through."""
-    return shape.expert_parameters * shape.experts_per_token / shape.experts if shape.is_moe else 0.0
+    return shape.chosen_parameters
 
 
 def expert_rows(shape: ModelShape, tokens: FloatArray, tile: FloatArray) -> FloatArray:

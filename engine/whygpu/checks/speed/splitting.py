@@ -117,13 +117,12 @@ def layers_wire_s(columns: Columns, wire: Wire, tokens: FloatArray | float) -> F
     3); where requests are divided, tokens go to the experts and back, which moves each twice.
     """
     shape = columns.shape
-    payload = tokens * columns.of_each(lambda setup: setup.format.compute_bits / 8) * shape.hidden_size
-    reduced = 2 * (shape.layers + shape.encoder_layers) * wire.all_reduce_s(columns.tensor, payload)
+    row = tokens * columns.of_each(lambda setup: setup.format.compute_bits / 8)
+    reduced = 2 * (shape.layers + shape.encoder_layers) * wire.all_reduce_s(columns.tensor, row * shape.hidden_size)
     if not columns.by_requests.any():
         return reduced
-    return np.where(
-        columns.by_requests > 0, shape.moe_layers * wire.halves_s(columns.tensor, 2 * payload, 2.0), reduced
-    )
+    sent = wire.halves_s(columns.tensor, 2 * row * shape.routed_width, 2.0)
+    return np.where(columns.by_requests > 0, shape.moe_layers * sent, reduced)
 
 
 def said(columns: Columns, i: int, *, step: bool) -> str:

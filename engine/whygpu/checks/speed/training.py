@@ -204,13 +204,13 @@ def traffic_bytes(columns: Columns) -> FloatArray:
 
 
 def dispatched_elements(columns: Columns) -> FloatArray:
-    """Elements of one micro-batch that are sorted by expert, one copy of a token's hidden state for each expert that it
+    """Elements of one micro-batch that are sorted by expert, one copy of what a token gives experts for each that it
     is sent to; a repeated forward pass counts as in ``traffic_bytes``. 0 for dense models (transformers,
     integrations/moe.py).
     """
     shape = columns.shape
     copies = shape.moe_layers * shape.experts_per_token if shape.is_moe else 0
-    return copies * shape.hidden_size * tokens_of(columns) * _dispatched(columns.setup)
+    return copies * shape.routed_width * tokens_of(columns) * _dispatched(columns.setup)
 
 
 def _dispatched(setup: Setup) -> float:

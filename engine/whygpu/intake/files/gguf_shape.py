@@ -213,6 +213,7 @@ class _Facts:
             "experts_per_token": self.number("expert_used_count") if experts else 0,
             "shared_experts": self.number("expert_shared_count") if experts else 0,
             "expert_ffn_size": self.number("expert_feed_forward_length", "feed_forward_length") if experts else 0,
+            "expert_latent_size": self.number("moe_latent_size") if experts else 0,
             "moe_layers": self.layers_with(r"ffn_(gate|up|down|gate_up)_exps") if experts else 0,
             "kv_lora_rank": self.number("attention.kv_lora_rank"),
             "q_lora_rank": self.number("attention.q_lora_rank") if self.latent else 0,

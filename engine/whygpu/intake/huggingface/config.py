@@ -222,6 +222,7 @@ def _shape(described: Described, family: Family, name: str, given: tuple[int, in
         experts_per_token=experts.chosen if experts else 0,
         shared_experts=experts.shared // experts.width if experts else 0,
         expert_ffn_size=experts.width if experts else 0,
+        expert_latent_size=experts.latent if experts else 0,
         moe_layers=sizes.expert_layers,
         kv_lora_rank=latent.rank if latent else 0,
         qk_rope_head_dim=latent.rope_dim if latent else 0,
