@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.explain.meters import Need, needs
-from whygpu.quantity import show
+from whygpu.quantity import show, show_ends, show_with_range
 from whygpu.render.view.model import MeterRow
 
 if TYPE_CHECKING:
@@ -57,12 +57,8 @@ def label_of(need: Need) -> str:
 
 
 def span(band: Range, unit: str | None = None) -> str:
-    """Both ends of a figure, in the words of the larger; nothing where they are the same."""
-    if band.low == band.high:
-        return ""
-    if unit == "ms" and show(band.likely, unit).endswith(" s"):
-        return f"{show(band.low / 1000)} to {show(band.high / 1000)}"
-    return f"{show(band.low)} to {show(band.high)}"
+    """Both ends of a figure, in the unit in which it is shown; nothing where they are the same."""
+    return "" if band.low == band.high else show_ends(band.low, band.high, unit, band.likely)
 
 
 def _limited(need: Need, plan: Plan) -> MeterRow:
@@ -73,8 +69,7 @@ def _limited(need: Need, plan: Plan) -> MeterRow:
     limit, got = show(need.limit, need.unit), show(need.got.likely, need.unit)
     if need.of_hardware:  # what is needed is the plan's figure, and the accelerator has the limit
         each = " each" if plan.count > 1 else ""
-        ends = span(need.got, need.unit)
-        needed = f"{got} ({ends})" if ends else got
+        needed = show_with_range(need.got.low, need.got.likely, need.got.high, need.unit)
         return MeterRow(label_of(need) + each, needed, f"{limit} usable", "", margin, used, need.status)
     word = "at most" if need.at_most else "at least"
     return MeterRow(label_of(need), f"{word} {limit}", got, span(need.got, need.unit), margin, used, need.status)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whygpu.explain.meters import Need, needs
 from whygpu.explain.shortlist import costs_less
 from whygpu.knowledge.preferences import POWER, SPEED
-from whygpu.quantity import show
+from whygpu.quantity import show, show_range
 from whygpu.render.view.meters import label_of
 from whygpu.render.view.model import Confidence, Headline, Sentence
 from whygpu.render.view.rivals import (
@@ -114,7 +114,7 @@ def _rough(plan: Plan, found: Sequence[Need], seen: bool) -> Iterator[str]:
         yield "no measurement covers this kind of model, card and stack"
     for need in found:
         if need.status == "at risk":
-            ends = f"{show(need.got.low)} to {show(need.got.high, need.unit)}"
+            ends = show_range(need.got.low, need.got.high, need.unit)
             yield f"{label_of(need)} may be {ends}, and the limit is {show(need.limit, need.unit)}"
     if plan.cost is None:
         yield "no price is known"
