@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whygpu.quantity import parse_number, parse_pixels, show, side_by_side
+from whygpu.quantity import parse_number, parse_pixels, show, show_ends, show_range, show_with_range, side_by_side
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,14 @@ def test_what_is_no_resolution(text: str) -> None:
         (26.25, "GiB", "26.2 GiB"),
         (1, "requests/s", "1 request/s"),
         (1234.5, "ms", "1,234 ms"),
-        (1_732_086, "ms", "1,732 s"),
+        (26_600, "ms", "26.6 s"),
+        (1_732_086, "ms", "28.9 min"),
+        (2_820_000, "ms", "47 min"),
+        (720, "s", "12 min"),
+        (0.0855, "hours", "5.13 min"),
+        (1, "hours", "1 hour"),
+        (500, "hours", "500 hours"),
+        (2474, "hours", "103 days"),
         (math.nan, "ms", "unknown"),
         (0, None, "0"),
         (0.0002, None, "0.0002"),
@@ -104,7 +111,8 @@ def test_any_text_is_a_finite_number_or_none(text: str, unit: str | None) -> Non
         (0.01, "USD", "$0.01"),
         (0.0, "USD", "$0"),
         (0.00069, "hours", "2.48 s"),
-        (0.5, "hours", "0.5 hours"),
+        (0.5, "hours", "30 min"),
+        (0, "hours", "0 hours"),
     ],
 )
 def test_what_is_too_small_for_its_unit(value: float, unit: str, text: str) -> None:
@@ -114,3 +122,37 @@ def test_what_is_too_small_for_its_unit(value: float, unit: str, text: str) -> N
 def test_the_same_figure_is_not_against_itself() -> None:
     assert side_by_side("$0.30", "$0.30") == "$0.30 in both cases"
     assert side_by_side("$0.30", "$0.31") == "$0.30 against $0.31"
+
+
+@pytest.mark.parametrize(
+    ("low", "likely", "high", "unit", "text"),
+    [
+        (7_830, 12_000, 26_600, "ms", "12 s (7.83 to 26.6)"),
+        (131_758, 239_000, 503_822, "ms", "3.98 min (2.2 to 8.4)"),
+        (0.00017, 0.000303, 0.00055, "hours", "1.09 s (0.61 to 1.98)"),
+        (8_000, 9_000, 20_000, "ms", "9,000 ms (8,000 to 20,000)"),
+        (121, 149, 187, "GiB", "149 GiB (121 to 187)"),
+        (3, 3, 3, "hours", "3 hours"),
+        (0.1, 0.2, 0.3, "share", "20.0% (10.0% to 30.0%)"),
+    ],
+)
+def test_a_figure_and_its_range_are_in_one_unit(low: float, likely: float, high: float, unit: str, text: str) -> None:
+    assert show_with_range(low, likely, high, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "unit", "text"),
+    [
+        (7_830, 26_600, "ms", "7.83 to 26.6 s"),
+        (0.4, 1.5, "hours", "0.4 to 1.5 hours"),
+        (5, 8.5, "USD/hour", "$5 to $8.50/hour"),
+        (0.1, 0.3, "share", "10.0% to 30.0%"),
+        (21.4, 24.3, "GiB", "21.4 to 24.3 GiB"),
+    ],
+)
+def test_both_ends_of_a_range_are_in_one_unit(low: float, high: float, unit: str, text: str) -> None:
+    assert show_range(low, high, unit) == text
+
+
+def test_ends_without_a_figure_are_in_the_unit_of_the_upper() -> None:
+    assert show_ends(7_830, 26_600, "ms") == "7.83 to 26.6"

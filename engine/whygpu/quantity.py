@@ -18,6 +18,10 @@ _SECONDS = {
     **{"h": 3600.0, "hours": 3600.0, "d": 86400.0, "days": 86400.0},
 }
 _TIME_UNITS = ("ms", "s", "minutes", "h", "hours", "days")
+_SHOWN_TIMES = (("s", 1.0, 10.0), ("min", 60.0, 120.0), ("hours", 3600.0, 3600.0), ("days", 86_400.0, 3_600_000.0))
+"""In which unit a time is shown, the seconds of one, and from how many seconds on; what is shorter is in ms where it is
+counted in ms, and otherwise in seconds.
+"""
 GIB = 2.0**30
 MIB = 2.0**20
 MAX_TEXT = 60
@@ -85,17 +89,52 @@ def side_by_side(one: str, two: str) -> str:
     return f"{one} in both cases" if one == two else f"{one} against {two}"
 
 
+def _shown_in(value: float, unit: str | None) -> tuple[float, str | None]:
+    """What a value is multiplied by before it is written, and its unit then: a time is in the unit that fits it."""
+    if unit not in ("ms", "s", "hours") or value == 0 or not math.isfinite(value):
+        return 1.0, unit
+    own = _SECONDS[unit]
+    shortest = ("ms", _SECONDS["ms"]) if unit == "ms" else ("s", 1.0)
+    seconds = abs(value) * own
+    name, size = next(((name, size) for name, size, least in reversed(_SHOWN_TIMES) if seconds >= least), shortest)
+    return (1.0, unit) if size == own else (own / size, name)
+
+
 def show(value: float, unit: str | None = None) -> str:
-    """A number for reading: three significant digits or so, thousands separated, the unit after it."""
+    """A number for reading: three significant digits or so, thousands separated, the unit after it; a time in ms, s,
+    min, hours or days, as fits it.
+    """
+    scale, shown = _shown_in(value, unit)
+    return _written(value * scale, shown)
+
+
+def show_ends(low: float, high: float, unit: str | None = None, like: float | None = None) -> str:
+    """Both ends of a range without their unit, in the one in which ``like`` is shown (by default, the upper end)."""
+    scale, shown = _shown_in(high if like is None else like, unit)
+    kept = shown if shown == "share" else None
+    return f"{_written(low * scale, kept)} to {_written(high * scale, kept)}"
+
+
+def show_range(low: float, high: float, unit: str | None = None) -> str:
+    """Both ends of a range in one unit, which is said once: "7.83 to 26.6 s"."""
+    if unit is not None and unit.startswith("USD"):
+        return f"{show(low, 'USD')} to {show(high, unit)}"
+    scale, shown = _shown_in(high, unit)
+    return f"{_written(low * scale, 'share' if shown == 'share' else None)} to {_written(high * scale, shown)}"
+
+
+def show_with_range(low: float, likely: float, high: float, unit: str | None = None) -> str:
+    """A figure and its range in one unit: "26.6 s (7.83 to 40.1)"; the figure alone where there is no range."""
+    return show(likely, unit) + ("" if low == high else f" ({show_ends(low, high, unit, likely)})")
+
+
+def _written(value: float, unit: str | None) -> str:
+    """A number with its unit, in that unit."""
     if not math.isfinite(value):
         return "unknown"
     if unit == "share":
         return f"{100 * value:.1f}%"
     size = abs(value)
-    if unit == "ms" and size >= 10_000:
-        return show(value / 1000, "s")
-    if unit in ("hours", "h") and 0 < size < 1 / 60:
-        return show(value * 3600, "s")
     if unit == "USD" and 0 < value < 0.005:
         return "under a cent"
     if unit in ("parameters", "tokens", "FLOPs", "samples", "bytes", None) and size >= 1e6:

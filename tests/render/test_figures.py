@@ -9,6 +9,7 @@ import pytest
 
 from whygpu.checks.calculation import Range
 from whygpu.explain.json_form import plan_dict
+from whygpu.explain.shortlist import answer_ms
 from whygpu.quantity import show
 from whygpu.render.view.meters import span
 
@@ -36,6 +37,7 @@ def _known(kb: whygpu.KnowledgeBase, advice: whygpu.Advice) -> set[str]:
     values += [term.value for step in advice.trace.steps for term in step.terms]
     values += [side for step in advice.trace.steps for item in step.conditions for side in (item.left, item.right)]
     values += [value for plan in plans for value in _leaves(plan_dict(plan))]
+    values += [answer_ms(plan, advice.consultation.plans.work.setup.output_tokens) for plan in plans]
     found = {number for value in values if isinstance(value, float | int) for number in _shown(float(value))}
     free = (1 - plan.memory.total_gib / plan.memory.usable_gib for plan in plans if plan.memory.usable_gib)
     found |= {f"{100 * share:.0f}" for share in free}

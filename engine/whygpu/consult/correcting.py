@@ -16,7 +16,7 @@ from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.errors import AnswerError
 from whygpu.kept import kept
 from whygpu.plans.explicit import explicit_plans
-from whygpu.quantity import GIB, show
+from whygpu.quantity import GIB, show, show_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -229,7 +229,7 @@ class _Reader:
         said = f"{text[:1].upper()}{text[1:]}: estimates of it are multiplied by {factor:.3g}."
         odd = not expected.low <= value <= expected.high
         if odd:
-            bounds = f"{show(expected.low)} to {show(expected.high, spec.unit)}"
+            bounds = show_range(expected.low, expected.high, spec.unit)
             said += f" The estimate allows {bounds}: is it the same model, format and load?"
         picked = {
             field: self._work.catalogue.coefficients.pick(f"correction-{field}", {}).likely

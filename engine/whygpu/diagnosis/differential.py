@@ -18,7 +18,7 @@ from whygpu.diagnosis.parts import NextMeasure, Possibility
 from whygpu.diagnosis.weigh import leader, signs_of, sums
 from whygpu.explain.trials import compared_with
 from whygpu.language import tree as t
-from whygpu.quantity import show
+from whygpu.quantity import show, show_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ class _Answer:
             return f"above {show(0.0, unit)}" if not low else f"{show(low, unit)} or more"
         if self.low == self.high:
             return show(self.low, unit)
-        return f"{show(self.low, unit)} to {show(self.high, unit)}"
+        return show_range(self.low, self.high, unit)
 
 
 class Differential:

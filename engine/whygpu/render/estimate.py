@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from whygpu.explain.figures import show_plain
-from whygpu.quantity import GIB, MIB, show
+from whygpu.quantity import GIB, MIB, show, show_ends, show_range
 from whygpu.render.style import Style, plain_markdown
 from whygpu.render.words import buying_text, cost_text, sharding_text, tensor_text
 
@@ -66,7 +66,7 @@ class _Text:
         usable = "" if memory.usable_gib is None else f" of the {show(memory.usable_gib, 'GiB')} usable"
         yield (
             f"Needs {show(memory.total_gib, 'GiB')}{usable} per accelerator, "
-            f"between {show(memory.low_gib)} and {show(memory.high_gib)}."
+            f"{show_range(memory.low_gib, memory.high_gib, 'GiB')}."
         )
         kept = self._of.reserved
         if kept is not None:
@@ -120,7 +120,7 @@ class _Text:
         yield self._style.strong("Speed")
         for item in self._of.speed:
             band = self._plan.speed.get(item.name)
-            spread = "" if band is None else f", between {show(band.low)} and {show(band.high)}"
+            spread = "" if band is None else f" ({show_ends(band.low, band.high, item.unit, item.value)})"
             first = f"{item.name} {_amount(item.value, item.unit)}{spread} = {item.formula}{_cited(item.sources)}"
             yield from self._wrap(first, "      ", "  ")
             for term in item.terms:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from whygpu.measuring.programs import IMAGES
-from whygpu.quantity import show
+from whygpu.quantity import show, show_with_range
 from whygpu.render.style import Style
 
 if TYPE_CHECKING:
@@ -60,9 +60,8 @@ def results_text(
         lines.append(f"  {_TITLES[name].format(**asked):<42}{_time(timing)}  {_gives(results, name)}".rstrip())
     if results.epoch_s is not None:
         steps = results.timings["training"].runs * results.asked.train_batch
-        lines.append(
-            f"  {f'an epoch of {IMAGES:,} images':<42}{_seconds(results.epoch_s)}  by the pace of {steps:,} images"
-        )
+        epoch = show(1000 * results.epoch_s, "ms")
+        lines.append(f"  {f'an epoch of {IMAGES:,} images':<42}{epoch}  by the pace of {steps:,} images")
     lines += ["", *_pipeline(results)]
     if accelerator is None:
         lines.append("Which accelerator of the catalogue this is was not found: --accelerator ID says it.")
@@ -102,10 +101,5 @@ def _gives(results: Results, name: str) -> str:
 
 
 def _time(timing: Timing) -> str:
-    return (
-        f"{_seconds(timing.median_s)} ({_seconds(timing.low_s)} to {_seconds(timing.high_s)}, {timing.samples} samples)"
-    )
-
-
-def _seconds(value: float) -> str:
-    return show(1000 * value, "ms") if value < 10 else show(value, "s")
+    found = show_with_range(1000 * timing.low_s, 1000 * timing.median_s, 1000 * timing.high_s, "ms")
+    return f"{found} of {timing.samples} samples"

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from whygpu.explain.figures import show_plain
-from whygpu.quantity import show
+from whygpu.quantity import show, show_range, show_with_range
 from whygpu.render.style import Style, plain_markdown
 from whygpu.render.words import buying_text, comparison_text, cost_text, price_text, sentence, short_text
 
@@ -197,8 +197,7 @@ class TextRenderer:
             f"{label} {show(getattr(best, key))}" for label, key, _ in _PARTS if abs(getattr(best, key)) > 0.005
         )
         yield from self._wrap(
-            f"{plans[0].label}: {parts} = {show(best.total_gib)} GiB, "
-            f"between {show(best.low_gib)} and {show(best.high_gib)}."
+            f"{plans[0].label}: {parts} = {show(best.total_gib)} GiB, {show_range(best.low_gib, best.high_gib, 'GiB')}."
         )
 
     def _badge(self, verdict: str) -> str:
@@ -351,7 +350,7 @@ def _range(plan: Plan, name: str, unit: str) -> str:
     band = plan.speed.get(name)
     if band is None:
         return "unknown"
-    return f"{show(band.likely, unit)} ({show(band.low)} to {show(band.high)})"
+    return show_with_range(band.low, band.likely, band.high, unit)
 
 
 def _outcome(outcome: Outcome) -> str:

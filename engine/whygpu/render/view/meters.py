@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.explain.meters import Need, needs
-from whygpu.quantity import show
+from whygpu.quantity import show, show_ends, show_with_range
 from whygpu.render.view.model import MeterRow
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def meter_rows(consultation: Consultation, plan: Plan) -> tuple[MeterRow, ...]:
     """The limits, the one nearest to being missed first, then what has none."""
     found = needs(consultation, plan)
     limited = {item.name for item in found}
-    rows = [_limited(item, plan) for item in found]
+    assumed = {item.question.name for item in consultation.applied.assumed}
+    rows = [_limited(item, plan, item.limit_name in assumed) for item in found]
     return tuple([*rows, *_free(plan, limited)][:_MOST])
 
 
@@ -57,15 +58,11 @@ def label_of(need: Need) -> str:
 
 
 def span(band: Range, unit: str | None = None) -> str:
-    """Both ends of a figure, in the words of the larger; nothing where they are the same."""
-    if band.low == band.high:
-        return ""
-    if unit == "ms" and show(band.likely, unit).endswith(" s"):
-        return f"{show(band.low / 1000)} to {show(band.high / 1000)}"
-    return f"{show(band.low)} to {show(band.high)}"
+    """Both ends of a figure, in the unit in which it is shown; nothing where they are the same."""
+    return "" if band.low == band.high else show_ends(band.low, band.high, unit, band.likely)
 
 
-def _limited(need: Need, plan: Plan) -> MeterRow:
+def _limited(need: Need, plan: Plan, assumed: bool) -> MeterRow:
     share = need.margin
     used = 1 - share if need.at_most else 1 / max(1 + share, _LEAST)
     beyond = "over" if need.at_most else "short"
@@ -73,11 +70,11 @@ def _limited(need: Need, plan: Plan) -> MeterRow:
     limit, got = show(need.limit, need.unit), show(need.got.likely, need.unit)
     if need.of_hardware:  # what is needed is the plan's figure, and the accelerator has the limit
         each = " each" if plan.count > 1 else ""
-        ends = span(need.got, need.unit)
-        needed = f"{got} ({ends})" if ends else got
+        needed = show_with_range(need.got.low, need.got.likely, need.got.high, need.unit)
         return MeterRow(label_of(need) + each, needed, f"{limit} usable", "", margin, used, need.status)
     word = "at most" if need.at_most else "at least"
-    return MeterRow(label_of(need), f"{word} {limit}", got, span(need.got, need.unit), margin, used, need.status)
+    mark = "? (assumed)" if assumed else ""
+    return MeterRow(label_of(need), f"{word} {limit}{mark}", got, span(need.got, need.unit), margin, used, need.status)
 
 
 def _free(plan: Plan, limited: set[str]) -> Iterator[MeterRow]:
