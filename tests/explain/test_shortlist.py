@@ -19,8 +19,9 @@ from whygpu.consult.driver import consult
 from whygpu.explain.advice import Advice
 from whygpu.explain.parts import Pick
 from whygpu.explain.plan import Plan
-from whygpu.explain.shortlist import MOST
+from whygpu.explain.shortlist import MOST, answer_ms
 from whygpu.knowledge.preferences import ROLES, RoleId
+from whygpu.quantity import parse_number
 
 CHAT: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 8, "context_tokens": 4096}
 LARGE: dict[str, Any] = {"phase": "inference", "model": "llama-3.3-70b", "concurrency": 16}
@@ -131,23 +132,31 @@ def test_nothing_is_listed_that_nobody_would_take(kb: whygpu.KnowledgeBase, answ
 @pytest.mark.parametrize("answers", WORK.values(), ids=WORK.keys())
 def test_gains_and_what_is_given_up_are_true(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> None:
     """The figures in the sentences are those of the plans, on the right side."""
-    picks = advise(kb, answers).shortlist
+    advice = advise(kb, answers)
+    picks, tokens = advice.shortlist, consultation(advice).plans.work.setup.output_tokens
     best = picks[0].plan
+
+    def time(plan: Plan) -> float:
+        """In ms, or hours for a job: of a whole answer where tokens are written, as the fastest is found by."""
+        job, whole = plan.speed.get("train_hours"), answer_ms(plan, tokens)
+        return _time(plan) if job is not None or whole is None else whole
+
     assert (picks[0].gains, picks[0].gives_up) == ("", "")
     for pick in picks[1:]:
         told = {True: pick.gains, False: pick.gives_up}
         assert pick.gains or pick.gives_up
         for figure, text in (
             (_cost, r"\$([0-9.,]+)\S* instead of \$([0-9.,]+)"),
-            (_time, r"(?:in) ([0-9.,]+) \S+ instead of ([0-9.,]+)"),
+            (time, r"(?:in) ([0-9.,]+ \S+) instead of ([0-9.,]+ \w+)"),
         ):
             mine, theirs = figure(pick.plan), figure(best)
             better = told[mine < theirs]
             assert not re.search(text, told[mine >= theirs])
             match = re.search(text, better)
             assert (match is not None) == (abs(mine - theirs) > 0.05 * theirs)
-            if match is not None and not match.group(0).count(" s "):
-                shown = [float(number.replace(",", "")) for number in match.groups()]
+            if match is not None:
+                unit = None if figure is _cost else "hours" if pick.plan.speed.get("train_hours") else "ms"
+                shown = [parse_number(number, unit) for number in match.groups()]
                 assert shown == pytest.approx([mine, theirs], rel=0.03, abs=0.006)
         fewer = re.search(r"(\d+) accelerators? instead of (\d+)", told[pick.plan.count < best.count])
         assert (fewer is not None) == (pick.plan.count != best.count)

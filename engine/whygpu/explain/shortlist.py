@@ -38,12 +38,13 @@ def shortlist(maker: PlanMaker) -> tuple[Pick, ...]:
     roles = list(roles_of(maker.consultation, heads[0]))
     maker.consultation.plans.plan_set.find_ranges([heads[0], *(row for _, row in roles)])
     best = maker.at(heads[0], 1)
+    output_tokens = maker.consultation.plans.work.setup.output_tokens
     supply = _Supply(maker.consultation)
 
     def pick(role: RoleId, row: int) -> Pick:
         plan = best if row == heads[0] else maker.at(row)
         easier = supply(plan, best) if role == "easiest-to-get" else None
-        return Pick(role, plan, *gains(plan, best, easier), easier=easier is not None)
+        return Pick(role, plan, *gains(plan, best, easier, output_tokens), easier=easier is not None)
 
     return tuple(pick(role, row) for role, row in roles)
 
@@ -113,7 +114,7 @@ class _Candidates:
                 if name is None:
                     return None
                 values = plan_set.speeds.figures[name]
-                if name == "token_ms" and self._known("ttft_ms"):  # the whole answer: long prompts take longer to read
+                if name == "token_ms" and self._known("ttft_ms"):  # as answer_ms: long prompts take longer to read
                     values = plan_set.speeds.figures["ttft_ms"] + self._output_tokens * values
                 return self._near(1 / values if name in _RATES else values, within)
             case "room-to-grow":
@@ -181,13 +182,25 @@ class _Supply:
         return f"{more} providers rent it out instead of {usual}" if more > max(usual, 1) else None
 
 
-def gains(plan: Plan, best: Plan, supply: str | None = None) -> tuple[str, str]:
+def answer_ms(plan: Plan, output_tokens: int) -> float | None:
+    """Milliseconds of a whole answer of so many tokens, by which the fastest is found; None where none are written."""
+    first, token = plan.speed.get("ttft_ms"), plan.speed.get("token_ms")
+    return None if first is None or token is None else first.likely + output_tokens * token.likely
+
+
+def gains(plan: Plan, best: Plan, supply: str | None = None, output_tokens: int = 0) -> tuple[str, str]:
     """What one gains and what one gives up by taking ``plan`` in the place of ``best``, in figures; ``supply``: what
-    is gained by how easily it is had.
+    is gained by how easily it is had; ``output_tokens``: of an answer.
     """
     found: tuple[list[str], list[str]] = [], []
     had = () if supply is None else ((True, supply),)
-    for better, text in (*_money(plan, best), *had, *_speed(plan, best), *_size(plan, best), *_criteria(plan, best)):
+    for better, text in (
+        *_money(plan, best),
+        *had,
+        *_speed(plan, best, output_tokens),
+        *_size(plan, best),
+        *_criteria(plan, best),
+    ):
         found[0 if better else 1].append(text)
     return "; ".join(found[0]), "; ".join(found[1])
 
@@ -215,7 +228,12 @@ def _money(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
         )
 
 
-def _speed(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
+def _speed(plan: Plan, best: Plan, output_tokens: int) -> Iterator[tuple[bool, str]]:
+    mine, usual = answer_ms(plan, output_tokens), answer_ms(best, output_tokens)
+    if mine is not None and usual and plan.speed.get("train_hours") is None:
+        if abs(mine - usual) > _SAME * usual:
+            yield mine < usual, f"an answer in {show(mine / 1000, 's')} instead of {show(usual / 1000, 's')}"
+        return
     for name in _SPEEDS:
         one, other = plan.speed.get(name), best.speed.get(name)
         if one is None or other is None or not other.likely:

@@ -8,7 +8,7 @@ from whygpu.explain.figures import show_plain
 from whygpu.lifecycle.answers import PARTS
 from whygpu.lifecycle.machines import usd_per_run
 from whygpu.quantity import show
-from whygpu.render.screen import Screen
+from whygpu.render.screen import Screen, cited
 from whygpu.render.table import table
 from whygpu.render.text import TextRenderer
 from whygpu.render.view import view_of
@@ -47,6 +47,9 @@ class LifeRenderer(TextRenderer):
         for part, view in zip(PARTS, views, strict=True):
             yield self._style.strong(part.upper() + where_done(advice, part))
             yield from screen.verdict(view, meters)
+            for item in view.items:
+                if item.kind == "warning" and item.evidence.rule is not None:
+                    yield from screen.labelled("WARNING", item.text + cited(item.evidence))
             yield ""
         yield from self._cost(advice)
         yield ""

@@ -60,9 +60,8 @@ def results_text(
         lines.append(f"  {_TITLES[name].format(**asked):<42}{_time(timing)}  {_gives(results, name)}".rstrip())
     if results.epoch_s is not None:
         steps = results.timings["training"].runs * results.asked.train_batch
-        lines.append(
-            f"  {f'an epoch of {IMAGES:,} images':<42}{show(1000 * results.epoch_s, 'ms')}  by the pace of {steps:,} images"
-        )
+        epoch = show(1000 * results.epoch_s, "ms")
+        lines.append(f"  {f'an epoch of {IMAGES:,} images':<42}{epoch}  by the pace of {steps:,} images")
     lines += ["", *_pipeline(results)]
     if accelerator is None:
         lines.append("Which accelerator of the catalogue this is was not found: --accelerator ID says it.")

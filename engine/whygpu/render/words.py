@@ -73,13 +73,19 @@ def price_text(plan: Plan) -> str:
     if cost.basis == "buying":
         return f"{show(cost.compared.usd_per_month, 'USD')} a month to own{estimated}"
     power = " for power" if cost.basis == "owned" else ""
-    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{power}{estimated}"
+    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{power}{spot_text(plan)}{estimated}"
+
+
+def spot_text(plan: Plan) -> str:
+    """That a price is one of spot capacity, which may be taken back; empty where it is not."""
+    cost = plan.cost
+    return " on spot" if cost is not None and cost.basis == "renting" and cost.price_kind == "spot" else ""
 
 
 def money_text(plan: Plan) -> str:
     """What a plan compares by: the job where it has an end, else the hour, or the month of what is bought."""
     total = None if plan.cost is None else plan.cost.compared.usd_total
-    return price_text(plan) if total is None else f"{show(total, 'USD')} for the job"
+    return price_text(plan) if total is None else f"{show(total, 'USD')} for the job{spot_text(plan)}"
 
 
 def worth_text(worth: float) -> str:

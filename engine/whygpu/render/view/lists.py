@@ -9,6 +9,7 @@ from whygpu.chain.strata import used_names
 from whygpu.explain import rejections
 from whygpu.explain.figures import show_plain
 from whygpu.explain.open_questions import settled
+from whygpu.explain.shortlist import answer_ms
 from whygpu.quantity import show
 from whygpu.render.view.model import (
     AssumedRow,
@@ -21,7 +22,7 @@ from whygpu.render.view.model import (
     ShortRow,
 )
 from whygpu.render.view.rivals import clause
-from whygpu.render.words import price_text, short_text, spread_text, worth_text
+from whygpu.render.words import price_text, short_text, spot_text, spread_text, worth_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,6 +45,14 @@ _SPEEDS = (
     ("ttft_ms", "{}", "ms"),
     ("samples_per_s", "{}", "samples/s"),
 )
+_SIZE = (
+    "workload.dataset_tokens",
+    "workload.dataset_samples",
+    "workload.batch_size",
+    "workload.context_tokens",
+    "workload.output_tokens",
+)
+"""How much work there is, which every figure rests on: where it was assumed, that is told first."""
 _GENERAL = ("workload.phase", "workload.criticality", "workload.task", "workload.trains", "workload.deployment")
 """Names that are read by what is said of nearly every work of a kind."""
 
@@ -62,7 +71,7 @@ def shortlist(advice: Advice, deciding: Deciding | None) -> tuple[ShortRow, ...]
             (f"{pick.plan.label} {pick.plan.format.upper()}" if alike else short_text(pick.plan))
             + (spread_text(pick.plan) if called[short_text(pick.plan)] > 1 else ""),
             _price(pick.plan),
-            speed_text(pick.plan),
+            speed_text(pick.plan, advice.consultation.plans.work.setup.output_tokens),
             pick.plan.memory.verdict,
             "" if number == 0 else clause(best, pick.plan, deciding),
             pick.plan.id,
@@ -75,12 +84,15 @@ def _price(plan: Plan) -> str:
     """What plans are compared by, in short: "$0.80/h", "$3.17 in all", "$69.26/month to own"."""
     cost = plan.cost
     if cost is not None and cost.compared.usd_total is not None:
-        return f"{show(cost.compared.usd_total, 'USD')} in total"
+        return f"{show(cost.compared.usd_total, 'USD')} in total{spot_text(plan)}"
     return price_text(plan).replace(" an hour", "/h").replace(" a month", "/month")
 
 
-def speed_text(plan: Plan) -> str:
-    """The one figure of speed that tells plans of this work apart."""
+def speed_text(plan: Plan, output_tokens: int) -> str:
+    """The one figure of speed that tells plans of this work apart, and by which the fastest is found."""
+    whole = answer_ms(plan, output_tokens)
+    if whole is not None and plan.speed.get("train_hours") is None:
+        return f"{show(whole / 1000, 's')} an answer"
     for name, phrase, unit in _SPEEDS:
         band = plan.speed.get(name)
         if band is not None:
@@ -137,10 +149,13 @@ def _answer_row(item: Flip, words: Words) -> FlipRow:
 
 
 def assumed(advice: Advice, decisive: Iterable[Rule]) -> tuple[AssumedRow, ...]:
-    """What was assumed; first what rules that decide read, then what other rules that fired do."""
+    """What was assumed; first how much work there is, then what rules that decide read, then what others that fired
+    do; and of each kind what decides most often.
+    """
     consultation = advice.consultation
     knowledge = consultation.knowledge
-    first = used_names((rule.condition for rule in decisive), knowledge.values)
+    first = {*_SIZE, *used_names((rule.condition for rule in decisive), knowledge.values)}
+    weight = {item.question.name: item.question.decides or 0.0 for item in consultation.applied.assumed}
     fired = [*consultation.session.fired, *(knowledge.rule_by_id[name] for name in consultation.plans.fired)]
     second = used_names((rule.condition for rule in fired), knowledge.values)
     told = {item.question.name for item in consultation.applied.assumed if settled(consultation, item.question)}
@@ -149,7 +164,9 @@ def assumed(advice: Advice, decisive: Iterable[Rule]) -> tuple[AssumedRow, ...]:
         spec = knowledge.vocabulary.get(item.name)
         value = show_plain(item.value, spec.unit if spec else None, item.name)
         order = 3 if item.name in told else 0 if item.name in first else 1 if item.name in second else 2
-        rows.append((order, AssumedRow(item.answer, value, item.because, order < 2)))
+        size = _SIZE.index(item.name) if order == 0 and item.name in _SIZE else len(_SIZE)
+        row = AssumedRow(item.answer, value, item.because, order < 2)
+        rows.append(((order, size, -weight.get(item.name, 0.0)), row))
     return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0]))
 
 

@@ -47,7 +47,8 @@ def meter_rows(consultation: Consultation, plan: Plan) -> tuple[MeterRow, ...]:
     """The limits, the one nearest to being missed first, then what has none."""
     found = needs(consultation, plan)
     limited = {item.name for item in found}
-    rows = [_limited(item, plan) for item in found]
+    assumed = {item.question.name for item in consultation.applied.assumed}
+    rows = [_limited(item, plan, item.limit_name in assumed) for item in found]
     return tuple([*rows, *_free(plan, limited)][:_MOST])
 
 
@@ -61,7 +62,7 @@ def span(band: Range, unit: str | None = None) -> str:
     return "" if band.low == band.high else show_ends(band.low, band.high, unit, band.likely)
 
 
-def _limited(need: Need, plan: Plan) -> MeterRow:
+def _limited(need: Need, plan: Plan, assumed: bool) -> MeterRow:
     share = need.margin
     used = 1 - share if need.at_most else 1 / max(1 + share, _LEAST)
     beyond = "over" if need.at_most else "short"
@@ -72,7 +73,8 @@ def _limited(need: Need, plan: Plan) -> MeterRow:
         needed = show_with_range(need.got.low, need.got.likely, need.got.high, need.unit)
         return MeterRow(label_of(need) + each, needed, f"{limit} usable", "", margin, used, need.status)
     word = "at most" if need.at_most else "at least"
-    return MeterRow(label_of(need), f"{word} {limit}", got, span(need.got, need.unit), margin, used, need.status)
+    mark = "? (assumed)" if assumed else ""
+    return MeterRow(label_of(need), f"{word} {limit}{mark}", got, span(need.got, need.unit), margin, used, need.status)
 
 
 def _free(plan: Plan, limited: set[str]) -> Iterator[MeterRow]:

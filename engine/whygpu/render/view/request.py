@@ -66,6 +66,9 @@ _PHRASES = {
 """How an answer is said; what has no phrase is said by its key. In this order."""
 _METHODS = {"full": "all weights trained", "lora": "with LoRA", "qlora": "with QLoRA"}
 _MATTER = (
+    "dataset_tokens",
+    "dataset_samples",
+    "token_latency_ms",
     "concurrency",
     "context_tokens",
     "streams",

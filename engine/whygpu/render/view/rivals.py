@@ -43,6 +43,25 @@ class Hold:
     """By which the plan is that much worse; none for what is money."""
 
 
+def rival_of(advice: Advice) -> Plan | None:
+    """The plan that the recommendation is compared with: the next that anybody would take, which is none on a copy of
+    what is owned, nor one that counts as so many times more as the shortlist leaves out.
+    """
+    best = advice.recommendation
+    if best is None:
+        return None
+    consultation = advice.consultation
+    owned = {card for card, _ in consultation.answers.owned}
+    most = consultation.knowledge.preferences.shortlist_at_most
+
+    def sensible(plan: Plan) -> bool:
+        if plan.accelerator.id in owned and not plan.owned:
+            return False
+        return best.counted is None or plan.counted is None or plan.counted.value <= most * best.counted.value
+
+    return next(filter(sensible, advice.alternatives), None)
+
+
 def held_back(best: Plan, plan: Plan, deciding: Deciding) -> tuple[Hold, ...]:
     """What keeps a plan from being the recommendation, beside its price; the weightiest first."""
     return tuple(sorted(_held_back(best, plan, deciding), key=lambda item: -item.times))

@@ -18,6 +18,7 @@ from whygpu.render.view.rivals import (
     handling_tells,
     held_back,
     money_with_handling,
+    rival_of,
     told,
     with_handling,
 )
@@ -128,9 +129,9 @@ def _close(advice: Advice, plan: Plan) -> Iterator[str]:
     if tied:
         yield f"equally good: {', '.join(tied[:3])}"
         return
-    if not advice.alternatives:
+    other = rival_of(advice)
+    if other is None:
         return
-    other = advice.alternatives[0]
     if plan.counted is None or other.counted is None or other.unverified != plan.unverified:
         return
     share = other.counted.value / plan.counted.value - 1
@@ -145,7 +146,9 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
         return ()
     if not advice.alternatives:
         return (Sentence("Every other accelerator is ruled out."),)
-    other = advice.alternatives[0]
+    other = rival_of(advice)
+    if other is None:
+        return (Sentence("No other plan comes near it."),)
     if plan.counted is None or other.counted is None:
         return (Sentence(f"No price is known for {short_text(other)}, the next best."),)
     found = sorted(_contributions(plan, other), key=lambda item: -item[1])

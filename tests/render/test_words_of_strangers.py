@@ -1,0 +1,74 @@
+"""What strangers found wrong in what is printed, each as it was asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whygpu.explain.shortlist import answer_ms
+from whygpu.quantity import show
+from whygpu.render.view import view_of
+
+if TYPE_CHECKING:
+    import whygpu
+    from whygpu.render.view import View
+
+CHAT: dict[str, Any] = {"model": "llama-3.1-8b", "phase": "inference", "concurrency": 8}
+LONG: dict[str, Any] = {"model": "llama-3.1-8b", "phase": "inference", "context_tokens": 1e6}
+SPOT: dict[str, Any] = {**CHAT, "price_kinds": ["spot"], "criticality": "development"}
+OWNED: dict[str, Any] = {
+    "model": "deepseek-r1",
+    "phase": "inference",
+    "context_tokens": 16_000,
+    "owned": [{"accelerator": "apple-m3-ultra", "count": 1}],
+}
+
+
+def seen(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> tuple[whygpu.Advice, View]:
+    found = kb.advise(answers, engine="evaluator")
+    return found, view_of(found)
+
+
+def warned(view: View) -> set[str | None]:
+    return {item.evidence.rule for item in view.items if item.kind == "warning"}
+
+
+def test_assumed_data_is_in_the_request_and_first_among_what_was_assumed(kb: whygpu.KnowledgeBase) -> None:
+    _, view = seen(kb, {"model": {"parameters": 7e9}, "phase": "training"})
+    assert "140B tokens?" in view.request.text
+    assert [row.answer for row in view.assumed][:2] == ["dataset_tokens", "batch_size"]
+
+
+def test_a_spot_price_says_so_wherever_it_stands(kb: whygpu.KnowledgeBase) -> None:
+    _, view = seen(kb, SPOT)
+    assert " on spot" in view.headline.price
+    assert all(" on spot" in row.price for row in view.shortlist)
+    assert "a-service-on-spot-goes-away" in warned(view)
+    _, demand = seen(kb, {**SPOT, "price_kinds": ["on-demand"]})
+    assert "on spot" not in demand.headline.price
+    assert "a-service-on-spot-goes-away" not in warned(demand)
+
+
+def test_a_first_answer_of_minutes_is_warned_of_and_the_list_tells_the_whole_answer(kb: whygpu.KnowledgeBase) -> None:
+    advice, view = seen(kb, LONG)
+    assert "a-first-answer-of-minutes" in warned(view)
+    tokens = advice.consultation.plans.work.setup.output_tokens
+    times = {pick.role: answer_ms(pick.plan, tokens) or 0.0 for pick in advice.shortlist}
+    assert min(times, key=times.__getitem__) == "fastest"
+    assert [row.speed for row in view.shortlist] == [f"{show(time / 1000, 's')} an answer" for time in times.values()]
+
+
+def test_the_next_best_is_no_copy_of_what_is_owned(kb: whygpu.KnowledgeBase) -> None:
+    advice, view = seen(kb, OWNED)
+    best = advice.recommendation
+    assert best is not None
+    assert best.owned
+    assert advice.alternatives[0].accelerator.id == best.accelerator.id
+    assert f"1x {best.accelerator.name} " not in view.because[0].text
+
+
+def test_a_limit_that_nobody_gave_is_marked(kb: whygpu.KnowledgeBase) -> None:
+    answers = {"model": "orpheus-3b", "phase": "inference", "task": "speech"}
+    row = next(row for row in seen(kb, answers)[1].meters if row.label == "each token")
+    assert row.needs.endswith("? (assumed)")
+    given = next(row for row in seen(kb, {**answers, "token_latency_ms": 12})[1].meters if row.label == "each token")
+    assert "assumed" not in given.needs
