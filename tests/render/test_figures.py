@@ -23,7 +23,7 @@ NAMES = ("chat", "watch-cameras", "train-7b", "latency-first", "bought")
 OWN_NAMES = ("our 7B",)
 """What models that are described in an answer are called there."""
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
-_UNITS = (None, "GiB", "ms", "USD", "USD/hour", "hours", "share")
+_UNITS = (None, "GiB", "ms", "s", "USD", "USD/hour", "hours", "share")
 
 
 def _numbers(text: str) -> set[str]:
@@ -37,7 +37,8 @@ def _known(kb: whygpu.KnowledgeBase, advice: whygpu.Advice) -> set[str]:
     values += [term.value for step in advice.trace.steps for term in step.terms]
     values += [side for step in advice.trace.steps for item in step.conditions for side in (item.left, item.right)]
     values += [value for plan in plans for value in _leaves(plan_dict(plan))]
-    values += [answer_ms(plan, advice.consultation.plans.work.setup.output_tokens) for plan in plans]
+    whole = (answer_ms(plan, advice.consultation.plans.work.setup.output_tokens) for plan in plans)
+    values += [None if value is None else value / 1000 for value in whole]
     found = {number for value in values if isinstance(value, float | int) for number in _shown(float(value))}
     free = (1 - plan.memory.total_gib / plan.memory.usable_gib for plan in plans if plan.memory.usable_gib)
     found |= {f"{100 * share:.0f}" for share in free}

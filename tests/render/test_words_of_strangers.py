@@ -54,7 +54,7 @@ def test_a_first_answer_of_minutes_is_warned_of_and_the_list_tells_the_whole_ans
     tokens = advice.consultation.plans.work.setup.output_tokens
     times = {pick.role: answer_ms(pick.plan, tokens) or 0.0 for pick in advice.shortlist}
     assert min(times, key=times.__getitem__) == "fastest"
-    assert [row.speed for row in view.shortlist] == [f"{show(time, 'ms')} an answer" for time in times.values()]
+    assert [row.speed for row in view.shortlist] == [f"{show(time / 1000, 's')} an answer" for time in times.values()]
 
 
 def test_the_next_best_is_no_copy_of_what_is_owned(kb: whygpu.KnowledgeBase) -> None:

@@ -232,7 +232,7 @@ def _speed(plan: Plan, best: Plan, output_tokens: int) -> Iterator[tuple[bool, s
     mine, usual = answer_ms(plan, output_tokens), answer_ms(best, output_tokens)
     if mine is not None and usual and plan.speed.get("train_hours") is None:
         if abs(mine - usual) > _SAME * usual:
-            yield mine < usual, f"an answer in {show(mine, 'ms')} instead of {show(usual, 'ms')}"
+            yield mine < usual, f"an answer in {show(mine / 1000, 's')} instead of {show(usual / 1000, 's')}"
         return
     for name in _SPEEDS:
         one, other = plan.speed.get(name), best.speed.get(name)

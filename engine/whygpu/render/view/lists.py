@@ -92,7 +92,7 @@ def speed_text(plan: Plan, output_tokens: int) -> str:
     """The one figure of speed that tells plans of this work apart, and by which the fastest is found."""
     whole = answer_ms(plan, output_tokens)
     if whole is not None and plan.speed.get("train_hours") is None:
-        return f"{show(whole, 'ms')} an answer"
+        return f"{show(whole / 1000, 's')} an answer"
     for name, phrase, unit in _SPEEDS:
         band = plan.speed.get(name)
         if band is not None:
