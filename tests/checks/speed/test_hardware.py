@@ -14,7 +14,7 @@ from tests.checks.strategies import FACTS
 from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, first_rate
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Columns
-from whygpu.checks.speed.inference import InferenceWork, expert_rows, routed_parameters, step_flops
+from whygpu.checks.speed.inference import InferenceWork, expert_rows, routed_parameters, step_operations
 from whygpu.checks.speed.training import TrainingWork
 
 P40 = {"fp16_tflops": 0.184e12, "fp32_tflops": 11.76e12, "int8_tops": 47.0e12, "bf16_tflops": 0.0}
@@ -165,7 +165,7 @@ def test_a_mixture_multiplies_no_more_than_its_experts_ask_where_tiles_are_full(
     shape = facts.shape("qwen3-30b-a3b")
     setup = Setup(facts.formats["bf16"], runtime="llama.cpp")  # kernels by rows: tiles of one
     columns = Columns.of(shape, setup, ParallelLayout(), Device.of(1e12, 1e14, kinds=AMPERE), facts.coefficients)
-    assert float(step_flops(columns, np.array([8.0]))[0, 0]) == pytest.approx(2 * shape.matmul_parameters * 8)
+    assert float(step_operations(columns, np.array([8.0]))[0, 0]) == pytest.approx(2 * shape.matmul_parameters * 8)
     assert 0 < routed_parameters(shape) < shape.matmul_parameters
 
 

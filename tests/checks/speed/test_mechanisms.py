@@ -105,16 +105,16 @@ def test_attention_runs_in_16_bits_whatever_the_weights(facts: Facts) -> None:
     hopper = CardKind("hopper", "data-centre", memory="hbm3")
     slow, fast = (
         inference(facts, "qwen3-8b", setup, Device.of(4e12, 296e12, half_flops_s=half, kinds=hopper))
-        for half in (148e12, 296e12)
+        for half in (148e12, 290e12)  # both below the rate in FP8, which the card multiplies as it is
     )
     scores = score_flops(facts.shape("qwen3-8b"), 32767)
     share = fast.columns.more_is_better("prefill-mfu")[0, 0]
     more = slow.prefill.compute_s[0, 0] - fast.prefill.compute_s[0, 0]
-    assert more == pytest.approx(scores / share * (1 / 148e12 - 1 / 296e12))
+    assert more == pytest.approx(scores / share * (1 / 148e12 - 1 / 290e12))
     read = 4 * 32 * 128 * 36 * (32768 - 0.5)  # of each layer's 32 queries and outputs of 128, at 32,767 and a half
     reached = fast.columns.more_is_better("decode-mfu")[0, 0]
     further = slow.decode.compute_s[0, 0] - fast.decode.compute_s[0, 0]
-    assert further == pytest.approx(read / reached * (1 / 148e12 - 1 / 296e12))
+    assert further == pytest.approx(read / reached * (1 / 148e12 - 1 / 290e12))
 
 
 @pytest.mark.parametrize(

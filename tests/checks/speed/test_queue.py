@@ -143,7 +143,7 @@ def test_prompts_of_four_bit_weights_run_at_half_the_rate_without_marlin(facts: 
         ).prefill.compute_s[0, 0]
         for runtime in ("transformers", "vllm")
     }
-    assert times["transformers"] / times["vllm"] == pytest.approx(0.85 / 0.5, rel=0.05)  # scores are in 16 bits
+    assert times["transformers"] / times["vllm"] == pytest.approx(0.75 / 0.5, rel=0.05)  # scores are in 16 bits
 
 
 def test_an_encoders_table_multiplies_nothing(facts: Facts) -> None:

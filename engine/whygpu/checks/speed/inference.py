@@ -29,6 +29,7 @@ UNCERTAIN = (
     "prefill-traffic-bytes",
     "prefill-unpacked-share",
     "row-s",
+    "expert-spread-bytes",
     "decode-bandwidth-share",
     "decode-mfu",
     "decode-rows",
@@ -194,13 +195,14 @@ def _decode(columns: Columns, requests: FloatArray, rates: Rates, overheads: Ove
     cache = splitting.cache_read(columns) * columns.requests_on_card()
     read = (weights / columns.tensor + cache) / rates.bandwidth_bytes_s + (0.0 if host is None else host.step_s)
     attention = splitting.score_flops(columns) * requests / (columns.tensor * columns.device.half_flops_s * rates.power)
-    compute = step_flops(columns, requests) / rates.operations_s + attention
+    compute = step_operations(columns, requests) / rates.operations_s + attention
     compute = compute / columns.more_is_better("decode-mfu")
     # The server's own process hands out a token to each request, beside what the cards do.
     floor = np.maximum(overheads.launch_s, columns.less_is_better("request-step-s") * requests)
     wire = splitting.step_wire_s(columns, rates.wire, requests)
     unpack = _unpack_s(columns)
-    busy = np.maximum(overlapped(read, compute) + unpack, floor) + overheads.row_s * requests
+    each = overheads.row_s + spread_s(columns, splitting.expert_share(columns))
+    busy = np.maximum(overlapped(read, compute) + unpack, floor) + each * requests
     step = (busy + overheads.gap_s + overheads.hop_s + wire) * overheads.longer
     gain = speculative_gain(columns, requests) if applies_gain(columns) else None
     token = step if gain is None else step / gain
@@ -224,16 +226,40 @@ def _unpack_s(columns: Columns) -> FloatArray:
     return seconds
 
 
-def step_flops(columns: Columns, requests: FloatArray) -> FloatArray:
+def spread_s(columns: Columns, share: FloatArray) -> FloatArray:
+    """Rows: seconds a token in which a card moves tokens to the places of their experts and sums up what these give, in
+    all layers, for its ``share`` of the experts that a token chooses. A slice of every expert asks for whole rows: what
+    cards of a tensor group divide are the products, not these (vLLM, pull request 13932: 0.98 microseconds a token and
+    layer on one, two, four and eight cards alike).
+    """
+    shape = columns.shape
+    if not shape.is_moe:
+        return np.zeros((1, columns.device.size))
+    elements = float(shape.moe_layers * shape.experts_per_token * shape.hidden_size)
+    rate = columns.device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
+    seconds: FloatArray = columns.less_is_better("expert-spread-bytes") * elements * share / rate
+    return seconds
+
+
+def step_operations(columns: Columns, requests: FloatArray) -> FloatArray:
     """Rows: operations of a step with the weights, each product padded to whole tiles; every expert that is chosen has
-    a product of its own (vLLM, moe_align_block_size).
+    a product of its own (vLLM, moe_align_block_size). Those that unpack their weights count for as many as take as long
+    without.
     """
     shape, tile = columns.shape, columns.less_is_better("decode-rows")
     rows = np.maximum(requests, tile * splitting.copies(columns))
-    flops: FloatArray = 2.0 * (shape.written_parameters - routed_parameters(shape)) * rows
+    operations = 2.0 * (shape.written_parameters - routed_parameters(shape)) * rows
+    counted: FloatArray = operations / step_unpacked_rate(columns, requests)
     if shape.is_moe:
-        flops = flops + 2.0 * shape.expert_parameters / shape.experts * expert_rows(shape, requests, tile)
-    return flops
+        routed = 2.0 * shape.expert_parameters / shape.experts * expert_rows(shape, requests, tile)
+        counted = counted + routed / step_unpacked_rate(columns, rows_each(shape, requests))
+    return counted
+
+
+def rows_each(shape: ModelShape, tokens: FloatArray) -> FloatArray:
+    """Tokens of each expert that is chosen at all, of so many chosen evenly."""
+    rows: FloatArray = tokens * shape.experts_per_token / (shape.experts * touched(shape, tokens))
+    return rows
 
 
 def routed_parameters(shape: ModelShape) -> float:
@@ -246,7 +272,7 @@ def expert_rows(shape: ModelShape, tokens: FloatArray, tile: FloatArray) -> Floa
     half on average, and none has less than a tile.
     """
     chosen = shape.experts * touched(shape, tokens)
-    rows: FloatArray = chosen * np.maximum(tile, tokens * shape.experts_per_token / chosen + (tile - 1) / 2)
+    rows: FloatArray = chosen * np.maximum(tile, rows_each(shape, tokens) + (tile - 1) / 2)
     return rows
 
 
@@ -263,7 +289,9 @@ def _prefill(columns: Columns, requests: FloatArray, computed: float, rates: Rat
     attention = scores * splitting.copies(columns) / (columns.tensor * device.half_flops_s * rates.power)
     products = flops * splitting.undivided(columns, routed_share) / (rates.operations_s * unpacked_rate(columns))
     compute = (products + attention) / columns.more_is_better("prefill-mfu") * together * filled
-    moved = _moved_s(columns, prompt, computed, together, overheads.row_s, rates.bandwidth_bytes_s) * filled
+    # Prompts that are read side by side share the cards that the experts of each are on.
+    row = overheads.row_s + spread_s(columns, splitting.expert_share(columns) * columns.prompts_at_once())
+    moved = _moved_s(columns, prompt, computed, together, row, rates.bandwidth_bytes_s) * filled
     moved = moved + (host.prompt_s if host else 0.0)
     wire = splitting.layers_wire_s(columns, rates.wire, computed * together * columns.prompts_at_once())
     busy = np.maximum(overlapped(compute, read) + moved, overheads.launch_s)
@@ -330,16 +358,26 @@ def _longest(columns: Columns) -> InferenceWork | None:
 
 
 def unpacked_rate(columns: Columns) -> FloatArray:
-    """Rows: share of the 16-bit rate that a prompt's products reach where the card unpacks weights of fewer than 8 bits
+    """Rows: share of the 16-bit rate that products of many rows reach where the card unpacks weights of fewer bits
     within them; 1 where it multiplies them as they are, and where the runtime unpacks them before
-    (prefill-unpacked-share). 8 bits become 16 by one conversion.
+    (prefill-unpacked-share, unpacks-each-step).
     """
     device = columns.device
-    unpacks = columns.of_each(lambda setup: setup.format.quantized and setup.format.bits_per_weight < 8) > 0
+    unpacks = columns.of_each(lambda setup: setup.format.quantized) > 0
     if not unpacks.any():
         return np.ones((1, device.size))
     slower = unpacks & (device.flops_s <= device.half_flops_s)
     return np.where(slower, columns.more_is_better("unpacked-rate-share"), 1.0)
+
+
+def step_unpacked_rate(columns: Columns, rows: FloatArray) -> FloatArray:
+    """Rows: the same of the products of a step that have so many rows. Kernels unpack a tile's weights while they wait
+    for the next ones, which costs nothing until there are more rows than one tile has (Frantar et al. 2024, Marlin,
+    arXiv:2408.11743; 3.2 times as fast as 16 bits at 16 rows, 0.74 at 256: vLLM, pull request 2497).
+    """
+    before = columns.coefficients.pick("unpacks-each-step", columns.contexts[0]).likely
+    many = (rows > columns.less_is_better("decode-rows")) & (before == 0)
+    return np.where(many, unpacked_rate(columns), 1.0)
 
 
 def _moved_s(

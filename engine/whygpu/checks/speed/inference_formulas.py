@@ -20,7 +20,10 @@ from whygpu.checks.speed.inference import (
     prompt_length,
     prompt_width,
     routed_parameters,
+    rows_each,
+    spread_s,
     step_unpacked_bytes,
+    step_unpacked_rate,
     unpacked_bytes,
     unpacked_rate,
     weights_read,
@@ -72,6 +75,17 @@ def _host(overheads: Overheads, i: int) -> tuple[Term, Term, Term]:
 
 def _row(overheads: Overheads, i: int) -> Term:
     return Term("row", _likely(overheads.row_s, i), "s per token", (), "kernels that work on a row each, of all layers")
+
+
+def _spread(done: InferenceWork, i: int, *, step: bool) -> Term | None:
+    """What is moved between tokens and their experts, where there are any and the runtime's share is known."""
+    columns = done.columns
+    share = splitting.expert_share(columns) * (1.0 if step else columns.prompts_at_once())
+    seconds = _likely(spread_s(columns, share), i) if columns.shape.is_moe else 0.0
+    if not seconds:
+        return None
+    source = columns.coefficients.pick("expert-spread-bytes", columns.contexts[int(columns.device.kind[i])]).source
+    return Term("spread", seconds, "s per token", source, "to its experts and back, on each card alike")
 
 
 def _prefill(done: InferenceWork, i: int) -> list[Calculation]:
@@ -146,7 +160,7 @@ def _prompt_moved(done: InferenceWork, i: int) -> Calculation:
     tensor, _, bandwidth = _rates(done, i)
     together, filled = _passes(done, i)
     unpacked = float(unpacked_bytes(columns, done.computed)[i])
-    terms = (
+    terms: tuple[Term, ...] = (
         coefficient_of(columns, i, "prefill-traffic-bytes", "traffic"),
         Term("tokens", done.computed, "tokens", (), _of_prompt(done, prompt)),
         Term("width", prompt_width(shape, prompt, columns.setup.attention), "elements per token", shape.source),
@@ -163,6 +177,8 @@ def _prompt_moved(done: InferenceWork, i: int) -> Calculation:
         "((traffic * tokens * width * together + unpacked * copies) / tensor / (bandwidth * share) "
         "+ row * tokens * together) * filled"
     )
+    if spread := _spread(done, i, step=False):
+        terms, formula = (*terms, spread), formula.replace("row *", "(row + spread) *")
     moved = Calculation("prefill_moved_s", formula, terms, _likely(done.prefill.moved_s, i), "s")
     return moved if done.overheads.host is None else _copied(done, i, done.overheads.host, moved)
 
@@ -234,19 +250,23 @@ def _compute(done: InferenceWork, i: int) -> Calculation:
     columns = done.columns
     tensor, rate, _ = _rates(done, i)
     shape, tile = columns.shape, coefficient_of(columns, i, "decode-rows", "rows")
+    unpacked, said = _unpacked(done, i, done.requests, "unpacked")
     experts: tuple[Term, ...] = ()
-    products = "active * max(requests, rows)"
+    products = f"active * max(requests, rows){said}"
     if shape.is_moe:
+        of_each, said_of_each = _unpacked(done, i, rows_each(shape, done.requests), "unpacked_experts")
         experts = (
             Term("routed", routed_parameters(shape), "parameters", shape.source, "of them in experts"),
             Term(
                 "expert", shape.expert_parameters / shape.experts, "parameters", shape.source, "of one, in all layers"
             ),
             Term("expert_rows", _likely(_expert_rows(done), i), "rows", (), "of all, padded"),
+            *of_each,
         )
-        products = "((active - routed) * max(requests, rows) + expert * expert_rows)"
-    terms = (
+        products = f"((active - routed) * max(requests, rows){said} + expert * expert_rows{said_of_each})"
+    terms: tuple[Term, ...] = (
         Term("active", shape.written_parameters, "parameters", shape.source),
+        *unpacked,
         *experts,
         Term("requests", float(done.requests[i]), "requests", (), "in flight on one replica"),
         replace(tile, value=tile.value * float(splitting.copies(columns)[i])),
@@ -259,6 +279,19 @@ def _compute(done: InferenceWork, i: int) -> Calculation:
     )
     formula = f"(2 * {products} / rate + scores * requests / half) / (tensor * power * mfu)"
     return Calculation("compute_s", formula, terms, _likely(done.decode.compute_s, i), "s")
+
+
+def _unpacked(done: InferenceWork, i: int, rows: FloatArray, name: str) -> tuple[tuple[Term, ...], str]:
+    """The share of the rate that a step's products of so many rows reach, and how the formula goes on with it: nothing
+    where that is all.
+    """
+    columns = done.columns
+    share = _likely(np.broadcast_to(step_unpacked_rate(columns, rows), done.decode.step_s.shape), i)
+    if share == 1:
+        return (), ""
+    source = columns.coefficients.pick("unpacked-rate-share", columns.contexts[int(columns.device.kind[i])]).source
+    text = "of the rate, where weights are unpacked in products of more rows than a tile has"
+    return (Term(name, share, "share", source, text),), f" / {name}"
 
 
 def _expert_rows(done: InferenceWork) -> FloatArray:
@@ -279,7 +312,10 @@ def _step(done: InferenceWork, i: int, read: Calculation, compute: Calculation) 
         share = done.columns.coefficients.pick("unpack-share", done.columns.base)
         text = f"{unpacked / 2**30:.3g} GiB written and read again, weights turned into 16-bit ones for every step"
         terms = (*terms, Term("unpack", _likely(done.decode.unpack_s, i), "s", share.source, text))
-    formula = f"max({busy}, launch, served * requests) + row * requests + gap + hops + wire"
+    row = "row"
+    if spread := _spread(done, i, step=True):
+        terms, row = (*terms, spread), "(row + spread)"
+    formula = f"max({busy}, launch, served * requests) + {row} * requests + gap + hops + wire"
     name = "token_s" if done.decode.gain is None else "step_s"
     return _with_adapters(done, i, Calculation(name, formula, terms, _likely(done.decode.step_s, i), "s"))
 

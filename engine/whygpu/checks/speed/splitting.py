@@ -22,6 +22,13 @@ def copies(columns: Columns) -> FloatArray:
     return np.where(columns.by_requests > 0, columns.tensor, 1.0)
 
 
+def expert_share(columns: Columns) -> FloatArray:
+    """Of the experts that a token chooses, how many a card of a tensor group works on: a slice of each, or where
+    requests are divided those that are on the card.
+    """
+    return np.where(columns.by_requests > 0, 1.0 / columns.tensor, 1.0)
+
+
 def undivided(columns: Columns, routed_share: float) -> FloatArray:
     """Operations of a prompt's products on a card against an even share of them, where so large a share is of routed
     experts: these are shared by the prompts that are read side by side.
