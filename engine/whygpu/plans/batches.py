@@ -55,7 +55,7 @@ def filled(
     plans: list[int] = []
     ways: list[int] = []
     whole: set[int] = set()
-    given = options.samples is None
+    given = not options.fills
     for number in sorted(set(configuration[fits].tolist())):
         rows = np.flatnonzero(fits & (configuration == number))
         room = list(zip(rows.tolist(), usable[rows].tolist(), strict=True))
@@ -117,6 +117,8 @@ class Filler:
 
 def _most(options: Options, layout: ParallelLayout, micro_batches: int) -> float:
     """Most samples of a micro-batch on each replica."""
+    if options.each is not None:
+        return options.each
     return (options.samples or 1) / (layout.data * micro_batches)
 
 
