@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import whygpu
+from whygpu.explain.repairs import repairs
 from whygpu.kept import forget
 from whygpu.plans import batches
 
@@ -286,3 +287,40 @@ def test_ways_that_were_filled_before_are_those_filled_anew(
     assert np.array_equal(once.configuration, again.configuration)
     for name, column in again.speeds.figures.items():
         assert np.allclose(once.speeds.figures[name], column, rtol=1e-12, equal_nan=True), name
+
+
+AURORA = {"name": "Aurora", "parameters": 1.3e9, "kind": "vit", "flops_per_sample": 3.5e13, "image_size": 1440}
+
+
+def test_an_assumed_batch_is_a_ceiling(kb: whygpu.KnowledgeBase) -> None:
+    """A batch of 32 images that nobody asked for made an image model too large for every card."""
+    work = {"phase": "fine-tuning", "task": "vision", "dataset_samples": 20000, "epochs": 2, "deadline_hours": 72}
+    large = advise(kb, **work, model=AURORA).recommendation
+    small = advise(kb, **work, model="resnet-50").recommendation
+    asked = advise(kb, **work, model=AURORA, batch_size=32)
+    assert large is not None
+    assert small is not None
+    assert (large.batch_size, small.batch_size) == (1, 32)
+    assert asked.status == "infeasible"
+    assert [set(item.changes) for item in repairs(asked.consultation)] == [{"batch_size"}]
+
+
+def test_another_kind_of_price_is_a_repair(kb: whygpu.KnowledgeBase) -> None:
+    """Where spot capacity is what makes every plan of a service useless, the same card on demand is a way out."""
+    work = {"phase": "inference", "model": "qwen3-14b", "criticality": "production", "concurrency": 16}
+    found = repairs(advise(kb, **work, price_kinds=["spot"]).consultation)
+    assert {"price_kinds": ["on-demand"]} in [dict(item.changes) for item in found]
+
+
+def test_what_is_owned_is_told_by_the_plan_that_misses_least(kb: whygpu.KnowledgeBase) -> None:
+    """Two cards that train in 67 hours were passed over for one that takes 135."""
+    work = {"phase": "training", "model": "resnet-50", "dataset_samples": 1.28e6, "epochs": 90, "deadline_hours": 48}
+    found = advise(kb, **work, owned=[{"accelerator": "gtx-1080-ti", "count": 2}])
+    assert any("2x GTX 1080 Ti" in item.text for item in found.warnings if item.id == "owned-out-gtx-1080-ti")
+
+
+def test_all_kinds_that_are_owned_are_told_of(kb: whygpu.KnowledgeBase) -> None:
+    owned = [{"accelerator": "rtx-4090", "count": 2}, {"accelerator": "rtx-a6000", "count": 1}]
+    work = {"phase": "inference", "model": "qwen2.5-72b", "concurrency": 2, "context_tokens": 16000}
+    texts = [item.text for item in advise(kb, **work, owned=owned).warnings if item.id == "owned-out"]
+    assert [all(word in text for word in ("4090", "A6000", "not combined")) for text in texts] == [True]

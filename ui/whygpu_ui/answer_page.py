@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from whygpu.render.view.request import chips
-from whygpu.render.words import short_text
+from whygpu.render.words import NO_CHANGE, short_text
 from whygpu_ui.better_page import difference
 from whygpu_ui.details import details
 from whygpu_ui.knowledge import find, view
@@ -167,7 +167,7 @@ def _trouble(shown: View) -> None:
             label = f"**{literal(text)}**  \n{literal(f'{item.plan}, {item.price}')}"
             st.button(label, key=f"repair-{number}", on_click=change, args=(item.answers,))
     else:
-        st.markdown("No single change of the answers allows a plan: the work itself is too large.")
+        st.markdown(NO_CHANGE)
 
 
 # the shortlist

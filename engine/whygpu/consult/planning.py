@@ -144,6 +144,7 @@ class Planning:
             max_watts=self._session.number("power_watts") if "power_watts" in self._answers.values else None,
             replicas=int(self._session.concluded(LEAST_REPLICAS) or 1),
             samples=self._samples(),
+            each=self._each(),
             at_once=self._at_once(),
             shared=bool({"concurrency", "requests_per_second"} & self._answers.values.keys()),
             fixed=self._fixed_layout(),
@@ -282,8 +283,17 @@ class Planning:
         if not self._work.setup.trains or self._work.shape.kind not in TOKEN_KINDS:
             return None
         most = self._session.concluded(USUAL_BATCH)
-        assumed = any(item.question.id == "batch_size" for item in self._applied.assumed)
-        return int(most) if assumed and most is not None else None
+        return int(most) if self._batch_assumed and most is not None else None
+
+    def _each(self) -> int | None:
+        """Most samples of a micro-batch, where it is only assumed of a model of images, tables and the like."""
+        setup, shape = self._work.setup, self._work.shape
+        dense = setup.trains and shape.kind not in TOKEN_KINDS
+        return setup.batch_size if dense and self._batch_assumed and setup.batch_size > 1 else None
+
+    @property
+    def _batch_assumed(self) -> bool:
+        return any(item.question.id == "batch_size" for item in self._applied.assumed)
 
     def _at_once(self) -> int | None:
         """Most samples at once on a replica of batch work, where nobody gave any and rules know it."""

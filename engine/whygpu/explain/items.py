@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.consult.answering import holds
 from whygpu.explain.fixes import first_fix
 from whygpu.explain.parts import Item
-from whygpu.explain.rejections import reasons
+from whygpu.explain.rejections import miss, reasons
 from whygpu.explain.templates import fill_template
 from whygpu.knowledge.rules import Advise, Warn
 from whygpu.language import tree as t
@@ -109,6 +112,7 @@ def _lacking(consultation: Consultation, rule: Rule, best: int) -> Iterator[str]
 def _left_out(maker: PlanMaker) -> Iterator[Item]:
     """What is owned and yet not tried, or out."""
     consultation = maker.consultation
+    out: list[Item] = []
     answers, names = consultation.answers, consultation.knowledge.catalogue.accelerators
     chosen = names.keys() if answers.accelerators is None else set(answers.accelerators)
     for name, _ in answers.owned:
@@ -117,24 +121,39 @@ def _left_out(maker: PlanMaker) -> Iterator[Item]:
         elif name not in chosen or name in answers.exclude_accelerators:
             why = "'accelerators' or 'exclude_accelerators' leaves it out"
         else:
-            yield from _owned_out(maker, name)
+            out += _owned_out(maker, name)
             continue
         text = f"The {names[name].name} that you own was not considered: {why}."
         yield Item(f"owned-left-out-{name}", "answers", text, (), ())
+    if len(out) > 1:
+        texts = (*(item.text for item in out), "Cards of different kinds are not combined in one plan here.")
+        out = [Item("owned-out", "answers", " ".join(texts), (), ())]
+    yield from out
 
 
 def _owned_out(maker: PlanMaker, name: str) -> Iterator[Item]:
-    """Why what is owned is out, where something else is recommended instead."""
-    plan_set = maker.consultation.plans.plan_set
-    for row in maker.rows.nearest_rejected if maker.rows.heads else ():
-        card = plan_set.cards.accelerators[int(plan_set.card[row])]
-        if plan_set.owned[row] and card.id == name:
-            why = next(reasons(maker.consultation, row), None)
-            text = f"The {card.name} that you own is ruled out: {why.text if why else 'no plan is left on it.'}"
-            fix = first_fix(maker, row, why.rule) if why else None
-            if fix:
-                text += f" {', '.join(f'{key} = {value}' for key, value in fix.items())} would allow it."
-            yield Item(f"owned-out-{name}", "answers", text, (), ())
+    """Why what is owned is out, where something else is recommended instead: of the plan on it that misses least."""
+    consultation, plan_set = maker.consultation, maker.consultation.plans.plan_set
+    card = list(consultation.knowledge.catalogue.accelerators).index(name)
+    rows = np.flatnonzero(plan_set.owned & (plan_set.card == card)) if maker.rows.heads else np.zeros(0, dtype=np.int64)
+    if not rows.size or consultation.plans.alive[rows].any():
+        return
+    row = min(rows.tolist(), key=partial(_missing, maker))
+    why = next(reasons(consultation, row), None)
+    said = why.text if why else "no plan is left on it."
+    text = f"The {consultation.knowledge.catalogue.accelerators[name].name} that you own is ruled out: {said}"
+    fix = first_fix(maker, row, why.rule) if why else None
+    if fix:
+        text += f" {', '.join(f'{key} = {value}' for key, value in fix.items())} would allow it."
+    yield Item(f"owned-out-{name}", "answers", text, (), ())
+
+
+def _missing(maker: PlanMaker, row: int) -> tuple[float, ...]:
+    """How far a plan is from being let pass: by how many rules reject it, by how much it misses what they ask for, and
+    by what else it lacks.
+    """
+    rules = [rule for rule, mask in maker.rows.rejecting.items() if mask[row]]
+    return len(rules), miss(maker.consultation, rules, row), *maker.rows.distance(row)
 
 
 def _doubts(consultation: Consultation) -> Iterator[Item]:

@@ -83,8 +83,8 @@ def _relaxations(maker: PlanMaker, masks: Mapping[str, Mask]) -> Iterator[Relaxa
     cost = np.where(np.isfinite(plans.costs.objective), plans.costs.objective, np.inf)
     for row in np.flatnonzero(~plans.alive & (counts == fewest)).tolist():
         rules = tuple(rule for rule, mask in masks.items() if mask[row])
-        miss = _miss(consultation, rules, row)
-        found = miss, float(cost[row]), -rented[plans.plan_set.card[row]], row
+        missed = miss(consultation, rules, row)
+        found = missed, float(cost[row]), -rented[plans.plan_set.card[row]], row
         nearest[rules] = min(nearest.get(rules, found), found)
     # first those of which it can be said by how much
     for rules, (*_, row) in sorted(nearest.items(), key=lambda item: item[1][0] == 0):
@@ -92,8 +92,8 @@ def _relaxations(maker: PlanMaker, masks: Mapping[str, Mask]) -> Iterator[Relaxa
         yield Relaxation(" and ".join(rules), text, maker.rows.ids[row])
 
 
-def _miss(consultation: Consultation, rules: Iterable[str], row: int) -> float:
-    """By how much of what the rules ask for a plan misses it at most; 0 where they compare no numbers."""
+def miss(consultation: Consultation, rules: Iterable[str], row: int) -> float:
+    """By how much of what the rules ask for the plan of a row misses it at most; 0 where they compare no numbers."""
     judge = Judge(consultation.plans.environment, consultation.knowledge.vocabulary, row)
     found = [0.0]
     for rule in rules:

@@ -20,7 +20,8 @@ from whygpu.explain.fixes import FIXED, fixes, rounded
 from whygpu.explain.flips import LOADS
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rejections import infeasible
-from whygpu.explain.rerun import ENGINE, rerun_or_none
+from whygpu.explain.rerun import ENGINE, applies, rerun_or_none
+from whygpu.knowledge.rules import Verdict
 from whygpu.language import tree as t
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.plan import Plan
-    from whygpu.knowledge.rules import Rule
+    from whygpu.knowledge.rules import Effect, Rule, Strength
 
 MOST_REPAIRS = 3
 _PER_RULE = 6
@@ -49,20 +50,37 @@ def repairs(consultation: Consultation, most: int = MOST_REPAIRS) -> tuple[Repai
     """Changes of the answers that bring a recommendation back, each complete, the cheapest plan first: the least that
     does, and where there is room what the usual recommendation takes.
     """
-    found: dict[frozenset[str], Repair] = {}
     search = _Search(consultation)
-    for changes in islice(_candidates(consultation), _TRIED):
+    found = _found(search, islice(_candidates(consultation), _TRIED))
+    for key in LOADS:
+        repair = search.less(key) if key in consultation.answers.values else None
+        if repair is not None:
+            found[frozenset((key,))] = repair
+    found = found or _of_assumed(search, consultation)
+    least = sorted(found.values(), key=_price)[:most]
+    return tuple(sorted((*least, *islice(_usual(search, least), most - len(least))), key=_price))
+
+
+def _found(search: _Search, candidates: Iterator[Mapping[str, Any]]) -> dict[frozenset[str], Repair]:
+    """Those that bring a plan back, by the answers that they change."""
+    found: dict[frozenset[str], Repair] = {}
+    for changes in candidates:
         keys = frozenset(changes)
         if not any(known <= keys for known in found):  # else a smaller change does already
             repair = search.repair(changes)
             if repair is not None:
                 found[keys] = repair
-    for key in LOADS:
-        repair = search.less(key) if key in consultation.answers.values else None
-        if repair is not None:
-            found[frozenset((key,))] = repair
-    least = sorted(found.values(), key=_price)[:most]
-    return tuple(sorted((*least, *islice(_usual(search, least), most - len(least))), key=_price))
+    return found
+
+
+def _of_assumed(search: _Search, consultation: Consultation) -> dict[frozenset[str], Repair]:
+    """The same of what is only assumed, where no change of what was answered does: less of it, or another choice."""
+    specs = consultation.knowledge.name_by_answer
+    assumed = [item.question.id for item in consultation.applied.assumed if item.question.id not in FIXED]
+    less = (search.less(key) for key in assumed if specs[key].kind == "number")
+    found = {frozenset(repair.changes): repair for repair in less if repair is not None}
+    words = ({key: word} for key in assumed if specs[key].kind == "choice" for word in specs[key].words)
+    return found or _found(search, islice((item for item in words if applies(consultation, item)), _TRIED))
 
 
 def _usual(search: _Search, least: Sequence[Repair]) -> Iterator[Repair]:
@@ -84,21 +102,36 @@ def _price(repair: Repair) -> tuple[float, int]:
 
 
 def _candidates(consultation: Consultation) -> Iterator[dict[str, Any]]:
-    """Single changes first: what the nearest plans miss, then each restriction lifted; then the pairs."""
+    """Single changes first: what the nearest plans miss, as far as that leaves room to try each restriction lifted,
+    which comes next; then the pairs.
+    """
     given = consultation.answers.given
     sets = _nearest(consultation)
-    for rules, row in sets:
-        if len(rules) == 1:
-            yield from islice(fixes(consultation, rules[0], row), _PER_RULE)
     specs = consultation.knowledge.name_by_answer
     kept = (*FIXED, *LOADS)
     limits = [key for key in given if key not in kept and (key in LISTS or specs[key].kind in ("choice", "number"))]
+    single = (
+        changes
+        for rules, row in sets
+        if len(rules) == 1
+        for changes in islice(fixes(consultation, rules[0], row), _PER_RULE)
+    )
+    yield from islice(_each_once(single), max(_TRIED - len(limits), 0))
     yield from ({key: None} for key in limits)
     for rules, row in sets:
         if len(rules) > 1:
             options = [list(islice(fixes(consultation, rule, row), 3)) for rule in rules]
             for chosen in product(*options):
                 yield {key: value for part in chosen for key, value in part.items()}
+
+
+def _each_once(candidates: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The candidates without those that are equal to an earlier one."""
+    seen: list[dict[str, Any]] = []
+    for changes in candidates:
+        if changes not in seen:
+            seen.append(changes)
+            yield changes
 
 
 def _nearest(consultation: Consultation) -> list[tuple[tuple[Rule, ...], int]]:
@@ -142,8 +175,10 @@ class _Search:
 
     def less(self, key: str) -> Repair | None:
         """The most load of a kind with which something is recommended."""
-        value, spec = self._consultation.answers.values[key], self._consultation.knowledge.name_by_answer[key]
-        if not isinstance(value, float):
+        consultation = self._consultation
+        spec = consultation.knowledge.name_by_answer[key]
+        value = consultation.answers.values.get(key, consultation.session.number(key))
+        if not isinstance(value, float) or spec.unit == "pixels":
             return None
         plans: dict[float, Plan | None] = {}
 
@@ -165,9 +200,18 @@ class _Search:
 
 
 def _against(consultation: Consultation, plan: Plan) -> set[str]:
-    """The criteria by which a strong verdict makes the plan no answer."""
-    found = useless(consultation.plans.tally, consultation.knowledge.preferences.worth("strong"))
-    return {criterion for criterion, mask in found.items() if mask[plan.index]}
+    """The rules behind the strong verdicts that make the plan no answer."""
+    worth, rules = consultation.knowledge.preferences.worth, consultation.knowledge.rule_by_id
+    criteria = {name for name, mask in useless(consultation.plans.tally, worth("strong")).items() if mask[plan.index]}
+    fired = (rules[rule_id] for rule_id, mask in consultation.plans.fired.items() if mask[plan.index])
+    return {rule.id for rule in fired if any(_strongly(item, criteria, worth) for item in rule.effects)}
+
+
+def _strongly(effect: Effect, criteria: set[str], worth: Callable[[Strength], float]) -> bool:
+    """Whether an effect speaks strongly against a plan by one of these criteria."""
+    if not isinstance(effect, Verdict) or effect.favourable or effect.criterion not in criteria:
+        return False
+    return worth(effect.strength) >= worth("strong")
 
 
 _OF_PLAN: Mapping[str, Callable[[Plan], Any]] = MappingProxyType(

@@ -44,10 +44,11 @@ def filled(
     shardings: tuple[str, ...] = (),
 ) -> PlanSet:
     """The plans on as many cards, those that fit each with the micro-batch they hold, at most as many samples as the
-    options allow over all replicas, or with the one that was given; and with the fastest of the
-    ``shardings``, or else as it is sharded. Where the micro-batch was given and whole copies hold it, there is no need
-    to shard them. Of stages more micro-batches are tried, too: the more there are, the less stages wait (Narayanan et
-    al. 2021, arXiv:2104.04473, 2.2), and no more are under way at once, so that none of them needs more memory.
+    options allow over all replicas, or with the one that was given; and with the fastest of the ``shardings``, or else
+    as it is sharded. Where the micro-batch was given, or is the most that is assumed, and whole copies hold it, there
+    is no need to shard them. Of stages more micro-batches are tried, too: the more there are, the less stages wait
+    (Narayanan et al. 2021, arXiv:2104.04473, 2.2), and no more are under way at once, so that none of them needs more
+    memory.
 
     A plan that holds a single sample only tightly, or not at all, stays as it is.
     """
@@ -55,7 +56,7 @@ def filled(
     plans: list[int] = []
     ways: list[int] = []
     whole: set[int] = set()
-    given = options.samples is None
+    given = not options.fills
     for number in sorted(set(configuration[fits].tolist())):
         rows = np.flatnonzero(fits & (configuration == number))
         room = list(zip(rows.tolist(), usable[rows].tolist(), strict=True))
@@ -75,8 +76,8 @@ def filled(
                     one = search.changed(setup, batch_size=size, gradient_accumulation=each)
                     plans.append(row)
                     ways.append(search.configure(one, layout))
-            if given and layout.sharding == "none":
-                whole.update(held)
+            if options.samples is None and layout.sharding == "none":
+                whole.update(row for row, batches in held.items() if len(batches) == len(sizes))
     left = np.ones(len(card), dtype=np.bool_)
     left[plans] = False
     plan = np.concatenate([np.array(plans, dtype=np.int64), np.flatnonzero(left)])
@@ -117,6 +118,8 @@ class Filler:
 
 def _most(options: Options, layout: ParallelLayout, micro_batches: int) -> float:
     """Most samples of a micro-batch on each replica."""
+    if options.each is not None:
+        return options.each
     return (options.samples or 1) / (layout.data * micro_batches)
 
 

@@ -121,6 +121,8 @@ def _configurations(work: Work, options: Options) -> Iterator[Setup]:
     formats, setup = work.catalogue.formats, work.setup
     if options.at_once is not None:  # as few as there can be: each plan is filled when its cards are known
         setup = replace(setup, concurrency=1, batch_size=1)
+    if options.each is not None:  # likewise
+        setup = replace(setup, batch_size=1)
     for method in options.methods or (work.setup.method,):
         for name in options.formats:
             narrow = formats[name].quantized

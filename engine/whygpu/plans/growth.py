@@ -100,7 +100,7 @@ class Growth:
                 if data == layout.data:
                     continue
                 setup = configuration.setup
-                if self._options.samples is not None:
+                if self._options.fills:
                     setup = self._search.changed(setup, batch_size=self._search.least_batch)
                 elif not setup.trains and self._work.shape.kind in TOKEN_KINDS:  # each replica has as many as before
                     setup = self._search.changed(setup, concurrency=setup.concurrency * data // layout.data)
@@ -526,6 +526,8 @@ class Growth:
             # same requests would come no faster.
             if not setup.trains:
                 setup = self._search.changed(setup, concurrency=setup.requests_per_replica(layout.data) * data)
+            elif self._options.fills:
+                setup = self._search.changed(setup, batch_size=self._search.least_batch)
             more = self._within(setup, layout.over(data), card)
             self._replicated[key] = None if more is None else self._search.configure(*more)
         return self._replicated[key]

@@ -78,6 +78,10 @@ class Options:
     """The fewest that a service may rest on, where the limits allow as many."""
     samples: int | None = None
     """Most samples of a training step over all replicas where nobody gave the micro-batch; None where it is given."""
+    each: int | None = None
+    """Most samples at once on a replica of training, where that many are only assumed of what reads no tokens: each
+    plan takes as many of them as its cards hold; None where the number is given, or ``samples`` says it.
+    """
     at_once: int | None = None
     """Most samples that a replica of batch work has in flight where nobody gave any; None where they are given."""
     shared: bool = False
@@ -90,6 +94,11 @@ class Options:
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
     machines: Machines = field(default_factory=Machines)
+
+    @property
+    def fills(self) -> bool:
+        """Whether each plan of a training job takes the micro-batch that its cards hold."""
+        return self.samples is not None or self.each is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,7 +259,7 @@ class Search:
     @property
     def least_batch(self) -> int:
         """Samples that every plan's accelerators work on at once at least: of pairs both answers."""
-        return self._work.setup.batch_size
+        return 1 if self._options.each is not None else self._work.setup.batch_size
 
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """What each card of a spread would hold."""

@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from whygpu.render.style import Style, plain_markdown
+from whygpu.render.words import NO_CHANGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -166,7 +167,7 @@ class Screen:
         for repair in view.trouble.repairs:
             yield from self.wrap(f"{repair.change}: {repair.plan}, {repair.price}", "    ", "  - ")
         if not view.trouble.repairs:
-            yield from self.wrap("No single change of the answers allows a plan: the work itself is too large.", "  ")
+            yield from self.wrap(NO_CHANGE, "  ")
 
     # the tables
 

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from whygpu.explain.plan import Cost, Parallelism, Plan
 
 
+NO_CHANGE = "No single change that was tried, of an answer or of what is assumed, allows a plan."
+"""What is said where nothing is recommended, and no repair was found."""
+
+
 def sentence(plan: Plan) -> str:
     """The verdict in one sentence."""
     memory = plan.memory
