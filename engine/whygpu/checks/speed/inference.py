@@ -235,7 +235,7 @@ def spread_s(columns: Columns, share: FloatArray) -> FloatArray:
     shape = columns.shape
     if not shape.is_moe:
         return np.zeros((1, columns.device.size))
-    elements = float(shape.moe_layers * shape.experts_per_token * shape.hidden_size)
+    elements = float(shape.moe_layers * shape.experts_per_token * shape.routed_width)
     rate = columns.device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
     seconds: FloatArray = columns.less_is_better("expert-spread-bytes") * elements * share / rate
     return seconds
