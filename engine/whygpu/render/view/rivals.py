@@ -45,7 +45,8 @@ class Hold:
 
 def rival_of(advice: Advice) -> Plan | None:
     """The plan that the recommendation is compared with: the next that anybody would take, which is none on a copy of
-    what is owned, nor one that counts as so many times more as the shortlist leaves out.
+    what is owned, none without a price where that is owned, nor one that counts as so many times more as the shortlist
+    leaves out.
     """
     best = advice.recommendation
     if best is None:
@@ -57,7 +58,9 @@ def rival_of(advice: Advice) -> Plan | None:
     def sensible(plan: Plan) -> bool:
         if plan.accelerator.id in owned and not plan.owned:
             return False
-        return best.counted is None or plan.counted is None or plan.counted.value <= most * best.counted.value
+        if best.counted is None or plan.counted is None:
+            return not best.owned
+        return plan.counted.value <= most * best.counted.value
 
     return next(filter(sensible, advice.alternatives), None)
 
