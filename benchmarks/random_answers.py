@@ -22,6 +22,7 @@ USUAL: dict[str, tuple[float, float]] = {
     "streams": (1, 500),
     "frames_per_second": (1, 60),
     "resolution": (64, 4_096),
+    "input_resolution": (64, 4_096),
     "latency_ms": (20, 20_000),
     "token_latency_ms": (5, 500),
     "batch_size": (1, 256),
