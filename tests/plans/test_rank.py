@@ -170,3 +170,12 @@ def test_at_the_price_told_an_accelerator_does_win(kb: whygpu.KnowledgeBase, ans
 def test_the_smallest_conflict_is_smallest(masks: dict[str, list[int]], cover: tuple[str, ...]) -> None:
     """The third case is one that taking the largest first gets wrong."""
     assert smallest_cover({name: np.array(mask, dtype=np.bool_) for name, mask in masks.items()}) == cover
+
+
+@pytest.mark.parametrize(("deployment", "key"), [("edge", "field_usd_per_hour"), ("workstation", "own_usd_per_hour")])
+def test_a_machine_is_looked_after_where_it_stands(kb: whygpu.KnowledgeBase, deployment: str, key: str) -> None:
+    asked = {"phase": "inference", "model": "yolo11n", "streams": 1, "deployment": deployment}
+    money = kb.consult(asked, engine="evaluator").plans.ranking.counted.money
+    handling = kb.knowledge.preferences.priced_handling
+    assert handling.field_usd_per_hour < handling.own_usd_per_hour < handling.usd_per_hour
+    assert np.nanmin(money.handling) == getattr(handling, key)

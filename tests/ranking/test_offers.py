@@ -182,7 +182,10 @@ def inflated(factor: float) -> Knowledge:
     prices = replace(
         base.preferences,
         handling=replace(
-            handling, usd_per_hour=factor * handling.usd_per_hour, own_usd_per_hour=factor * handling.own_usd_per_hour
+            handling,
+            usd_per_hour=factor * handling.usd_per_hour,
+            own_usd_per_hour=factor * handling.own_usd_per_hour,
+            field_usd_per_hour=factor * handling.field_usd_per_hour,
         ),
     )
     return replace(base, catalogue=catalogue, preferences=prices)

@@ -11,7 +11,6 @@ from whygpu.knowledge.rules import Verdict
 from whygpu.language import values as v
 from whygpu.plans.costs import drawn_of, money_of, watts_of
 from whygpu.plans.counting import count
-from whygpu.plans.purchase import UNATTENDED
 from whygpu.plans.rank import rank
 from whygpu.plans.tally import tally
 
@@ -76,9 +75,9 @@ class Ranker:
         """The plans left, in order of what they count as; ``costs``: as they are compared."""
         plan_set = planned.plan_set
         alive, priority = self._judging.alive, self._session.answered("priority")
-        own = self._session.answered("deployment") in UNATTENDED
+        deployment = str(self._session.answered("deployment") or "")
         counted = count(
-            money_of(costs, plan_set, planned.work.setup, self._preferences.priced_handling, own),
+            money_of(costs, plan_set, planned.work.setup, self._preferences.priced_handling, deployment),
             verdicts,
             plan_set.speeds.figures,
             watts_of(plan_set),

@@ -64,11 +64,13 @@ class Money:
 @dataclass(frozen=True, slots=True)
 class Handling:
     """What a machine costs to have at all, in USD an hour, and the hours a job takes beside its own, so that neither
-    cents nor minutes choose. ``own_usd_per_hour``: under a desk and in the field, where nobody is paid for it.
+    cents nor minutes choose. ``own_usd_per_hour``: under a desk, where nobody is paid for it; ``field_usd_per_hour``:
+    of a device in the field.
     """
 
     usd_per_hour: float
     own_usd_per_hour: float
+    field_usd_per_hour: float
     hours_per_job: float
     because: str
     sources: tuple[str, ...]
@@ -172,4 +174,4 @@ class Preferences:
     @property
     def priced_handling(self) -> Handling:
         """What having a machine costs; nothing where nobody says."""
-        return Handling(0.0, 0.0, 0.0, "", ()) if self.handling is None else self.handling
+        return Handling(0.0, 0.0, 0.0, 0.0, "", ()) if self.handling is None else self.handling

@@ -30,7 +30,13 @@ _NEEDED = needed(NUMBER)
 WORTH: Form = MappingProxyType({"strength": needed(one_of(STRENGTHS)), "worth": _NEEDED, **_WHY})
 MONEY: Form = MappingProxyType(_WHY)
 HANDLING: Form = MappingProxyType(
-    {"usd_per_hour": _NEEDED, "own_usd_per_hour": NUMBER, "hours_per_job": _NEEDED, **_WHY}
+    {
+        "usd_per_hour": _NEEDED,
+        "own_usd_per_hour": NUMBER,
+        "field_usd_per_hour": NUMBER,
+        "hours_per_job": _NEEDED,
+        **_WHY,
+    }
 )
 _POINTS = ("enough", "usual", "loose")
 SPEED: Form = MappingProxyType(
@@ -159,14 +165,18 @@ def _handling(fields: Fields, reading: Reading) -> Handling | None:
     item = fields.inside("handling", "'handling'")
     if item is None:
         return None
-    usd, hours, own = (item.number(key) for key in ("usd_per_hour", "hours_per_job", "own_usd_per_hour"))
+    keys = ("usd_per_hour", "own_usd_per_hour", "field_usd_per_hour", "hours_per_job")
+    usd, own, field, hours = figures = [item.number(key) for key in keys]
     because, sources = _why(item, reading)
     item.done()
-    for key, value in (("usd_per_hour", usd), ("own_usd_per_hour", own), ("hours_per_job", hours)):
+    for key, value in zip(keys, figures, strict=True):
         if value is not None and value < 0:
             message = f"'{key}' of {item.what} is {value:g}; it must be 0 or more"
             problem(reading.problems, item.node.items[key], "out-of-range", message)
-    return None if usd is None or hours is None else Handling(usd, usd if own is None else own, hours, because, sources)
+    if usd is None or hours is None:
+        return None
+    own = usd if own is None else own
+    return Handling(usd, own, own if field is None else field, hours, because, sources)
 
 
 def _speeds(fields: Fields, reading: Reading) -> Iterator[SpeedWorth]:

@@ -135,11 +135,13 @@ def _objective(
     return total, hourly, "USD/hour"
 
 
-def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, own: bool) -> Money:
-    """What the plans count from: their objective, with what handling the machines and the job costs added; ``own``: the
-    machines stand under a desk or in the field. What is owned is looked after anyway.
+def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, deployment: str) -> Money:
+    """What the plans count from: their objective, with what handling the machines and the job costs added, by where
+    they stand. What is owned is looked after anyway.
     """
-    each = np.where(plan_set.owned | own, handling.own_usd_per_hour, handling.usd_per_hour)
+    there = {"workstation": handling.own_usd_per_hour, "edge": handling.field_usd_per_hour}
+    new = there.get(deployment, handling.usd_per_hour)
+    each = np.where(plan_set.owned, min(new, handling.own_usd_per_hour), new)
     rented = np.array([0.0 if price is None else float(price.machines) for price in costs.prices])
     bought = np.array(costs.basis != "renting")
     machines = np.where(bought, plan_set.nodes, np.maximum(rented, plan_set.nodes)).astype(np.float64) * each

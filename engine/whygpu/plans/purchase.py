@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
 """Where hardware stands that is bought: nobody rents it by the hour."""
-UNATTENDED = ("workstation", "edge")
-"""Where nobody is paid to look after a machine."""
 _OF_THE_SITE = ("electricity-usd-per-kwh", "pue", "hardware-life-months", "host-memory-usd-per-gib")
 _OF_THE_CARD = ("wall-power-ratio", "host-price-ratio", "host-price-floor")
 
