@@ -36,9 +36,7 @@ JOURNEYS = {
         "Fine-tune a model", "Llama 3.1 8B", (("tokens does the data", "20M"), ("finished", "10")), says="10 hours"
     ),
     "cameras": Journey("Watch cameras", "YOLO11m", says="YOLO11m"),
-    "pretraining": Journey(
-        "Train from scratch", "7B", (("tokens does the data", "140e9"), ("finished", "720")), says="140B tokens"
-    ),
+    "pretraining": Journey("Train from scratch", "7B", (("finished", "720"),), says="140B tokens"),
     "owning four RTX 3090": Journey(owned=("RTX 3090", 4), headline="^USE |^TAKE ", says="RTX 3090"),
     "an impossible request": Journey(
         "Serve a chatbot", "Llama 3.1 405B", (("cost per hour", "1"),), headline="^(No plan|Nothing)", says="405B"
