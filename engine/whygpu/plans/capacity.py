@@ -38,7 +38,7 @@ def most_requests_per_s(plan_set: PlanSet, limits: InTime) -> NDArray[np.float64
     rate = plan_set.speeds.figures.get("requests_per_s", np.full(len(plan_set), np.nan))
     if plan_set.work.shape.kind not in GENERATIVE:
         return rate
-    now = np.array([way.setup.concurrency for way in plan_set.configurations])[plan_set.configuration]
+    now = plan_set.in_flight
     most = np.fmax(np.floor(now * _times_held(plan_set)), now).astype(np.int64)
     rows = np.flatnonzero(plan_set.fits & (most > now))
     numbers = np.rint(now[rows] * (most[rows] / now[rows]) ** (np.arange(1, _TRIED + 1)[:, np.newaxis] / _TRIED))

@@ -190,17 +190,21 @@ def _spot_usd_per_hour(plans: PricedPlans) -> v.Number:
 
 def _price_age_days(plans: PricedPlans) -> v.Number:
     dates = plans.of_prices(lambda price: price.offering.as_of or "NaT", "NaT")
-    ages = (plans.today - dates.astype("datetime64[D]")).astype("timedelta64[D]")
-    return v.column(np.where(np.isnat(ages), np.nan, ages.astype(np.float64)))
+    return v.column(_days_since(plans, dates))
 
 
 def _purchase_age_days(plans: PricedPlans) -> v.Number:
     """Days since the purchase price of each plan's accelerator was that; NaN where none is known, or of no day."""
     bought = plans.knowledge.catalogue.purchase_by_accelerator
     found = [bought.get(card.id) for card in plans.plan_set.cards.accelerators]
-    dates = np.array([(item and item.as_of) or "NaT" for item in found], dtype="datetime64[D]")
-    ages = (plans.today - dates).astype("timedelta64[D]")
-    return v.column(np.where(np.isnat(ages), np.nan, ages.astype(np.float64))[plans.plan_set.card])
+    dates = np.array([(item and item.as_of) or "NaT" for item in found])
+    return v.column(_days_since(plans, dates)[plans.plan_set.card])
+
+
+def _days_since(plans: PricedPlans, dates: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Days from each date to today; NaN where there is none."""
+    ages = (plans.today - dates.astype("datetime64[D]")).astype("timedelta64[D]")
+    return np.where(np.isnat(ages), np.nan, ages.astype(np.float64))
 
 
 def _price_fresh_days(plans: PricedPlans) -> v.Number:

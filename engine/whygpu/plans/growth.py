@@ -173,7 +173,7 @@ class Growth:
         if self._work.setup.trains:
             return timed
         least = np.maximum(timed.replicas, self._work.setup.concurrency)
-        most = self._in_flight(timed, np.arange(len(timed)))
+        most = timed.in_flight
         return self._fewest(timed, np.minimum(least, most) - 1, most, targets, requests=True)
 
     def _relieved(self, plan_set: PlanSet, targets: Targets, spread: NDArray[np.bool_]) -> PlanSet:
@@ -184,7 +184,7 @@ class Growth:
             return plan_set
         short = self._short(plan_set, targets)
         rows = np.flatnonzero(spread & plan_set.fits & (short > 0) & (short <= 1))
-        rows = rows[self._in_flight(plan_set, rows) > self._work.setup.concurrency]
+        rows = rows[plan_set.in_flight[rows] > self._work.setup.concurrency]
         if not rows.size:
             return plan_set
         return self._search.taken(plan_set, rows, self._shared(plan_set.take(rows), targets), np.arange(rows.size))
@@ -198,7 +198,7 @@ class Growth:
         """
         short = self._short(plan_set, targets)
         rows = np.flatnonzero(plan_set.fits & (self._lateness(plan_set) <= 1) & (short > 1))
-        before, most = self._in_flight(plan_set, rows), self._most_held(plan_set, rows)
+        before, most = plan_set.in_flight[rows], self._most_held(plan_set, rows)
         rows, before, most = (each[most > before] for each in (rows, before, most))
         if not rows.size:
             return plan_set
@@ -220,11 +220,6 @@ class Growth:
         timed = self._search.timed(plans.card[tried], ways, plans.fits[tried])
         missed = np.maximum(self._short(timed, targets), 1)
         return self._best_of(plan_set, rows, timed, tried, missed, short)
-
-    def _in_flight(self, plan_set: PlanSet, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The requests in flight on each of these plans."""
-        numbers = plan_set.configuration[rows].tolist()
-        return np.array([plan_set.configurations[number].setup.concurrency for number in numbers], dtype=np.int64)
 
     def _most_held(self, plan_set: PlanSet, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The most requests in flight whose likely need the cards of each of these plans hold, up to some doublings of

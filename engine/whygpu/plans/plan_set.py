@@ -258,6 +258,11 @@ class PlanSet:
         return self._each("replicas", lambda configuration: configuration.layout.data).astype(np.int64)
 
     @property
+    def in_flight(self) -> NDArray[np.int64]:
+        """Requests in flight of each plan."""
+        return self._each("in flight", lambda way: way.setup.concurrency).astype(np.int64)
+
+    @property
     def at_once(self) -> NDArray[np.float64]:
         """Requests in flight, or samples of a step, of each plan."""
         return self._each("at once", lambda way: way.setup.concurrency * way.setup.batch_size)
