@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.checks.conftest import Facts
+from tests.effort import one_in
 from tests.oracles.hooks import Convolutions, Llama
 from whygpu.checks.calculation import Range
 from whygpu.checks.memory.activations import activations
@@ -62,12 +63,12 @@ def _estimated(facts: Facts, model: Llama, precision: str) -> Range:
     return activations(shape, setup, layout, facts.coefficients, training_context(shape, setup, layout)).layers
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", one_in(4, MODELS, map(str, MODELS)))
 def test_pure_bf16_layers_keep_what_the_formula_says(torch: Any, facts: Facts, model: Llama) -> None:
     assert model.kept(torch, autocast=False) == pytest.approx(_estimated(facts, model, "bf16").likely, rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", one_in(4, MODELS, map(str, MODELS)))
 def test_autocast_keeps_the_residual_stream_in_fp32(torch: Any, facts: Facts, model: Llama) -> None:
     """Two norms and two sums of 4 bytes: 10 bytes more an element than in pure bf16, and within the range."""
     kept = model.kept(torch, autocast=True)

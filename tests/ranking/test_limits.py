@@ -107,7 +107,7 @@ def _figure(found: Asked, name: str, plan: PlanKey) -> float | None:
     return value if isinstance(value, float) else None
 
 
-@one_in(60)
+@one_in(60, slow=16)
 def test_a_limit_that_binds_nothing_changes_nothing(every: int) -> None:
     found: list[str] = []
     tried = 0

@@ -62,7 +62,7 @@ def _of_cards(found: Asked, most: int) -> Iterator[Offering]:
         yield _offers(card)[number % len(_offers(card))]
 
 
-@one_in(150, slow=40)
+@one_in(150, slow=70)
 def test_a_better_offer_never_hurts_the_plan(every: int) -> None:
     """Of a card whose prices were all old, the fresh ones alone are counted as providers: that may be fewer."""
     found: list[str] = []
@@ -85,7 +85,7 @@ def test_a_better_offer_never_hurts_the_plan(every: int) -> None:
 OLD = {"price-is-old", "price-of-no-known-day"}
 
 
-@one_in(150, slow=40)
+@one_in(150, slow=70)
 def test_a_cheaper_card_never_falls_behind(every: int) -> None:
     """All offers of one card a tenth cheaper: its best plan is ranked no lower among the best of each card."""
     for before in asked(every):
