@@ -86,7 +86,7 @@ class SessionResult:
         return found if isinstance(found, float) else None
 
     def considered(self, what: str) -> tuple[str, ...]:
-        """The options of a kind ("format", "method", "sharding") that rules add, each once."""
+        """The options of a kind ("format", "kv_format", "method", "sharding") that rules add, each once."""
         found = (
             effect.option
             for rule in self.fired

@@ -134,6 +134,7 @@ class Planning:
         checkpointing = self._session.answered("gradient_checkpointing")
         return Options(
             formats=self._choose("format", "format") or (self._work.setup.format.id,),
+            kv_formats=() if self._session.answered("kv_format") else self._session.considered("kv_format"),
             methods=self._choose("method", "method"),
             shardings=self._choose("sharding", "sharding"),
             checkpointing=("off", "selective", "full") if checkpointing in (None, "auto") else (str(checkpointing),),

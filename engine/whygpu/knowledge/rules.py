@@ -45,7 +45,7 @@ CRITERIA = (
 """What a preference can speak to."""
 
 
-CONSIDERABLE = ("format", "method", "sharding")
+CONSIDERABLE = ("format", "kv_format", "method", "sharding")
 """What a session rule can add to the plans enumerated; techniques are advised."""
 
 

@@ -157,6 +157,7 @@ class _Assembly:
         values = read_values(self._mappings.get("values", []), reading)
         options = {
             "format": frozenset(catalogue.formats),
+            "kv_format": self._choices(vocabulary, "kv_format"),
             "method": self._choices(vocabulary, "method"),
             "sharding": self._choices(vocabulary, "sharding"),
             "cause": cause_ids(self._nodes("causes")),

@@ -105,7 +105,7 @@ class EffectReader:
     """Reads the effects of one thing; ``what`` names it in messages: "rule 'quantize'"."""
 
     def __init__(self, what: str, options: ReadOnly[str, frozenset[str]], reading: Reading) -> None:
-        """``options``: what may be considered (formats, methods, shardings)."""
+        """``options``: what may be considered (formats of weights and caches, methods, shardings)."""
         self._what, self._options, self._reading = what, options, reading
         self._problems = reading.problems
 

@@ -229,6 +229,7 @@ _COLUMNS: Mapping[str, Column] = MappingProxyType(
         "plan.cache_split": _word_of(lambda item: item.layout.cache_split),
         "plan.sharding": _word_of(lambda item: item.layout.sharding),
         "plan.format": _word_of(lambda item: item.setup.format.id),
+        "plan.kv_format": _word_of(lambda item: item.setup.kv_format.id if item.setup.kv_format else "native"),
         "plan.quantized": lambda plans: _flags(plans.each(lambda item: item.setup.format.quantized).astype(np.bool_)),
         "plan.weight_bits": _number_of(lambda item: item.setup.format.bits_per_weight),
         "plan.format_runs": _format_runs,

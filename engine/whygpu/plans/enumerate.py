@@ -129,3 +129,5 @@ def _configurations(work: Work, options: Options) -> Iterator[Setup]:
             if work.setup.trains and (method == "qlora") != narrow and not (method == "full" and formats[name].trains):
                 continue  # only QLoRA trains on top of a quantized base, and it does so always
             yield replace(setup, format=formats[name], method=method)
+            for cache in options.kv_formats:
+                yield replace(setup, format=formats[name], method=method, kv_format=formats[cache])

@@ -64,6 +64,8 @@ class Options:
     """What the session rules and answers leave to try."""
 
     formats: tuple[str, ...]
+    kv_formats: tuple[str, ...]
+    """Formats of the key and value cache that are tried beside the one that the work is in."""
     methods: tuple[str, ...]
     shardings: tuple[str, ...]
     checkpointing: tuple[str, ...]

@@ -39,6 +39,8 @@ def spread_text(plan: Plan) -> str:
         parts.append(f"{parallel.pipeline} stages")
     if parallel.sharding != "none":
         parts.append(sharding_text(parallel))
+    if plan.kv_format is not None:
+        parts.append(f"cache in {plan.kv_format.upper()}")
     if plan.nodes > 1:
         parts.append(f"{plan.nodes} machines")
     if plan.batch_size is not None:
