@@ -72,3 +72,10 @@ def test_a_limit_that_nobody_gave_is_marked(kb: whygpu.KnowledgeBase) -> None:
     assert row.needs.endswith("? (assumed)")
     given = next(row for row in seen(kb, {**answers, "token_latency_ms": 12})[1].meters if row.label == "each token")
     assert "assumed" not in given.needs
+
+
+def test_a_model_that_nobody_named_is_marked_as_assumed(kb: whygpu.KnowledgeBase) -> None:
+    _, named = seen(kb, CHAT)
+    _, assumed = seen(kb, {"phase": "inference", "task": "language"})
+    assert named.request.text.startswith("Serve Llama 3.1 8B: ")
+    assert assumed.request.text.startswith("Serve Llama 3.1 8B?: ")

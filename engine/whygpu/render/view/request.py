@@ -84,12 +84,10 @@ _WORK = ("phase", "model")
 
 def request(consultation: Consultation) -> str:
     """The request in one sentence; what was assumed has a question mark."""
-    shape = consultation.plans.work.shape
-    phase = consultation.answers.values.get("phase") or _assumed(consultation).get("phase", "inference")
-    name = shape.name or shape.id or "the model"
-    parts = [f"{item.text}?" if item.assumed else item.text for item in chips(consultation)[len(_WORK) :]]
+    verb, model, *others = chips(consultation)
+    parts = [f"{item.text}?" if item.assumed else item.text for item in (model, *others)]
     marked = " (? = assumed)" if any(part.endswith("?") for part in parts) else ""
-    return f"{_VERBS.get(str(phase), 'Run')} {name}" + (f": {', '.join(parts)}" if parts else "") + f".{marked}"
+    return f"{verb.text} {parts[0]}" + (f": {', '.join(parts[1:])}" if others else "") + f".{marked}"
 
 
 @dataclass(frozen=True, slots=True)
