@@ -401,11 +401,11 @@ class Device:
 
     Bytes and operations per second: `bandwidth_bytes_s` memory; `flops_s` dense rate of the arithmetic that the
     format uses (16-bit for weight-only formats) and `half_flops_s` that of 16 bits, which attention is computed in;
-    `tf32_flops_s` that of FP32 numbers on tensor cores, 0 where there is none; `power_w` what the card may draw; `link_bytes_s` one direction of the direct link per card (0 where
-    there is none) and `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card
-    between nodes; `video_frames_s` frames of 1080p that its decoders give, `jpeg_pixels_s` pixels that its JPEG engine
-    does; `host_vcpus` threads of the host for each card; `memory_bytes` what work may take of its
-    memory. `kinds[kind[i]]` are the words of plan i.
+    `tf32_flops_s` that of FP32 numbers on tensor cores, 0 where there is none; `power_w` what the card may draw;
+    `link_bytes_s` one direction of the direct link per card (0 where there is none) and `link_cards` how many cards it
+    joins; `pcie_bytes_s` one direction; `network_bytes_s` per card between nodes; `video_frames_s` frames of 1080p that
+    its decoders give, `jpeg_pixels_s` pixels that its JPEG engine does; `host_vcpus` threads of the host for each card;
+    `memory_bytes` what work may take of its memory. `kinds[kind[i]]` are the words of plan i.
     """
 
     bandwidth_bytes_s: FloatArray

@@ -83,7 +83,7 @@ def test_a_power_limit_holds_the_rate_down(
 
 
 def test_a_t4_without_a_fan_is_held_down_by_its_heat(facts: Facts) -> None:
-    """42 of 65 TFLOPS while it is cool (zzc0721/torch-performance-test-data), 24 after a while (NVIDIA's forum, 264462)."""
+    """42 of 65 TFLOPS while it is cool (zzc0721/torch-performance-test-data), 24 in time (NVIDIA's forum, 264462)."""
     device = Device.of(320e9, 65e12, power_w=70, kinds=CardKind("turing", "data-centre", memory="gddr6"))
     setup = Setup(facts.formats["fp16"])
     columns = Columns.of(facts.shape("llama-3.1-8b"), setup, ParallelLayout(), device, facts.coefficients)

@@ -2,10 +2,11 @@
 
 Products take turns with kernels that only move activations (norms, sums, what is between layers), so arithmetic and the
 moving of activations add up; what products read and write themselves (weights, of a recommender's tables the rows
-looked up, and feature maps) hides behind their arithmetic where that takes longer. Where operators are dispatched one by
-one the host is ahead of the card or the card waits for it, so that the longer of the two counts; an engine's launches,
-and what goes with the image alone (copying it to the card, decoding boxes), come on top. Diffusion repeats it for every
-step. Where the parts of a pipeline take turns on the card, all of them are copied to it once for each batch.
+looked up, and feature maps) hides behind their arithmetic where that takes longer. Where operators are dispatched one
+by one the host is ahead of the card or the card waits for it, so that the longer of the two counts; an engine's
+launches, and what goes with the image alone (copying it to the card, decoding boxes), come on top. Diffusion repeats
+it for every step. Where the parts of a pipeline take turns on the card, all of them are copied to it once for each
+batch.
 
 Source: Ivanov et al. 2020, Data movement is all you need (arXiv:2007.00072), 3: operators other than products are bound
 by memory, and are 40% of the time of a transformer that does 0.2% of its arithmetic in them.
@@ -265,6 +266,7 @@ def _explain_read(done: VisionWork, i: int) -> Calculation:
 def _explain_moved(done: VisionWork, i: int) -> Calculation:
     columns = done.columns
     left = coefficient_of(columns, i, "forward-traffic-left", "left")
+    terms: tuple[Term, ...]
     if columns.shape.forward_bytes_per_sample:
         text = "that kernels between products read and write for a batch, one by one"
         own = Term("between", float(moved_bytes(columns)[LIKELY, i]), "bytes", columns.shape.source, text)
