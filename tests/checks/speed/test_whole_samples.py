@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.checks.conftest import Facts
@@ -173,3 +175,32 @@ def test_an_a10s_power_is_counted_once(facts: Facts) -> None:
     done = speed.estimate(facts.shape("vit-b-16"), setup, ParallelLayout(), a10, facts.coefficients).work
     assert isinstance(done, VisionWork)
     assert float(done.share[0, 0]) == pytest.approx(55 / 125 * 0.76, rel=0.15)
+
+
+ORIN_NANO_SUPER = Device.of(
+    102.4e9,
+    2.1e12,
+    half_flops_s=16.75e12,
+    tf32_flops_s=8.4e12,
+    kinds=CardKind("ampere", "edge", memory="lpddr5"),
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "plain", "fp32", "fp16"),
+    [("yolo11n", 21.3, 7.6, 4.91), ("yolo11m", 33.0, 28.21, 13.99), ("yolo11x", 81.0, 67.32, 32.94)],
+)
+def test_yolo_on_a_board(facts: Facts, model: str, plain: float, fp32: float, fp16: float) -> None:
+    """Ultralytics on an Orin Nano Super (docs/en/guides/nvidia-jetson.md at 01007503): plain PyTorch, where the host
+    takes as long for the smallest as for one twice as large, and TensorRT, whose FP32 is TF32.
+    """
+    half = replace(ORIN_NANO_SUPER, flops_s=ORIN_NANO_SUPER.half_flops_s)
+    for form, runtime, device, published in (
+        ("fp32", "transformers", ORIN_NANO_SUPER, plain),
+        ("fp32", "tensorrt", ORIN_NANO_SUPER, fp32),
+        ("fp16", "tensorrt", half, fp16),
+    ):
+        setup = Setup(facts.formats[form], runtime=runtime, batch_size=1)
+        work = speed.estimate(facts.shape(model), setup, ParallelLayout(), device, facts.coefficients).work
+        assert isinstance(work, VisionWork)
+        assert float(work.batch_s[0, 0]) * 1e3 == pytest.approx(published, rel=0.2), (form, runtime)
