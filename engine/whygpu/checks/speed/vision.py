@@ -205,11 +205,13 @@ def _path(done: VisionWork, i: int) -> tuple[Term, Term, Term]:
     )
 
 
-def _activations(done: VisionWork, i: int, name: str, term: str) -> tuple[Term, Term]:
-    """A batch's activations, and what is moved for each byte of them."""
+def _kept(done: VisionWork, i: int, name: str, term: str) -> tuple[Term, Term]:
+    """A batch's activations as training would keep them, and what is moved for each byte of them."""
     columns = done.columns
     return (
-        Term("activations", kept_bytes(columns), "bytes", columns.shape.source, "of a batch"),
+        Term(
+            "kept", kept_bytes(columns), "bytes", columns.shape.source, "activations of a batch, as training keeps them"
+        ),
         coefficient_of(columns, i, name, term),
     )
 
@@ -258,8 +260,8 @@ def _grown_forward(shape: ModelShape) -> str:
 
 def _explain_read(done: VisionWork, i: int) -> Calculation:
     weights = Term("weights", done.weight_bytes, "bytes", done.columns.shape.source, "read in a pass over a batch")
-    terms = (weights, *_activations(done, i, "product-traffic", "handed"), *_path(done, i))
-    formula = "(weights + activations * handed) / tensor / (bandwidth * reached)"
+    terms = (weights, *_kept(done, i, "product-traffic", "handed"), *_path(done, i))
+    formula = "(weights + kept * handed) / tensor / (bandwidth * reached)"
     return Calculation("read_s", formula, terms, float(done.read_s[LIKELY, i]), "s")
 
 
@@ -272,8 +274,8 @@ def _explain_moved(done: VisionWork, i: int) -> Calculation:
         own = Term("between", float(moved_bytes(columns)[LIKELY, i]), "bytes", columns.shape.source, text)
         terms, formula = (own, left, *_path(done, i)), "between * left / tensor / (bandwidth * reached)"
     else:
-        terms = (*_activations(done, i, "traffic-per-activation", "traffic"), left, *_path(done, i))
-        formula = "activations * traffic * left / tensor / (bandwidth * reached)"
+        terms = (*_kept(done, i, "traffic-per-activation", "traffic"), left, *_path(done, i))
+        formula = "kept * traffic * left / tensor / (bandwidth * reached)"
     return Calculation("moved_s", formula, terms, float(done.moved_s[LIKELY, i]), "s")
 
 
