@@ -30,8 +30,8 @@ FIGURES: Mapping[str, float] = {
     "unpacked-rate-share": 1,
     "formula-error": 1,
     "traffic-per-activation": 1,
-    "forward-traffic-left": 1,
-    "product-traffic": 0,
+    "forward-traffic-left": 0,
+    "product-traffic": 1,
     **dict.fromkeys(
         (
             "joules-per-operation",
