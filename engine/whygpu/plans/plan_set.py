@@ -444,7 +444,7 @@ def _timed(
             cards.bandwidth_bytes_s[rows],
             group.gathered(lambda setup: cards.rate(setup.rate), rows),
             cards.rate(HALF)[rows],
-            np.nan_to_num(cards.rate(TF32)[rows]),
+            cards.rate(TF32)[rows],
             cards.power_w[rows],
             cards.link_bytes_s[rows],
             cards.link_cards[rows],
@@ -468,8 +468,7 @@ def _timed(
             at_once[group.plans],
         )
         corrected = tuple(_corrected(work, group, cards, rows, at_once[group.plans]))
-        estimate = estimate_of(replace(columns, corrected=corrected) if corrected else columns)
-        origin.append((estimate, group.plans))
+        origin.append((estimate_of(replace(columns, corrected=corrected) if corrected else columns), group.plans))
     return tuple(origin)
 
 
