@@ -22,12 +22,16 @@ FIGURES: Mapping[str, float] = {
     "decode-bandwidth-share": BANDWIDTH_SHARE,
     "decode-mfu": PEAK_SHARE,
     "prefill-mfu": PEAK_SHARE,
-    "vision-mfu": PEAK_SHARE,
+    "product-rate-share": PEAK_SHARE,
+    "vision-product-share": 1,
+    "vision-software-share": 1,
     "bus-share": BANDWIDTH_SHARE,
     "decode-rows": 1,
     "unpacked-rate-share": 1,
     "formula-error": 1,
     "traffic-per-activation": 1,
+    "forward-traffic-left": 0.4,  # activations moved once: one by one kernels move 2.5 times as much
+    "product-traffic": 0,
     **dict.fromkeys(
         (
             "joules-per-operation",
@@ -44,6 +48,7 @@ FIGURES: Mapping[str, float] = {
             "link-latency-s",
             "network-latency-s",
             "pcie-latency-s",
+            "forward-operator-s",
             "vision-step-s",
             "vision-pixel-s",
         ),

@@ -17,7 +17,7 @@ from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.memory.estimate import MemoryEstimate
 from whygpu.checks.memory.weights import leaves_table
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import HALF, CardKind, Device, Format, ParallelLayout, Setup, first_rate, pcie_bytes_s
+from whygpu.checks.setup import HALF, TF32, CardKind, Device, Format, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.knowledge.catalogue import Accelerator, Catalogue, fold
 
 MODELS = {  # as the tables write it, folded: the preset
@@ -283,7 +283,7 @@ def untied(shape: ModelShape) -> ModelShape:
 def device(card: Accelerator, form: Format, network_bytes_s: float = math.nan) -> Device:
     """The card's rates for this format, as the plans have them; the network per card where a source states it."""
 
-    names = dict.fromkeys((*form.rate, *HALF))
+    names = dict.fromkeys((*form.rate, *HALF, *TF32))
     rates = {name: np.array([1e12 * (card.number(name) or 0.0)]) for name in names}
     link = card.text("link") or "none"
     generation, lanes = card.number("pcie_generation"), card.number("pcie_lanes")
@@ -291,6 +291,7 @@ def device(card: Accelerator, form: Format, network_bytes_s: float = math.nan) -
         (card.number("bandwidth_gb_s") or math.nan) * 1e9,
         first_rate(form.rate, rates),
         half_flops_s=first_rate(HALF, rates),
+        tf32_flops_s=rates[TF32[0]],
         power_w=card.number("tdp_w") or math.nan,
         link_bytes_s=(card.number("link_gb_s") or 0.0) * 1e9 / 2 if link != "none" else 0.0,
         link_cards=card.number("link_cards") or 0.0,

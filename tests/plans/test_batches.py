@@ -137,7 +137,7 @@ def test_what_was_assumed_refuses_nothing_and_is_said(kb: whygpu.KnowledgeBase) 
     assert "larger-than-assumed" not in within.techniques
 
 
-@pytest.mark.parametrize(("deployment", "most", "streams"), [("workstation", 4, 110), ("edge", 1, 40)])
+@pytest.mark.parametrize(("deployment", "most", "streams"), [("workstation", 4, 220), ("edge", 1, 40)])
 def test_nor_does_what_was_assumed_of_a_place(
     kb: whygpu.KnowledgeBase, deployment: str, most: int, streams: int
 ) -> None:

@@ -134,6 +134,8 @@ class ModelShape:
     of the active ones that a sample looks up in tables, other rows for each sample (recommenders). `positions` are the
     most tokens that the model is made for at once. `step_operators` are those that a training step dispatches to the
     card, whatever its batch, `sample_operators` those for each sample, whose sizes the host learns from the card.
+    `forward_operators` are those of one forward pass (a step of all passes for diffusion), and
+    `forward_bytes_per_sample` what those of them that are no products read and write, in FP32 and one by one.
     `assumed` names the fields that were derived or assumed, not given.
     Of a model read from its file, `stored_format` is the format that the file is in, `stored_bits` the bits it takes
     for a weight of each part, scales included, and `file_kind` gguf or safetensors. `published_format` is the format of
@@ -182,12 +184,14 @@ class ModelShape:
     square_activation_bytes_per_sample: float = 0.0
     activation_16bit_share: float = 0.0
     peak_bytes_per_sample: float = 0.0
+    forward_bytes_per_sample: float = 0.0
     sample_seconds: float = 0.0
     sound_tokens_s: float = 0.0
     scores_pairs: bool = False
     steps: int = 0
     denoiser_passes: int = 0
     step_operators: int = 0
+    forward_operators: int = 0
     sample_operators: int = 0
     trained_parameters: int = 0
     lookup_parameters: int = 0

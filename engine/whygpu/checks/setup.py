@@ -374,6 +374,8 @@ class CardKind:
 
 HALF = ("bf16_tflops", "fp16_tflops", "fp32_tflops")
 """The rates of 16-bit arithmetic, the one to take first."""
+TF32 = ("tf32_tflops",)
+"""The rate of FP32 numbers on tensor cores."""
 
 
 def first_rate(names: Sequence[str], rates: Mapping[str, FloatArray]) -> FloatArray:
@@ -399,16 +401,17 @@ class Device:
 
     Bytes and operations per second: `bandwidth_bytes_s` memory; `flops_s` dense rate of the arithmetic that the
     format uses (16-bit for weight-only formats) and `half_flops_s` that of 16 bits, which attention is computed in;
-    `power_w` what the card may draw; `link_bytes_s` one direction of the direct link per card (0 where
-    there is none) and `link_cards` how many cards it joins; `pcie_bytes_s` one direction; `network_bytes_s` per card
-    between nodes; `video_frames_s` frames of 1080p that its decoders give, `jpeg_pixels_s` pixels that its JPEG engine
-    does; `host_vcpus` threads of the host for each card; `memory_bytes` what work may take of its
-    memory. `kinds[kind[i]]` are the words of plan i.
+    `tf32_flops_s` that of FP32 numbers on tensor cores, 0 where there is none; `power_w` what the card may draw;
+    `link_bytes_s` one direction of the direct link per card (0 where there is none) and `link_cards` how many cards it
+    joins; `pcie_bytes_s` one direction; `network_bytes_s` per card between nodes; `video_frames_s` frames of 1080p that
+    its decoders give, `jpeg_pixels_s` pixels that its JPEG engine does; `host_vcpus` threads of the host for each card;
+    `memory_bytes` what work may take of its memory. `kinds[kind[i]]` are the words of plan i.
     """
 
     bandwidth_bytes_s: FloatArray
     flops_s: FloatArray
     half_flops_s: FloatArray
+    tf32_flops_s: FloatArray
     power_w: FloatArray
     link_bytes_s: FloatArray
     link_cards: FloatArray
@@ -429,6 +432,7 @@ class Device:
         flops_s: float | Sequence[float] | FloatArray,
         *,
         half_flops_s: float | Sequence[float] | FloatArray | None = None,
+        tf32_flops_s: float | Sequence[float] | FloatArray = 0.0,
         power_w: float | Sequence[float] | FloatArray = float("nan"),
         link_bytes_s: float | Sequence[float] | FloatArray = 0.0,
         link_cards: float | Sequence[float] | FloatArray = 0.0,
@@ -448,6 +452,7 @@ class Device:
             bandwidth_bytes_s,
             flops_s,
             flops_s if half_flops_s is None else half_flops_s,
+            tf32_flops_s,
             power_w,
             link_bytes_s,
             link_cards,
@@ -481,6 +486,7 @@ _RATES = (
     "bandwidth_bytes_s",
     "flops_s",
     "half_flops_s",
+    "tf32_flops_s",
     "power_w",
     "link_bytes_s",
     "link_cards",

@@ -51,6 +51,7 @@ WHOLE_NUMBERS: Mapping[str, str] = {
     "steps": "steps",
     "denoiser_passes": "passes",
     "step_operators": "operators",
+    "forward_operators": "operators",
     "sample_operators": "operators",
     "trained_parameters": "parameters",
     "lookup_parameters": "parameters",
@@ -61,6 +62,7 @@ NUMBERS: Mapping[str, str] = {
     "activation_bytes_per_sample": "bytes",
     "square_activation_bytes_per_sample": "bytes",
     "peak_bytes_per_sample": "bytes",
+    "forward_bytes_per_sample": "bytes",
     "sample_seconds": "seconds",
     "sound_tokens_s": "rate",
 }

@@ -135,6 +135,8 @@ def resized(shape: ModelShape, factor: float) -> ModelShape:
         flops_per_sample=shape.flops_per_sample * factor,
         square_flops_per_sample=shape.square_flops_per_sample * factor,
         step_operators=times(shape.step_operators),
+        forward_operators=times(shape.forward_operators),
+        forward_bytes_per_sample=shape.forward_bytes_per_sample * factor,
         activation_bytes_per_sample=shape.activation_bytes_per_sample * factor,
         square_activation_bytes_per_sample=shape.square_activation_bytes_per_sample * factor,
         components=tuple(replace(item, parameters=times(item.parameters)) for item in shape.components),

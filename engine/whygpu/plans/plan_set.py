@@ -12,7 +12,7 @@ import numpy as np
 from whygpu.checks.calculation import Range
 from whygpu.checks.correction import FIGURES, Corrected, distance, operating_point
 from whygpu.checks.model_shape import TOKEN_KINDS
-from whygpu.checks.setup import HALF, CardKind, Device, ParallelLayout, Setup, first_rate, pcie_bytes_s
+from whygpu.checks.setup import HALF, TF32, CardKind, Device, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Band, Columns, splits_on
 from whygpu.kept import kept
@@ -446,6 +446,7 @@ def _timed(
             cards.bandwidth_bytes_s[rows],
             group.gathered(lambda setup: cards.rate(setup.rate), rows),
             cards.rate(HALF)[rows],
+            cards.rate(TF32)[rows],
             cards.power_w[rows],
             cards.link_bytes_s[rows],
             cards.link_cards[rows],
@@ -469,8 +470,7 @@ def _timed(
             at_once[group.plans],
         )
         corrected = tuple(_corrected(work, group, cards, rows, at_once[group.plans]))
-        estimate = estimate_of(replace(columns, corrected=corrected) if corrected else columns)
-        origin.append((estimate, group.plans))
+        origin.append((estimate_of(replace(columns, corrected=corrected) if corrected else columns), group.plans))
     return tuple(origin)
 
 

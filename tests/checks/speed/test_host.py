@@ -121,12 +121,14 @@ def test_parakeet_hears_as_fast_as_the_leaderboard_says(facts: Facts, model: str
 
 
 def test_a_compiled_parakeet_is_within_its_range(facts: Facts) -> None:
-    """fast-gpu-asr (PyPI): Parakeet V3 TDT in FP16 with TensorRT, batches of 256: 6,482 times real time on an A100."""
+    """fast-gpu-asr (PyPI): Parakeet V3 TDT in FP16 with TensorRT, batches of 256: 6,482 times real time on an A100; the
+    loop that writes its tokens is in that, and not counted.
+    """
     setup = Setup(facts.formats["fp16"], phase="batch-inference", batch_size=256, runtime="tensorrt", decoding="none")
     found = speed.estimate(facts.shape("parakeet-tdt-0.6b-v3"), setup, ParallelLayout(), _a100(), facts.coefficients)
     assert found.times_real_time is not None
     range_ = found.times_real_time.at(0)
-    assert range_.low * 0.9 <= 6482 <= range_.high
+    assert range_.low * 0.8 <= 6482 <= range_.high
 
 
 def test_one_loader_process_bounds_small_speech_models(facts: Facts) -> None:

@@ -347,6 +347,14 @@ class Columns:
         share: FloatArray = np.fmin(self.device.power_w / np.where(full > 0, full, 1e-30), 1.0)
         return share
 
+    def flops_s(self) -> FloatArray:
+        """Operations a second of the card's products in the format: of TF32 where the software multiplies FP32 numbers
+        so unasked, as cuDNN's convolutions are by default (torch.backends.cudnn.allow_tf32).
+        """
+        tensor = (self.more_is_better("tf32-for-fp32")[LIKELY] > 0) & (self.device.tf32_flops_s > self.device.flops_s)
+        rate: FloatArray = np.where(tensor, self.device.tf32_flops_s, self.device.flops_s)
+        return rate
+
     def operations_error(self) -> FloatArray:
         """Rows: operations of a sample against those of the shape; 1 where they are not assumed from its parameters."""
         if ASSUMED_OPERATIONS not in self.uncertain_of_shape():

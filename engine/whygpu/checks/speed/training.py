@@ -23,6 +23,7 @@ from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import FloatArray, ParallelLayout, Setup
 from whygpu.checks.speed.alignment import Rollout, further_passes, rollout
 from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
+from whygpu.checks.speed.vision import host_s
 
 UNCERTAIN = (
     "joules-per-operation",
@@ -38,6 +39,8 @@ UNCERTAIN = (
     "training-launch-s-per-layer",
     "gather-launch-s-per-layer",
     "gather-copy-bytes",
+    "forward-operators",
+    "forward-operator-s",
     "vision-step-s",
     "operator-s",
     "sound-load-s",
@@ -150,7 +153,7 @@ def at_one_rate(columns: Columns, products: FloatArray) -> FloatArray:
     """Operations of the products, those of the output layer by how much longer 16 bits take: layers alone are computed
     in formats of fewer (torchtitan docs/float8.md: `filter_fqns`; NVIDIA 2025, arXiv:2509.25149, 3.1).
     """
-    slower = np.maximum(columns.device.flops_s / columns.device.half_flops_s, 1.0)
+    slower = np.maximum(columns.flops_s() / columns.device.half_flops_s, 1.0)
     operations: FloatArray = products + head_flops(columns) * (slower - 1)
     return operations
 
@@ -279,7 +282,7 @@ def _micro_batch(columns: Columns, bandwidth: FloatArray) -> MicroBatch:
         product_flops=products,
         attention_flops=attention,
         share=share,
-        products_s=counted / (cards * device.flops_s * share),
+        products_s=counted / (cards * columns.flops_s() * share),
         attention_s=attention / (cards * device.half_flops_s * attention_share),
         traffic_s=(moved + copied) / (cards * bandwidth),
         unpack_s=unpacked / (device.bandwidth_bytes_s * columns.more_is_better("unpack-share")),
@@ -297,7 +300,8 @@ def _launch_s(columns: Columns) -> FloatArray:
         return launch
     if columns.shape.step_operators:
         launch = columns.less_is_better("operator-s") * columns.shape.step_operators * _dispatched(columns.setup)
-    return np.maximum(launch, columns.less_is_better("vision-step-s"))  # a step has a forward pass in it
+    # a step has a forward pass in it
+    return np.maximum(launch, host_s(columns) + columns.less_is_better("vision-step-s"))
 
 
 def _waiting_s(columns: Columns) -> FloatArray:

@@ -157,7 +157,7 @@ def _explain_products_s(done: TrainingWork, i: int) -> Calculation:
         Term("head", float(head_flops(columns)[i]), "operations", (), head),
         Term("half", float(device.half_flops_s[i]), "operations/s"),
         _cards(done, i),
-        Term("rate", float(device.flops_s[i]), "operations/s"),
+        Term("rate", float(columns.flops_s()[i]), "operations/s"),
         share,
     )
     formula = "(products + head * (max(rate / half, 1) - 1)) / (cards * rate * share)"

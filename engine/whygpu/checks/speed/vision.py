@@ -1,10 +1,12 @@
 """Speed of models that work on whole samples: operations per sample over the share of the peak rate they reach.
 
 Products take turns with kernels that only move activations (norms, sums, what is between layers), so arithmetic and the
-moving of activations add up; reading weights (of a recommender's tables the rows looked up) hides behind the products
-where these take longer. The host's work, and what goes with the image alone (copying it to the card, decoding boxes),
-come on top. Diffusion repeats it for every step. Where the parts of a pipeline take turns on the card, all of them are
-copied to it once for each batch.
+moving of activations add up; what products read and write themselves (weights, of a recommender's tables the rows
+looked up, and feature maps) hides behind their arithmetic where that takes longer. Where operators are dispatched one
+by one the host is ahead of the card or the card waits for it, so that the longer of the two counts; an engine's
+launches, and what goes with the image alone (copying it to the card, decoding boxes), come on top. Diffusion repeats
+it for every step. Where the parts of a pipeline take turns on the card, all of them are copied to it once for each
+batch.
 
 Source: Ivanov et al. 2020, Data movement is all you need (arXiv:2007.00072), 3: operators other than products are bound
 by memory, and are 40% of the time of a transformer that does 0.2% of its arithmetic in them.
@@ -21,16 +23,23 @@ from whygpu.checks.memory.weights import waiting_bytes
 from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import FloatArray, Setup
 from whygpu.checks.speed import video
-from whygpu.checks.speed.columns import LIKELY, Band, Columns, coefficient_of, power_term
+from whygpu.checks.speed.columns import LIKELY, Band, Columns, coefficient_of
 from whygpu.checks.speed.host import sees
+from whygpu.checks.speed.inference import overlapped
 from whygpu.checks.speed.video import decoded_frames_s, decodes
 
 COPY_RATE = "component-copy-bytes-s"
 UNCERTAIN = (
     "joules-per-operation",
-    "vision-mfu",
+    "product-rate-share",
+    "vision-product-share",
+    "vision-software-share",
+    "product-traffic",
     "traffic-per-activation",
+    "forward-traffic-left",
     "decode-bandwidth-share",
+    "forward-operators",
+    "forward-operator-s",
     "vision-step-s",
     "vision-pixel-s",
     "video-decode-share",
@@ -46,13 +55,14 @@ class VisionWork:
     columns: Columns
     flops: float
     steps: int
-    mfu: FloatArray
-    power: FloatArray
+    share: FloatArray
     weight_bytes: float
     compute_s: FloatArray
     read_s: FloatArray
     moved_s: FloatArray
+    host_s: FloatArray
     fixed_s: FloatArray
+    waiting_s: FloatArray
     image_s: FloatArray
     copy_s: FloatArray
     batch_s: FloatArray
@@ -61,29 +71,46 @@ class VisionWork:
 
 def work(columns: Columns) -> VisionWork:
     """Compute one batch of all plans."""
-    shape, setup, device = columns.shape, columns.setup, columns.device
+    shape, setup = columns.shape, columns.setup
     steps = max(shape.steps, 1)
     flops = (
         shape.flops_per_sample * setup.operations_scale(shape) * setup.batch_size
         if shape.flops_per_sample
         else float("nan")
     )
-    mfu = columns.more_is_better("vision-mfu")
-    power = columns.power_share()
+    share = product_share(columns)
     weights = read_bytes(columns)
-    compute = flops * columns.operations_error() / (columns.tensor * device.flops_s * power * mfu)
-    bandwidth = device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
-    read = weights / columns.tensor / bandwidth
-    moved = columns.less_is_better("traffic-per-activation") * moved_bytes(columns) / columns.tensor / bandwidth
+    compute = flops * columns.operations_error() / (columns.tensor * columns.flops_s() * share)
+    bandwidth = columns.device.bandwidth_bytes_s * columns.more_is_better("decode-bandwidth-share")
+    handed = columns.less_is_better("product-traffic") * kept_bytes(columns)
+    read = (weights + handed) / columns.tensor / bandwidth
+    moved = moved_bytes(columns) * columns.less_is_better("forward-traffic-left") / columns.tensor / bandwidth
+    host = host_s(columns)
     fixed = columns.less_is_better("vision-step-s")
+    waiting = columns.less_is_better("forward-operator-s") * shape.sample_operators * setup.batch_size
     image = columns.less_is_better("vision-pixel-s") * pixels(columns)
     copy = _copied_bytes(columns) / columns.more_is_better(COPY_RATE) if takes_turns(columns) else np.zeros_like(image)
-    batch = steps * (np.maximum(compute, read) + moved + fixed) + image + copy
+    batch = steps * (np.maximum(overlapped(read, compute) + moved, host) + fixed) + waiting + image + copy
     batch = batch * columns.unmodelled()
     samples = columns.data * columns.pipeline * setup.batch_size / batch
-    return VisionWork(
-        columns, flops, steps, mfu, power, weights, compute, read, moved, fixed, image, copy, batch, samples
-    )
+    times = (compute, read, moved, host, fixed, waiting, image, copy)
+    return VisionWork(columns, flops, steps, share, weights, *times, batch, samples)
+
+
+def product_share(columns: Columns) -> FloatArray:
+    """Rows: share of the peak rate that products reach: what the best one does, or the power limit sustains where that
+    is less, and of that what those of the model do under the card's software.
+    """
+    best = np.minimum(columns.more_is_better("product-rate-share"), columns.power_share())
+    share: FloatArray = best * columns.more_is_better("vision-product-share")
+    return share * columns.more_is_better("vision-software-share")
+
+
+def host_s(columns: Columns) -> FloatArray:
+    """Rows: seconds in which the host dispatches the operators of one forward pass, whatever the batch."""
+    operators = columns.shape.forward_operators or columns.less_is_better("forward-operators")
+    seconds: FloatArray = columns.less_is_better("forward-operator-s") * operators
+    return seconds
 
 
 def takes_turns(columns: Columns) -> bool:
@@ -108,7 +135,18 @@ def read_bytes(columns: Columns) -> float:
     return setup.format.weight_bytes(shape) * shape.touched_parameters(setup.batch_size) / shape.parameters
 
 
-def moved_bytes(columns: Columns) -> float:
+def moved_bytes(columns: Columns) -> FloatArray:
+    """Rows: bytes that kernels between products read and write for one batch, one by one: the model's own figure, else
+    in proportion to its activations.
+    """
+    shape, setup = columns.shape, columns.setup
+    if shape.forward_bytes_per_sample:
+        each = shape.forward_bytes_per_sample * setup.format.compute_bits / 32
+        return np.full((1, columns.device.size), each * setup.pixel_scale(shape) * setup.batch_size)
+    return columns.less_is_better("traffic-per-activation") * kept_bytes(columns)
+
+
+def kept_bytes(columns: Columns) -> float:
     """Bytes of one batch's activations at the computing width: the model's own figure, else by its arithmetic.
 
     Attention's scores are among them: fused kernels do not move these, but take as much longer than products.
@@ -163,23 +201,41 @@ def _path(done: VisionWork, i: int) -> tuple[Term, Term, Term]:
     return (
         _tensor(done, i),
         Term("bandwidth", float(done.columns.device.bandwidth_bytes_s[i]), "bytes/s"),
-        coefficient_of(done.columns, i, "decode-bandwidth-share", "share"),
+        coefficient_of(done.columns, i, "decode-bandwidth-share", "reached"),
+    )
+
+
+def _kept(done: VisionWork, i: int, name: str, term: str) -> tuple[Term, Term]:
+    """A batch's activations as training would keep them, and what is moved for each byte of them."""
+    columns = done.columns
+    return (
+        Term(
+            "kept", kept_bytes(columns), "bytes", columns.shape.source, "activations of a batch, as training keeps them"
+        ),
+        coefficient_of(columns, i, name, term),
     )
 
 
 def _explain_compute(done: VisionWork, i: int) -> Calculation:
     columns, shape, setup = done.columns, done.columns.shape, done.columns.setup
+    kind = columns.contexts[int(columns.device.kind[i])]
+    cited = [columns.coefficients.pick(name, kind).source for name in ("product-rate-share", "vision-product-share")]
     operations = shape.flops_per_sample or float("nan")
     terms = (
         Term("forward", operations, "operations", columns.sources_of_operations()),
         *_area_terms(shape, setup),
         Term("batch", setup.batch_size, "samples"),
         _tensor(done, i),
-        Term("rate", float(columns.device.flops_s[i]), "operations/s"),
-        power_term(done.power, i),
-        coefficient_of(columns, i, "vision-mfu", "mfu"),
+        Term("rate", float(columns.flops_s()[i]), "operations/s"),
+        Term(
+            "share",
+            float(done.share[LIKELY, i]),
+            "share",
+            tuple(dict.fromkeys(source for sources in cited for source in sources)),
+            "what the best product reaches, or the power limit sustains, times what the model's products reach",
+        ),
     )
-    formula = f"{_grown_forward(shape)} * batch / (tensor * rate * power * mfu)"
+    formula = f"{_grown_forward(shape)} * batch / (tensor * rate * share)"
     return Calculation("compute_s", formula, terms, float(done.compute_s[LIKELY, i]), "s")
 
 
@@ -204,18 +260,22 @@ def _grown_forward(shape: ModelShape) -> str:
 
 def _explain_read(done: VisionWork, i: int) -> Calculation:
     weights = Term("weights", done.weight_bytes, "bytes", done.columns.shape.source, "read in a pass over a batch")
-    formula = "weights / tensor / (bandwidth * share)"
-    return Calculation("read_s", formula, (weights, *_path(done, i)), float(done.read_s[LIKELY, i]), "s")
+    terms = (weights, *_kept(done, i, "product-traffic", "handed"), *_path(done, i))
+    formula = "(weights + kept * handed) / tensor / (bandwidth * reached)"
+    return Calculation("read_s", formula, terms, float(done.read_s[LIKELY, i]), "s")
 
 
 def _explain_moved(done: VisionWork, i: int) -> Calculation:
     columns = done.columns
-    terms = (
-        Term("activations", moved_bytes(columns), "bytes", columns.shape.source, "of a batch"),
-        coefficient_of(columns, i, "traffic-per-activation", "traffic"),
-        *_path(done, i),
-    )
-    formula = "activations * traffic / tensor / (bandwidth * share)"
+    left = coefficient_of(columns, i, "forward-traffic-left", "left")
+    terms: tuple[Term, ...]
+    if columns.shape.forward_bytes_per_sample:
+        text = "that kernels between products read and write for a batch, one by one"
+        own = Term("between", float(moved_bytes(columns)[LIKELY, i]), "bytes", columns.shape.source, text)
+        terms, formula = (own, left, *_path(done, i)), "between * left / tensor / (bandwidth * reached)"
+    else:
+        terms = (*_kept(done, i, "traffic-per-activation", "traffic"), left, *_path(done, i))
+        formula = "kept * traffic * left / tensor / (bandwidth * reached)"
     return Calculation("moved_s", formula, terms, float(done.moved_s[LIKELY, i]), "s")
 
 
@@ -228,14 +288,25 @@ def _explain_batch(
         compute.as_term(),
         read.as_term(),
         moved.as_term(),
+        Term("host", float(done.host_s[LIKELY, i]), "s", _host_sources(done, i), "to dispatch a pass's operators"),
         coefficient_of(columns, i, "vision-step-s", "fixed"),
         Term("pixels", pixels(columns), "pixels", (), "of a batch"),
         coefficient_of(columns, i, "vision-pixel-s", "pixel"),
     )
-    formula = "steps * (max(compute_s, read_s) + moved_s + fixed) + pixels * pixel"
+    formula = "steps * (max((compute_s ** 2 + read_s ** 2) ** 0.5 + moved_s, host) + fixed) + pixels * pixel"
+    if done.waiting_s[LIKELY, i]:
+        text = f"host work on one sample after another ({columns.shape.sample_operators} operators each)"
+        waiting = Term("waiting", float(done.waiting_s[LIKELY, i]), "s", _host_sources(done, i), text)
+        terms, formula = (*terms, waiting), f"{formula} + waiting"
     if takes_turns(columns):
         parts = Term(
             "parts", _copied_bytes(columns), "bytes", columns.shape.source, "of the pipeline, in turn on the card"
         )
         terms, formula = (*terms, parts, coefficient_of(columns, i, COPY_RATE, "copy")), f"{formula} + parts / copy"
     return Calculation("batch_s", formula, terms, float(done.batch_s[LIKELY, i]), "s")
+
+
+def _host_sources(done: VisionWork, i: int) -> tuple[str, ...]:
+    columns = done.columns
+    picked = columns.coefficients.pick("forward-operator-s", columns.contexts[int(columns.device.kind[i])])
+    return (*(columns.shape.source if columns.shape.forward_operators else ()), *picked.source)
