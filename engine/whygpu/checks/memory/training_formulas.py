@@ -11,7 +11,6 @@ from whygpu.checks.memory.training import (
     States,
     end_bytes,
     end_parameters,
-    frozen_gradients,
     frozen_share,
     keeps_stage,
     layer_bytes,
@@ -63,14 +62,6 @@ def _explain_gradients(
     held = Term("held", states.gradient_share, "share", (), "of the gradients, on this rank")
     terms: tuple[Term, ...] = (*_trained(setup, states), coefficient_term("gradient_bytes", states.gradient), held)
     formula = "trained * share * gradient_bytes * held"
-    if flat := frozen_gradients(shape, setup, layout):
-        meaning = "in flat parameters that get gradients whole (FSDP 1)"
-        terms = (
-            *terms,
-            Term("frozen", flat, "parameters", ("torch-fsdp-no-sync",), meaning),
-            Term("frozen_bytes", setup.format.bits_per_weight / 8, "bytes per parameter"),
-        )
-        formula = "(trained * share * gradient_bytes + frozen * frozen_bytes) * held"
     return Calculation("gradients", formula, terms, done.gradients.likely, "bytes")
 
 
