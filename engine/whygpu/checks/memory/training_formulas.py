@@ -33,7 +33,7 @@ def explain(
     beside = beside_policy(shape, setup, layout, coefficients, context)
     found = [
         _explain_weights(shape, setup, layout, coefficients, states, done),
-        _explain_gradients(shape, setup, layout, states, done),
+        _explain_gradients(setup, states, done),
         _explain_optimizer(shape, setup, states, done),
         *explain_activations(shape, setup, layout, coefficients, context, kept),
         _explain_overhead(layout, coefficients, context, done),
@@ -54,9 +54,7 @@ def _on_host(name: str) -> Calculation:
     return Calculation(name, "on_card", (Term("on_card", 0, "bytes", (), "kept in the host's memory"),), 0.0, "bytes")
 
 
-def _explain_gradients(
-    shape: ModelShape, setup: Setup, layout: ParallelLayout, states: States, done: MemoryParts
-) -> Calculation:
+def _explain_gradients(setup: Setup, states: States, done: MemoryParts) -> Calculation:
     if setup.offload == "all":
         return _on_host("gradients")
     held = Term("held", states.gradient_share, "share", (), "of the gradients, on this rank")
