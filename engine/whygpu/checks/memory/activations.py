@@ -54,12 +54,14 @@ def activations(
     logits = _logits(shape, setup, layout, coefficients, context)
     whole = whole_bytes(shape, setup, layout)
     if setup.gradient_checkpointing == "full":
-        kept = 0.0 if setup.offload == "activations" else checkpoint_bytes(shape, setup, layout) * tokens
+        kept = NOTHING
+        if setup.offload != "activations":
+            kept = checkpoint_bytes(shape, setup, layout, coefficients, context).times(tokens * held)
         # While the last layer is recomputed its activations stand beside the checkpoints; the logits are gone by then.
-        layers = Range(
-            kept * held + max(each_layer.low * tokens - logits.low, 0),
-            kept * held + max(each_layer.likely * tokens - logits.likely, 0),
-            kept * held + each_layer.high * tokens,
+        layers = kept + Range(
+            max(each_layer.low * tokens - logits.low, 0),
+            max(each_layer.likely * tokens - logits.likely, 0),
+            each_layer.high * tokens,
         )
         return Activations(layers + whole, logits)
     return Activations(each_layer.times(tokens * held) + whole, logits)
@@ -89,11 +91,14 @@ def in_flight_layers(shape: ModelShape, setup: Setup, layout: ParallelLayout) ->
     return min(stage_share(layers, layout.pipeline) * under_way, 1.0) * whole
 
 
-def checkpoint_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:
+def checkpoint_bytes(
+    shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
+) -> Range:
     """Bytes per token kept at the start of each recomputed layer: its input (2 s b h in 16-bit, Korthikanti et al.
-    2022, 5.3).
+    2022, 5.3; twice that where the residual stream is in FP32).
     """
-    return shape.hidden_size * width(setup) / layout.tensor
+    each = coefficients.pick("checkpoint-bytes", context)
+    return scaled(each, shape.hidden_size * width(setup) / 2 / layout.tensor)
 
 
 def whole_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> Range:
@@ -271,9 +276,10 @@ def _explain_layers(
         terms = (*terms, layer.as_term(), *added)
         return [layer, Calculation("activations", formula, terms, kept.layers.likely, "bytes")]
     offloaded = setup.offload == "activations"
-    checkpoint = checkpoint_bytes(shape, setup, layout)
+    checkpoint = checkpoint_bytes(shape, setup, layout, coefficients, context).likely
+    picked = coefficients.pick("checkpoint-bytes", context).source
     at_host = Term("checkpoint", 0, "bytes per token and layer", ("checkpoint-offload",), "the host has them")
-    on_card = Term("checkpoint", checkpoint, "bytes per token and layer", ("korthikanti-2022",))
+    on_card = Term("checkpoint", checkpoint, "bytes per token and layer", picked)
     terms = (
         *terms,
         at_host if offloaded else on_card,

@@ -88,15 +88,6 @@ def keeps_stage(layout: ParallelLayout) -> bool:
     return layout.sharding in FSDP and layout.pipeline > 1 and layout.data > 1
 
 
-def frozen_gradients(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> float:
-    """Frozen parameters on this card that get gradients all the same: those of the flat parameters that FSDP 1 makes of
-    a layer, adapters and all (PyTorch, FullyShardedDataParallel, use_orig_params).
-    """
-    if layout.sharding != "fsdp1" or setup.method == "full":
-        return 0.0
-    return shape.parameters * stage_share(shape.layers, layout.pipeline) / layout.tensor
-
-
 @dataclass(frozen=True, slots=True)
 class Held:
     """Bytes per accelerator of what is there whatever the samples of a micro-batch and whatever is recomputed of them,
@@ -124,9 +115,7 @@ def held(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: 
     del context["checkpointing"]  # so that no coefficient can depend on it
     states = states_of(shape, setup, layout, coefficients, context)
     trained = states.trained * states.share
-    flat = frozen_gradients(shape, setup, layout) * setup.format.bits_per_weight / 8
     gradients = _per_parameter(states.gradient, trained * states.gradient_share)
-    gradients = gradients + Range(flat, flat, flat).times(states.gradient_share)
     optimizer = _per_parameter(states.master, trained / states.optimizer_ranks)
     optimizer = optimizer + _per_parameter(states.moments, trained / states.optimizer_ranks)
     optimizer = optimizer + _per_parameter(states.table_moments, shape.table_parameters / states.table_ranks)

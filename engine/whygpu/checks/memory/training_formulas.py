@@ -11,7 +11,6 @@ from whygpu.checks.memory.training import (
     States,
     end_bytes,
     end_parameters,
-    frozen_gradients,
     frozen_share,
     keeps_stage,
     layer_bytes,
@@ -34,7 +33,7 @@ def explain(
     beside = beside_policy(shape, setup, layout, coefficients, context)
     found = [
         _explain_weights(shape, setup, layout, coefficients, states, done),
-        _explain_gradients(shape, setup, layout, states, done),
+        _explain_gradients(setup, states, done),
         _explain_optimizer(shape, setup, states, done),
         *explain_activations(shape, setup, layout, coefficients, context, kept),
         _explain_overhead(layout, coefficients, context, done),
@@ -55,22 +54,12 @@ def _on_host(name: str) -> Calculation:
     return Calculation(name, "on_card", (Term("on_card", 0, "bytes", (), "kept in the host's memory"),), 0.0, "bytes")
 
 
-def _explain_gradients(
-    shape: ModelShape, setup: Setup, layout: ParallelLayout, states: States, done: MemoryParts
-) -> Calculation:
+def _explain_gradients(setup: Setup, states: States, done: MemoryParts) -> Calculation:
     if setup.offload == "all":
         return _on_host("gradients")
     held = Term("held", states.gradient_share, "share", (), "of the gradients, on this rank")
     terms: tuple[Term, ...] = (*_trained(setup, states), coefficient_term("gradient_bytes", states.gradient), held)
     formula = "trained * share * gradient_bytes * held"
-    if flat := frozen_gradients(shape, setup, layout):
-        meaning = "in flat parameters that get gradients whole (FSDP 1)"
-        terms = (
-            *terms,
-            Term("frozen", flat, "parameters", ("torch-fsdp-no-sync",), meaning),
-            Term("frozen_bytes", setup.format.bits_per_weight / 8, "bytes per parameter"),
-        )
-        formula = "(trained * share * gradient_bytes + frozen * frozen_bytes) * held"
     return Calculation("gradients", formula, terms, done.gradients.likely, "bytes")
 
 

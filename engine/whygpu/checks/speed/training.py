@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whygpu.checks.memory.activations import activations, step_tokens, width
+from whygpu.checks.memory.activations import activations, sample_bytes, step_tokens, width
 from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.weights import ENDS, turns
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
@@ -199,8 +199,11 @@ def traffic_bytes(columns: Columns) -> FloatArray:
     def kept(setup: Setup) -> float:
         if setup.batch_size not in known:
             whole = setup.but(gradient_checkpointing="off")
-            found = activations(columns.shape, whole, ParallelLayout(), columns.coefficients, context)
-            known[setup.batch_size] = found.layers.likely + found.logits.likely
+            if columns.shape.activation_bytes_per_sample:  # its slack and workspace are held, not passed through
+                known[setup.batch_size] = sample_bytes(columns.shape, whole) * setup.batch_size
+            else:
+                found = activations(columns.shape, whole, ParallelLayout(), columns.coefficients, context)
+                known[setup.batch_size] = found.layers.likely + found.logits.likely
         return known[setup.batch_size]
 
     return columns.of_each(kept) * _dispatched(columns.setup)
