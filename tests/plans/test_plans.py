@@ -410,8 +410,8 @@ def test_a_service_has_all_of_a_board_that_is_bought(kb: whygpu.KnowledgeBase) -
     """B200 are sold eight to a board (nvidia-hgx): with six of them the other two would stand idle, and replicas on
     single cards need not wait for each other (runpod-33).
     """
-    asked = {"model": "llama-3.3-70b", "deployment": "on-prem", "concurrency": 200, "context_tokens": 8000}
-    found = plan(kb, "b200", **asked)
+    asked = {"model": "llama-3.3-70b", "deployment": "on-prem", "concurrency": 200, "format": "fp8"}
+    found = plan(kb, "b200", **asked, context_tokens=8000)
     assert found is not None
     assert (found.count, found.parallelism.tensor, found.parallelism.data) == (8, 1, 8)
     one = plan(kb, "b200", **{**asked, "concurrency": 1})
