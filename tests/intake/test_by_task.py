@@ -108,3 +108,21 @@ def test_the_source_of_the_operations_is_told(kb: whygpu.KnowledgeBase) -> None:
     answers = {"task": "vision", "model": {"parameters": 25e6}, "accelerators": ["l4"]}
     compute = next(item for item in kb.estimate_in_full(answers, today=TODAY).speed if item.name == "compute_s")
     assert next(term for term in compute.terms if term.name == "forward").source == ("timm-results",)
+
+
+def test_a_recommender_is_counted_in_samples_whatever_is_given_of_it(kb: whygpu.KnowledgeBase) -> None:
+    """Naumov et al. 2019 (arXiv:1906.00091), section 2: perceptrons on what the tables give. With its dense part given
+    and no operations it was taken for a model of tokens, 80 times as slow.
+    """
+    catalogue = kb.knowledge.catalogue
+    known, _ = shape_of("dlrm-criteo-1tb", catalogue, Location("x"))
+    sizes = {"parameters": 50e9, "kind": "recommender", "active_parameters": known.active_parameters}
+    shape, _ = shape_of(sizes, catalogue, Location("x"))
+    assert shape.lookup_parameters == known.lookup_parameters
+    assert shape.flops_per_sample == pytest.approx(known.flops_per_sample, rel=0.1)
+
+
+def test_tables_are_no_lookups(kb: whygpu.KnowledgeBase) -> None:
+    sizes = {"parameters": 50e9, "kind": "recommender", "lookup_parameters": 49.9e9}
+    with pytest.raises(whygpu.AnswerError, match="what one sample looks up"):
+        shape_of(sizes, kb.knowledge.catalogue, Location("x"))

@@ -324,3 +324,10 @@ def test_all_kinds_that_are_owned_are_told_of(kb: whygpu.KnowledgeBase) -> None:
     work = {"phase": "inference", "model": "qwen2.5-72b", "concurrency": 2, "context_tokens": 16000}
     texts = [item.text for item in advise(kb, **work, owned=owned).warnings if item.id == "owned-out"]
     assert [all(word in text for word in ("4090", "A6000", "not combined")) for text in texts] == [True]
+
+
+def test_a_machine_that_is_there_is_a_way_out_of_a_small_budget(kb: whygpu.KnowledgeBase) -> None:
+    """Cards of 12 GB cost 250 to 370 USD (purchases.yaml) and hold an 8B in four bits; no machine around them does."""
+    work = {"phase": "inference", "model": "llama-3.1-8b", "deployment": "workstation", "concurrency": 1}
+    found = repairs(advise(kb, **work, budget_total=300).consultation)
+    assert {"host": "own"} in [dict(item.changes) for item in found]

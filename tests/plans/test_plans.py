@@ -404,3 +404,16 @@ def test_deepseek_r1_on_a_xeon_6980p(
     assert first is not None
     assert token_ms[0] / 1.3 <= token.likely <= token_ms[1] * 1.3
     assert first_s * 1000 / 1.6 <= first.likely <= first_s * 1000 * 1.6
+
+
+def test_a_service_has_all_of_a_board_that_is_bought(kb: whygpu.KnowledgeBase) -> None:
+    """B200 are sold eight to a board (nvidia-hgx): with six of them the other two would stand idle, and replicas on
+    single cards need not wait for each other (runpod-33).
+    """
+    asked = {"model": "llama-3.3-70b", "deployment": "on-prem", "concurrency": 200, "format": "fp8"}
+    found = plan(kb, "b200", **asked, context_tokens=8000)
+    assert found is not None
+    assert (found.count, found.parallelism.tensor, found.parallelism.data) == (8, 1, 8)
+    one = plan(kb, "b200", **{**asked, "concurrency": 1})
+    assert one is not None
+    assert one.parallelism.data == 1

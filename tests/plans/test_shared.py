@@ -101,11 +101,11 @@ def _watched(monkeypatch: pytest.MonkeyPatch, of: type[Any], name: str, call: Ca
     [
         ({"phase": "training", "model": "llama-3.1-8b", "dataset_tokens": 1e9}, {"epochs": 3}, {"grown"}),
         ({"phase": "inference", "model": "llama-3.1-8b"}, {"latency_ms": 500}, {"grown"}),
-        ({"phase": "inference", "model": "llama-3.1-8b"}, {"deployment": "on-prem", "runtime": "vllm"}, set()),
+        ({"phase": "inference", "model": "llama-3.1-8b"}, {"deployment": "on-prem", "runtime": "vllm"}, {"grown"}),
         ({"phase": "training", "model": "vit-l-16"}, {"deadline_hours": 20}, set()),
         ({"phase": "inference", "model": "llama-3.1-8b"}, {"context_tokens": 9000}, {"searched", "grown"}),
     ],
-    ids=["more to do", "an earlier answer", "bought", "no size to hurry", "another size"],
+    ids=["more to do", "an earlier answer", "boards are bought whole", "no size to hurry", "another size"],
 )
 def test_no_more_is_found_anew_than_differs(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, work: dict[str, Any], change: dict[str, Any], done: set[str]

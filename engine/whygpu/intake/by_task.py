@@ -37,7 +37,9 @@ def completed(
         return data, ()
     kind = str(row["kind"])
     found: dict[str, Any] = {"kind": kind}
-    if kind in TOKEN_KINDS or kind == "recommender":
+    if kind == "recommender":
+        found |= _recommender(data, _like(row, float(parameters), presets))
+    elif kind in TOKEN_KINDS:
         if not any(data.get(key) is not None for key in _OF_A_LIKE):
             found |= _like(row, float(parameters), presets)
     else:
@@ -46,6 +48,17 @@ def completed(
         found["flops_per_sample"] = each * float(parameters) * _area(data.get("image_size"), row.get("image_size"))
     added = {key: value for key, value in found.items() if data.get(key) is None}
     return {**data, **added}, tuple(added)
+
+
+def _recommender(data: Mapping[Any, Any], like: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not given of a recommender, as its kind has it; a sample takes a multiplication and an addition for each
+    dense weight that is given (Naumov et al. 2019, arXiv:1906.00091, section 2: multilayer perceptrons).
+    """
+    active, looked_up = (data.get(key, like.get(key)) for key in ("active_parameters", "lookup_parameters"))
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (active, looked_up))
+    if data.get("active_parameters") is None or not numbers:
+        return dict(like)
+    return {**like, "flops_per_sample": 2.0 * max(active - looked_up, 1)}
 
 
 def _row(data: Mapping[Any, Any], task: str, coefficients: Coefficients) -> Mapping[str, Any] | None:

@@ -250,7 +250,7 @@ def _complete(values: dict[str, Any], kind: str, reader: Reader, sizes: SizeTabl
         reader.complain(
             "lookup_parameters",
             f"is {values['lookup_parameters']}, more than the {values['active_parameters']} active parameters",
-            "a sample passes through what it looks up: active_parameters counts both",
+            "it is what one sample looks up, and a part of active_parameters; whole tables are a part of parameters",
         )
     if not values["active_parameters"]:
         values["active_parameters"] = values["parameters"]

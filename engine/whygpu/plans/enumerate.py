@@ -41,10 +41,10 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     allowed = np.frombuffer(allowed_bytes, dtype=np.bool_)
     if options.short:
         return _short(work, allowed, options, targets).compact()
-    if not is_job(work, options) and options.machines.rented_for is not None:
-        # cards that are paid for and idle are given more of a job alone
-        bought = replace(options, machines=replace(options.machines, rented_for=None))
-        return replace(_enumerated(work, allowed_bytes, bought, targets), machines=options.machines)
+    if not is_job(work, options) and options.machines.rented_for not in (None, _no_more):
+        # cards that are rented with others and idle are given more of a job alone: which those are changes with prices
+        alone = replace(options, machines=replace(options.machines, rented_for=_no_more))
+        return replace(_enumerated(work, allowed_bytes, alone, targets), machines=options.machines)
     whenever: list[PlanSet] = _room(work, allowed_bytes, options, replace(targets, **_NO_HOURS))
     if whenever:
         return whenever[0]
@@ -53,6 +53,11 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     if not search.knows_hours:  # of none that was timed: no deadline and no pace was compared with any
         whenever.append(plan_set)
     return plan_set
+
+
+def _no_more(accelerator: str, group: int, groups: int, together: int) -> int:  # noqa: ARG001
+    """As many cards as a plan takes."""
+    return group * groups
 
 
 _NO_HOURS: Mapping[str, Any] = MappingProxyType({"train_hours": None, "paces": (), "paces_of_one_machine": ()})

@@ -14,7 +14,7 @@ from whygpu.plans.capacity import MOST_DOUBLINGS
 from whygpu.plans.search import SHARDS, Search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -70,7 +70,7 @@ class Growth:
                 tried.append(grown.configuration)
         added += self._quicker(plan_set)
         plan_set = self._search.together(*added)
-        return self._evened(plan_set) if is_job(self._work, self._options) else plan_set
+        return self._evened(plan_set)
 
     def _quicker(self, plan_set: PlanSet) -> Iterator[PlanSet]:
         """The plans of a service whose tokens come later than usual, on as many cards of one machine as bring them in
@@ -87,24 +87,23 @@ class Growth:
             yield grown.take(np.flatnonzero(growth._in_time(grown, targets)))
 
     def _evened(self, plan_set: PlanSet) -> PlanSet:
-        """The same plans of a job; and beside those that leave cards idle which are paid for, or that train on cards
-        which fill no machine evenly, the same over as many as do.
+        """The same plans; and beside those that leave cards idle which are paid for, or that train on cards which fill
+        no machine evenly, the same over as many as do: a job with more at once, a service with fewer requests to each.
         """
+        job = is_job(self._work, self._options)
         rows, ways = [], []
         for index in np.flatnonzero(plan_set.fits).tolist():
             card, number = int(plan_set.card[index]), int(plan_set.configuration[index])
-            configuration = plan_set.configurations[number]
-            layout = configuration.layout
-            for cards in self._even_counts(layout, card):
-                data = cards * layout.data // layout.cards
-                if data == layout.data:
+            setup, layout = plan_set.configurations[number].setup, plan_set.configurations[number].layout
+            for even in self._even(layout, card):
+                if even.data == layout.data or not (job or even.data <= setup.concurrency):
                     continue
-                setup = configuration.setup
+                loaded = setup
                 if self._options.fills:
-                    setup = self._search.changed(setup, batch_size=self._search.least_batch)
-                elif not setup.trains and self._work.shape.kind in TOKEN_KINDS:  # each replica has as many as before
-                    setup = self._search.changed(setup, concurrency=setup.concurrency * data // layout.data)
-                wider = self._within(setup, layout.over(data), card)
+                    loaded = self._search.changed(setup, batch_size=self._search.least_batch)
+                elif job and not setup.trains and self._work.shape.kind in TOKEN_KINDS:
+                    loaded = self._search.changed(setup, concurrency=setup.concurrency * even.data // layout.data)
+                wider = self._within(loaded, even, card)
                 if wider is not None and self._busy(wider[1]):
                     rows.append(index)
                     ways.append(self._search.configure(*wider))
@@ -116,8 +115,19 @@ class Growth:
         more = more.take(np.flatnonzero(np.array(held) <= more.cards.usable_bytes[more.card]))
         return self._search.together(plan_set, more)
 
-    def _even_counts(self, layout: ParallelLayout, card: int) -> Iterable[int]:
-        """As many cards or more: in training spread evenly over links; and all of the machines or boards paid for."""
+    def _even(self, layout: ParallelLayout, card: int) -> Iterator[ParallelLayout]:
+        """The layout over as many cards or more: in training spread evenly over links; and over all of the machines or
+        boards paid for, those of a service also with narrower shards, which need not wait for each other.
+        """
+        group = layout.cards // layout.data
+        counts = self._even_counts(layout, card)
+        yield from (layout.over(cards // group) for cards in counts)
+        if not is_job(self._work, self._options) and layout.cache_split == "heads" and max(counts) > layout.cards:
+            narrower = [width for width in SHARDS if width < layout.tensor]
+            yield from (layout.across(width).over(max(counts) // (width * layout.pipeline)) for width in narrower)
+
+    def _even_counts(self, layout: ParallelLayout, card: int) -> set[int]:
+        """The numbers of cards of ``_even``."""
         per_node, accelerator = int(self._search.cards.per_node[card]), self._search.cards.accelerators[card]
         rented_for, trains = self._options.machines.rented_for, self._work.setup.trains
         even = _whole_machines(layout.cards, per_node) if trains else layout.cards

@@ -14,9 +14,9 @@ from whygpu.render.view.model import Evidence, Repair, Sentence, Trouble, View
 from whygpu.render.view.request import request
 from whygpu.render.view.rivals import rival_of, why_not_cheaper
 from whygpu.render.view.starting import start_section
-from whygpu.render.view.verdict import because, but, headline
+from whygpu.render.view.verdict import because, but, headline, price
 from whygpu.render.view.words import Words
-from whygpu.render.words import price_text, short_text
+from whygpu.render.words import short_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -104,7 +104,7 @@ def _trouble(advice: Advice, words: Words) -> Trouble:
     rules = consultation.knowledge.rule_by_id
     infeasible = advice.infeasible
     fixed = tuple(
-        Repair(words.change(item.changes), short_text(item.plan), price_text(item.plan), item.changes)
+        Repair(words.change(item.changes), short_text(item.plan), price(item.plan), item.changes)
         for item in repairs(consultation)
     )
     fired = consultation.plans.fired

@@ -73,14 +73,13 @@ def price(plan: Plan) -> str:
     if cost is None:
         return "no price known"
     part = cost.compared
-    if part.usd_total is not None:
-        return f"{price_text(plan)}{_idle(plan)}, {show(part.usd_total, 'USD')} for the job"
+    job = None if part.usd_total is None else f"{show(part.usd_total, 'USD')} for the job"
     month = f"{show(part.usd_per_month, 'USD')} a month"
     if cost.basis == "buying" and cost.buying is not None:
         estimated = " (estimated)" if cost.estimated else ""
         bought = f"{show(cost.buying.usd_purchase, 'USD')} {_bought(plan, cost.buying)}{estimated}"
-        return f"{bought}, {month} including power"
-    return f"{price_text(plan)}{_idle(plan)}, {month}"
+        return f"{bought}, {job or f'{month} including power'}"
+    return f"{price_text(plan)}{_idle(plan)}, {job or month}"
 
 
 def _idle(plan: Plan) -> str:
