@@ -76,6 +76,7 @@ def test_an_estimate_says_how_many_it_admits(kb: whygpu.KnowledgeBase) -> None:
 def test_requests_wait_where_all_at_once_would_be_too_slow(kb: whygpu.KnowledgeBase) -> None:
     """More cards, which hold all requests but too slowly, leave no less than fewer do."""
     asked = {**MANY, "model": "qwen2.5-14b", "concurrency": 18, "context_tokens": 32768, "accelerators": ["l4"]}
+    asked["kv_format"] = "bf16"
     limits = {"max_nodes": 1, "token_latency_ms": 200, "criticality": "production"}
     for count in (4, 8):
         advice = kb.advise({**asked, **limits, "max_count": count})

@@ -45,6 +45,13 @@ def test_it_is_left_in_sixteen_bits(kb: KnowledgeBase, changed: dict[str, Any]) 
     assert best.kv_format == changed.get("kv_format")
 
 
+def test_cards_that_are_owned_hold_it_in_eight_bits(kb: KnowledgeBase) -> None:
+    owned = {"owned": [{"accelerator": "rtx-4090", "count": 4}], "concurrency": 25, "context_tokens": 12_000}
+    best = kb.advise({**READERS, **owned}, engine="evaluator").recommendation
+    assert best is not None
+    assert (best.owned, best.kv_format) == (True, "fp8")
+
+
 def test_the_command_that_starts_it_says_so(kb: KnowledgeBase) -> None:
     starts = kb.advise({**READERS, "accelerators": ["h200-sxm"]}, engine="evaluator").start
     (vllm,) = [start for start in starts if start.tool == "vllm"]

@@ -384,7 +384,7 @@ def test_what_is_owned_and_out_is_told(kb: whygpu.KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("model", "requests", "tokens", "owned", "cache"),
     [
-        ("qwen3-32b", 25, 12000, {"accelerator": "rtx-4090", "count": 4}, "fp8"),
+        ("qwen3-32b", 12, 12000, {"accelerator": "rtx-4090", "count": 2}, "fp8"),
         ("llama-3.3-70b", 2, 16000, {"accelerator": "rtx-6000-ada", "count": 1}, "int8"),
     ],
 )
