@@ -79,3 +79,8 @@ def test_a_model_that_nobody_named_is_marked_as_assumed(kb: whygpu.KnowledgeBase
     _, assumed = seen(kb, {"phase": "inference", "task": "language"})
     assert named.request.text.startswith("Serve Llama 3.1 8B: ")
     assert assumed.request.text.startswith("Serve Llama 3.1 8B?: ")
+
+
+def test_one_accelerator_that_was_named_is_not_said_to_rule_out_others(kb: whygpu.KnowledgeBase) -> None:
+    _, view = seen(kb, {**CHAT, "accelerators": ["tpu-v6e"]})
+    assert view.because[0].text.startswith("It is the accelerator that was asked for")

@@ -144,6 +144,9 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
     if plan is None:
         return ()
     if not advice.alternatives:
+        asked = advice.consultation.answers.accelerators
+        if asked is not None and len(asked) == 1:
+            return (Sentence("It is the accelerator that was asked for, and the best of the plans on it."),)
         return (Sentence("Every other accelerator is ruled out."),)
     other = rival_of(advice)
     if other is None:
