@@ -44,7 +44,7 @@ WORKS: dict[str, dict[str, Any]] = {
     "detection in videos": {"phase": "inference", "task": "vision", "model": "yolo11m"},
 }
 STAGES: tuple[tuple[Any, str, str], ...] = (
-    (Answering, "interview", "answers"),
+    (Answering, "applied", "answers"),
     (Answering, "work", "answers"),
     (driver, "fire_session_rules", "session rules"),
     (Planning, "plan", "plans"),

@@ -45,6 +45,16 @@ def test_it_is_left_in_sixteen_bits(kb: KnowledgeBase, changed: dict[str, Any]) 
     assert best.kv_format == changed.get("kv_format")
 
 
+def test_it_is_tried_only_where_it_spares_cards(kb: KnowledgeBase) -> None:
+    """Eight cards that hold it in sixteen bits are no fewer with one that is coarser."""
+    given = {**READERS, "accelerators": ["h200-sxm"]}
+    formats = {way.setup.kv_format for way in kb.consult(given, engine="evaluator").plans.plan_set.configurations}
+    assert {None if item is None else item.id for item in formats} == {None, "fp8"}
+    eight = kb.consult({**given, "count": 8}, engine="evaluator").plans.plan_set
+    assert eight.fits.all()
+    assert {way.setup.kv_format for way in eight.configurations} == {None}
+
+
 def test_cards_that_are_owned_hold_it_in_eight_bits(kb: KnowledgeBase) -> None:
     owned = {"owned": [{"accelerator": "rtx-4090", "count": 4}], "concurrency": 25, "context_tokens": 12_000}
     best = kb.advise({**READERS, **owned}, engine="evaluator").recommendation

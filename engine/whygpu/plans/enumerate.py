@@ -111,9 +111,10 @@ def _searched(work: Work, allowed: Mask, options: Options) -> Search:
     if known:
         search.again(*known[0], **{name: getattr(work.setup, name) for name in _NO_JOB})
         return search
+    caches = [work.catalogue.formats[name] for name in options.kv_formats]
     for setup in _configurations(work, options):
         for on_card, members in on_cards(work, setup, cards, allowed):
-            search.run(on_card, members)
+            search.run(on_card, members, caches)
     known.append((search.found(), tuple((way.setup, way.layout) for way in search.configurations)))
     return search
 
@@ -134,5 +135,3 @@ def _configurations(work: Work, options: Options) -> Iterator[Setup]:
             if work.setup.trains and (method == "qlora") != narrow and not (method == "full" and formats[name].trains):
                 continue  # only QLoRA trains on top of a quantized base, and it does so always
             yield replace(setup, format=formats[name], method=method)
-            for cache in options.kv_formats:
-                yield replace(setup, format=formats[name], method=method, kv_format=formats[cache])

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whygpu.checks.memory.activations import Activations
     from whygpu.checks.memory.estimate import MemoryEstimate
     from whygpu.checks.memory.parts import MemoryParts
+    from whygpu.checks.setup import Format
     from whygpu.plans.splits import Found
     from whygpu.plans.work import Work
 
@@ -334,7 +335,19 @@ class Search:
             return configuration.memory
         return self._setups.memory(configuration.setup, layout.over(max(layout.data - spare, 1)))
 
-    def run(self, setup: Setup, members: Mask) -> None:
+    def run(self, setup: Setup, members: Mask, caches: Iterable[Format] = ()) -> None:
+        """Find the smallest spread for each member; with a cache in one of the other formats, on cards that compute in
+        it, that which takes fewer of them, or holds what none does with the usual cache.
+        """
+        start = len(self._found)
+        self._smallest(setup, members)
+        usual = len(self._found)
+        for cache in caches:
+            able = self.cards.rates[cache.needs] > 0 if cache.needs in self.cards.rates else True
+            self._smallest(replace(setup, kv_format=cache), members & able)
+        self._found[usual:] = no_larger(self._found[start:usual], self._found[usual:], self.configurations, fewer=True)
+
+    def _smallest(self, setup: Setup, members: Mask) -> None:
         """Find the smallest spread for each member; where no machine holds a training job, and a link joins all cards
         of one, the smallest over shards and stages too: which of them is done sooner depends on the network. Where
         cards would keep copies of a cache, it is divided as well, on no more cards than the copies take.

@@ -68,20 +68,28 @@ def split_by(work: Work, layouts: Iterable[ParallelLayout], split: CacheSplit) -
 
 
 def no_larger(
-    copied: Sequence[Found], divided: Sequence[Found], configurations: Sequence[RunConfiguration]
+    whole: Sequence[Found],
+    smaller: Sequence[Found],
+    configurations: Sequence[RunConfiguration],
+    *,
+    fewer: bool = False,
 ) -> list[Found]:
-    """What was found with a divided cache, without what takes more cards than copies do, or holds no more than they."""
+    """What was found with a smaller cache, without what takes more cards than the whole one does, or holds no more.
+
+    ``fewer``: without what takes as many, too.
+    """
 
     def cards(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.array([configurations[number].layout.cards for number in numbers.tolist()], dtype=np.float64)
 
     most: dict[int, float] = {}
-    for rows, numbers, held in copied:
+    for rows, numbers, held in whole:
         for row, taken in zip(rows[held].tolist(), cards(numbers)[held].tolist(), strict=True):
             most[row] = min(most.get(row, np.inf), taken)
     kept: list[Found] = []
-    for rows, numbers, held in divided:
+    for rows, numbers, held in smaller:
         limit = np.array([most.get(row, np.inf) for row in rows.tolist()])
-        few = np.where(held, cards(numbers) <= limit, np.isinf(limit))
+        counts, none = cards(numbers), np.isinf(limit)
+        few = np.where(held & ~none, (counts < limit) if fewer else (counts <= limit), none)
         kept.append((rows[few], numbers[few], held[few]))
     return kept
