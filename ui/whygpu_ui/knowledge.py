@@ -53,7 +53,7 @@ def load(root: str | None, stamp: Stamp) -> KnowledgeBase | KnowledgeBaseError: 
         return error
 
 
-@st.cache_data(show_spinner=False, ttl=2)
+@st.cache_resource(show_spinner=False, ttl=2)
 def stamp_of(root: str | None) -> Stamp:
     """What tells one edit of the folder from another; looked at anew every other second."""
     folder = default_root() if root is None else Path(root)
