@@ -44,7 +44,7 @@ def spread_text(plan: Plan) -> str:
     if plan.nodes > 1:
         parts.append(f"{plan.nodes} machines")
     if plan.batch_size is not None:
-        parts.append(f"micro-batch of {plan.batch_size}")
+        parts.append(f"{'batch' if plan.method is None else 'micro-batch'} of {plan.batch_size}")
     return f" ({', '.join(parts)})" if parts else ""
 
 
