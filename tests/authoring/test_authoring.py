@@ -12,7 +12,7 @@ from tests.docs.pages import Block, blocks
 from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.knowledge.rules import Advise, Conclude, Consider, Exclude, Require, Sign, Verdict, Warn
-from whygpu.lint.cases import check_cases
+from whygpu.lint.cases import judged
 from whygpu.lint.diagnoses import check_diagnoses
 from whygpu.lint.registry import lint
 from whygpu.lint.tests import check_tests
@@ -43,7 +43,7 @@ def test_example(block: Block) -> None:
     own = [rule for rule in knowledge.rules if rule.location.file == block.file]
     found = [
         *check_tests(knowledge, own),
-        *check_cases(KnowledgeBase(knowledge)),
+        *(problem for case in knowledge.cases for problem in judged(KnowledgeBase(knowledge), case)[0]),
         *check_diagnoses(KnowledgeBase(knowledge)),
     ]
     found += [item for item in lint(knowledge) if item.location.file == block.file and item.code != "no-price"]

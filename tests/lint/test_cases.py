@@ -11,11 +11,11 @@ from tests.loader.small import case_ids, small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
 from whygpu.chain.names import EngineName
 from whygpu.errors import Problem
-from whygpu.lint.cases import check_case, check_cases
+from whygpu.lint.cases import judged
 from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 CASES = [
     name for topic, ids in case_ids().items() if topic != "gates" for name in ids
@@ -33,7 +33,7 @@ def _asked() -> Iterator[Any]:
 @pytest.mark.parametrize(("name", "engine"), tuple(_asked()))
 def test_case_of_the_knowledge_base(whole_kb: KnowledgeBase, name: str, engine: EngineName) -> None:
     case = next(case for case in whole_kb.knowledge.cases if case.id == name)
-    assert [str(problem) for problem in check_case(whole_kb, case, engine)] == []
+    assert [str(problem) for problem in judged(whole_kb, case, engine)[0]] == []
 
 
 def test_every_case_is_named_here(whole_kb: KnowledgeBase) -> None:
@@ -125,6 +125,13 @@ UNMET_OF_A_LIFE = (
 )
 
 
+def _all_problems(files: Mapping[str, str]) -> Iterator[Problem]:
+    """What is found about every case of a knowledge base."""
+    kb = KnowledgeBase(load_texts(files, "kb", REGISTRY))
+    for case in kb.knowledge.cases:
+        yield from judged(kb, case, "evaluator")[0]
+
+
 def _problems(head: str, expected: Iterable[str]) -> list[list[Problem]]:
     """What is found about a case with each of these expectations, all of them in one knowledge base."""
     files = {
@@ -132,7 +139,7 @@ def _problems(head: str, expected: Iterable[str]) -> list[list[Problem]]:
         for number, one in enumerate(expected)
     }
     found: dict[str, list[Problem]] = {name: [] for name in files}
-    for problem in check_cases(KnowledgeBase(load_texts({**small_texts(), **files}, "kb", REGISTRY)), "evaluator"):
+    for problem in _all_problems({**small_texts(), **files}):
         found[problem.location.file].append(problem)
     return list(found.values())
 
@@ -148,8 +155,7 @@ def test_what_is_not_met_of_a_lifecycle_is_said() -> None:
 
 def test_a_model_that_cannot_be_read_is_a_problem() -> None:
     text = _HEAD.replace("model: llama-3.1-8b", "model: {kind: decodr, parameters: 8B}") + "    status: recommended\n"
-    knowledge = load_texts({**small_texts(), "cases/x.yaml": text}, "kb", REGISTRY)
-    found = list(check_cases(KnowledgeBase(knowledge), "evaluator"))
+    found = list(_all_problems({**small_texts(), "cases/x.yaml": text}))
     assert {problem.code for problem in found} == {"bad-model"}
     assert all(problem.location.file == "cases/x.yaml" for problem in found)
 
@@ -158,4 +164,4 @@ def test_a_model_that_cannot_be_read_is_a_problem() -> None:
 def test_cases_outlive_the_day_they_ask_on(whole_kb: KnowledgeBase) -> None:
     """Expectations do not hang on today's date: the same cases in five years."""
     for case in whole_kb.knowledge.cases:
-        assert [str(problem) for problem in check_case(whole_kb, replace(case, on="2031-01-01"), "evaluator")] == []
+        assert [str(problem) for problem in judged(whole_kb, replace(case, on="2031-01-01"), "evaluator")[0]] == []

@@ -26,23 +26,10 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-def check_cases(
-    kb: KnowledgeBase, engine: EngineName | None = None, cases: tuple[c.Case, ...] | None = None
-) -> Iterator[Problem]:
-    """A problem for each expectation that is not met; ``cases``: only these."""
-    for case in kb.knowledge.cases if cases is None else cases:
-        yield from check_case(kb, case, engine)
-
-
-def check_case(kb: KnowledgeBase, case: c.Case, engine: EngineName | None) -> Iterator[Problem]:
-    """A problem for each expectation of one case that is not met."""
-    yield from judged(kb, case, engine)[0]
-
-
 def judged(
-    kb: KnowledgeBase, case: c.Case, engine: EngineName | None
+    kb: KnowledgeBase, case: c.Case, engine: EngineName | None = None
 ) -> tuple[tuple[Problem, ...], Advice | LifecycleAdvice | None]:
-    """The same, with the advice on the case; None where there can be none."""
+    """A problem for each expectation of one case that is not met, and the advice on it; None where there can be none."""
     try:
         advice = kb.advise(case.answers, engine=engine, today=asked_on(case))
     except AnswerError as error:

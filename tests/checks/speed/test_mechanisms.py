@@ -50,7 +50,9 @@ def test_ranges_asked_for_later_are_those_asked_for_at_once(
     device = Device.of([3e11, 1e12, 3e12], [65e12, 165e12, 989e12], power_w=[70, 450, 700], kinds=kinds)
     now = speed.estimate(shape, setup, layout, device, FACTS.coefficients)
     later = speed.estimate(shape, setup, layout, device, FACTS.coefficients, ranges=False)
-    for ranged, location in ((later.with_ranges(), index), (later.with_ranges(index), 0)):
+    columns = later.work.columns
+    for asked, location in ((columns, index), (columns.one(index), 0)):
+        ranged = speed.ranged_estimate_of(asked)
         for name in speed.FIGURES:
             whole, band = getattr(now, name), getattr(ranged, name)
             if whole is not None:

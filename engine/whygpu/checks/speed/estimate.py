@@ -58,11 +58,6 @@ class SpeedEstimate:
     times_real_time: Band | None = None
     train_hours: Band | None = None
 
-    def with_ranges(self, index: int | None = None) -> SpeedEstimate:
-        """The same plans, or plan `index` alone, with the ranges of their figures."""
-        columns = self.work.columns if index is None else self.work.columns.one(index)
-        return ranged_estimate_of(columns)
-
     def calculations(self, index: int = 0) -> list[Calculation]:
         """How the likely figures of plan `index` came about."""
         alone = estimate_of(self.work.columns.one(index))  # in its own setup
