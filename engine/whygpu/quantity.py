@@ -18,7 +18,7 @@ _SECONDS = {
     **{"h": 3600.0, "hours": 3600.0, "d": 86400.0, "days": 86400.0},
 }
 _TIME_UNITS = ("ms", "s", "minutes", "h", "hours", "days")
-_SHOWN_TIMES = (("s", 1.0, 1.0), ("min", 60.0, 120.0), ("hours", 3600.0, 3600.0), ("days", 86_400.0, 3_600_000.0))
+_SHOWN_TIMES = (("s", 1.0, 1.0), ("min", 60.0, 120.0), ("hours", 3600.0, 3600.0), ("days", 86_400.0, 345_600.0))
 """In which unit a time is shown, the seconds of one, and from how many seconds on; what is shorter is in ms where it is
 counted in ms, and otherwise in seconds.
 """

@@ -209,7 +209,11 @@ def test_by_keyboard_alone(server: str, context: BrowserContext) -> None:
     page.wait_for_function("document.activeElement?.tagName === 'H1'")
 
 
-@pytest.mark.parametrize("query", PAGES)
+LONGEST = "phase=training&model=llama-3.1-8b&dataset_tokens=1e12&page=answer"
+"""An answer with more reasons and advice than others."""
+
+
+@pytest.mark.parametrize("query", [*PAGES, LONGEST])
 def test_a_phone_shows_it_all(query: str, server: str, context: BrowserContext) -> None:
     page = context.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
@@ -248,7 +252,17 @@ def test_axe_finds_nothing_in_what_opens(scheme: Literal["light", "dark"], serve
     context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
     page = _open(context.new_page(), server, f"{SERVING}&page=answer")
     said = {}
-    for name in ("What if", "Tipping points", "Price and speed", "Memory", "Board", "Assumed", "Ruled out", "Report"):
+    for name in (
+        "Advice",
+        "What if",
+        "Tipping points",
+        "Price and speed",
+        "Memory",
+        "Board",
+        "Assumed",
+        "Ruled out",
+        "Report",
+    ):
         page.get_by_role("radio", name=name).click()
         page.wait_for_timeout(500)
         said[name] = _axe(page)

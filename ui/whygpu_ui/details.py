@@ -63,10 +63,11 @@ _NEAR = 1.1
 @part
 def details(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
     """One part at a time, so that the page stays short."""
-    parts = {"Why": _why, "Assumed": _assumed, "Ruled out": _ruled_out, "Report": _report}
+    parts = {"Why": _why, "Advice": _advice, "Assumed": _assumed, "Ruled out": _ruled_out, "Report": _report}
     if advice.recommendation is not None:
         parts = {
             "Why": _why,
+            "Advice": _advice,
             "What if": _what_if,
             "Tipping points": _flips,
             "Price and speed": _chart,
@@ -108,7 +109,6 @@ def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
         show(f"<p><strong>Against others</strong></p><ul>{lines}</ul>")
     for item in shown.disagreements[:2]:
         show(f"<p>{inline(item.text)}</p>")
-    _said("With it", [item for item in shown.items if item.kind != "warning" and not item.general])
     st.button("Have measurements? Size from them", key="to-size", on_click=go, args=(SIZE,))
     if st.toggle("The whole chain: every rule that fired, its conditions, its sources", key=f"chain-{state().visit}"):
         chain(knowledge_base, advice)  # some dozens of parts, which only who looks waits for
@@ -116,8 +116,19 @@ def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
 
 def _said(title: str, items: Sequence[Sentence | ItemRow]) -> None:
     if items:
-        lines = "".join(f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in items)
-        show(f"<p><strong>{title}</strong></p><ul>{lines}</ul>")
+        show(f"<p><strong>{title}</strong></p>{_listed(items)}")
+
+
+def _listed(items: Sequence[Sentence | ItemRow]) -> str:
+    return "<ul>" + "".join(f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in items) + "</ul>"
+
+
+# advice
+
+
+def _advice(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
+    items = [item for item in shown.items if item.kind != "warning" and not item.general]
+    show(_listed(items) if items else "<p>No rule has more to say than the reasons do.</p>")
 
 
 # what if

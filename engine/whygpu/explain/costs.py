@@ -218,7 +218,7 @@ class CostSheet:
         hours = self._plan_set.speeds.likely("train_hours", index)
         name, hourly = _BASES[str(self._costs.basis[index])], float(self._costs.hourly[index])
         rate = Term(name, hourly, "USD/hour")
-        month = Term("hours_a_month", self._month, "hours")
+        month = Term("hours_a_month", self._month, "h")
         value = float(money.per_month_usd(hourly, self._month))
         yield Calculation("usd_per_month", f"{name} * hours_a_month", (rate, month), value, "USD/month")
         if rates:
@@ -227,7 +227,7 @@ class CostSheet:
             value = float(money.per_million_usd(hourly, speed.value))
             yield Calculation("usd_per_million_tokens", formula, (rate, speed), value, "USD/million tokens")
         if math.isfinite(hours):
-            terms = (rate, Term("train_hours", hours, "hours"))
+            terms = (rate, Term("train_hours", hours, "h"))
             value = float(money.run_usd(hourly, hours))
             yield Calculation("usd_total", f"{name} * train_hours", terms, value, "USD")
 
@@ -271,7 +271,7 @@ class CostSheet:
             parts, formula = (*parts, self._memory(index, purchase_terms)), f"{formula} + memory"
         yield Calculation("usd_purchase", formula, parts, usd, "USD")
         bought, drawn = Term("usd_purchase", usd, "USD"), Term("usd_power_per_hour", power, "USD/hour")
-        month = Term("hours_a_month", self._month, "hours")
+        month = Term("hours_a_month", self._month, "h")
         life = terms.site["hardware-life-months"]
         spread = Term("months", terms.months, "months", life.source, f"of the service, at most {life.likely:g}")
         yield Calculation(

@@ -136,7 +136,7 @@ class _Sum:
         self._terms = {
             "service_months": Term("service_months", life.service_months, "months"),
             "training_runs": Term("training_runs", life.training_runs, "runs"),
-            "hours_per_month": Term("hours_per_month", life.hours_per_month, "hours"),
+            "hours_per_month": Term("hours_per_month", life.hours_per_month, "h"),
         }
         self.calculations: list[Calculation] = []
 
@@ -174,7 +174,7 @@ class _Sum:
         hours, months = self._life.hours_per_run, self._life.service_months
         if hours is None:
             return None
-        terms = Term("run_hours", hours, "hours"), Term("hours_of_a_month", HOURS_PER_MONTH, "hours")
+        terms = Term("run_hours", hours, "h"), Term("hours_of_a_month", HOURS_PER_MONTH, "h")
         value = runs * hours / (months * HOURS_PER_MONTH)
         formula = "runs * run_hours / (service_months * hours_of_a_month)"
         return self.take("training_share", formula, value, "share", *terms)
