@@ -48,6 +48,24 @@ def test_a_spot_price_says_so_wherever_it_stands(kb: whygpu.KnowledgeBase) -> No
     assert "a-service-on-spot-goes-away" not in warned(demand)
 
 
+def test_a_job_of_unknown_length_has_no_price_by_the_month(kb: whygpu.KnowledgeBase) -> None:
+    overnight = {"model": "llama-3.1-8b", "phase": "fine-tuning", "deadline_hours": 10}
+    _, view = seen(kb, overnight)
+    assert "a month" not in view.headline.price
+    assert any("known once dataset_tokens" in item.text for item in view.items if item.kind == "warning")
+    _, sized = seen(kb, {**overnight, "dataset_tokens": 1e7})
+    assert "for the job" in sized.headline.price
+    assert "a month" in seen(kb, CHAT)[1].headline.price
+
+
+def test_what_is_worked_through_at_once_is_a_batch_and_in_training_a_micro_batch(kb: whygpu.KnowledgeBase) -> None:
+    job = {"model": "bge-m3", "phase": "batch-inference", "dataset_samples": 1e7}
+    _, view = seen(kb, job)
+    assert "(batch of " in view.headline.text
+    _, trained = seen(kb, {"model": "llama-3.1-8b", "phase": "fine-tuning"})
+    assert "micro-batch of " in trained.headline.text
+
+
 def test_a_first_answer_of_minutes_is_warned_of_and_the_list_tells_the_whole_answer(kb: whygpu.KnowledgeBase) -> None:
     advice, view = seen(kb, LONG)
     assert "a-first-answer-of-minutes" in warned(view)

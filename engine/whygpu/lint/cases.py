@@ -29,7 +29,7 @@ _SHOWN = 3
 def judged(
     kb: KnowledgeBase, case: c.Case, engine: EngineName | None = None
 ) -> tuple[tuple[Problem, ...], Advice | LifecycleAdvice | None]:
-    """A problem for each expectation of one case that is not met, and the advice on it; None where there can be none."""
+    """A problem for each expectation of a case that is not met, and the advice on it; None where there can be none."""
     try:
         advice = kb.advise(case.answers, engine=engine, today=asked_on(case))
     except AnswerError as error:

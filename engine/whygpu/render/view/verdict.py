@@ -68,7 +68,7 @@ def _bought(plan: Plan, buying: Buying) -> str:
 
 
 def price(plan: Plan) -> str:
-    """An hour, and the month or the job."""
+    """An hour, and the job, or of what has no end the month."""
     cost = plan.cost
     if cost is None:
         return "no price known"
@@ -79,7 +79,8 @@ def price(plan: Plan) -> str:
         estimated = " (estimated)" if cost.estimated else ""
         bought = f"{show(cost.buying.usd_purchase, 'USD')} {_bought(plan, cost.buying)}{estimated}"
         return f"{bought}, {job or f'{month} including power'}"
-    return f"{price_text(plan)}{_idle(plan)}, {job or month}"
+    trains = plan.method is not None
+    return ", ".join(filter(None, (f"{price_text(plan)}{_idle(plan)}", job or ("" if trains else month))))
 
 
 def _idle(plan: Plan) -> str:
