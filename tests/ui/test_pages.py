@@ -13,6 +13,7 @@ from whygpu.errors import AnswerError
 from whygpu.explain.figures import show_plain
 from whygpu.explain.rerun import choice
 from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
+from whygpu.quantity import show
 from whygpu.render.view import view_of
 from whygpu.render.words import short_text
 from whygpu_ui.start_page import TILES, read_pasted
@@ -246,6 +247,12 @@ def test_two_plans_are_compared(opened: Opened, kb: KnowledgeBase, plain: Plain)
     text = _text(app, plain)
     assert short_text(advice.alternatives[0]) in text
     assert "Why not" in text
+    # $0.25 an hour for each machine (kb/ranking.yaml) is between the price and what the plan counts as
+    best = advice.recommendation
+    assert best is not None
+    assert best.cost is not None
+    money = text.partition("price with its handling")[2].lstrip()
+    assert money.startswith(f"</th><td>{show(best.cost.usd_per_hour + 0.25, 'USD/hour')}</td>")
 
 
 def test_the_knowledge_is_linked_both_ways(opened: Opened, kb: KnowledgeBase, plain: Plain) -> None:

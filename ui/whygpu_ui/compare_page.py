@@ -9,6 +9,7 @@ import streamlit as st
 from whygpu.explain.changes import FIGURES, figure
 from whygpu.quantity import show as show_number
 from whygpu.render.view.questions import why_not_sections
+from whygpu.render.view.rivals import handling_of, money_with_handling
 from whygpu.render.words import price_text, short_text
 from whygpu_ui.knowledge import find
 from whygpu_ui.markdown import literal
@@ -86,6 +87,8 @@ def _rows(one: Plan, other: Plan) -> Iterator[tuple[str, str, str]]:
     ]
     yield "usable memory", usable[0], usable[1]
     yield "fit", one.memory.verdict, other.memory.verdict
+    if one.counted is not None and other.counted is not None:
+        yield f"price with {handling_of(one)}", *_pair(money_with_handling(plan) for plan in (one, other))
     worth = [
         {item.criterion: item.worth for item in plan.counted.factors} if plan.counted else {} for plan in (one, other)
     ]
