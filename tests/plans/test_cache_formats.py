@@ -45,14 +45,24 @@ def test_it_is_left_in_sixteen_bits(kb: KnowledgeBase, changed: dict[str, Any]) 
     assert best.kv_format == changed.get("kv_format")
 
 
-def test_it_is_tried_only_where_it_spares_cards(kb: KnowledgeBase) -> None:
-    """Eight cards that hold it in sixteen bits are no fewer with one that is coarser."""
-    given = {**READERS, "accelerators": ["h200-sxm"]}
-    formats = {way.setup.kv_format for way in kb.consult(given, engine="evaluator").plans.plan_set.configurations}
-    assert {None if item is None else item.id for item in formats} == {None, "fp8"}
-    eight = kb.consult({**given, "count": 8}, engine="evaluator").plans.plan_set
-    assert eight.fits.all()
-    assert {way.setup.kv_format for way in eight.configurations} == {None}
+def test_cards_without_the_units_are_not_tried(kb: KnowledgeBase) -> None:
+    found = kb.consult(READERS, engine="evaluator").plans.plan_set
+    formats = [found.configurations[number].setup.kv_format for number in found.configuration.tolist()]
+    units = found.cards.rates["fp8_tflops"][found.card] > 0
+    assert any(formats)
+    assert all(has for has, cache in zip(units.tolist(), formats, strict=True) if cache)
+
+
+def test_a_shorter_cache_is_read_sooner(kb: KnowledgeBase) -> None:
+    """One B200 holds it in sixteen bits as well, but not all tokens come in time."""
+    agents = {"model": "qwen3-30b-a3b", "concurrency": 20, "context_tokens": 65_536, "output_tokens": 1_500}
+    given = {"phase": "inference", **agents, "token_latency_ms": 40, "accelerators": ["b200-sxm"]}
+    best = kb.advise(given, engine="evaluator").recommendation
+    assert best is not None
+    assert (best.count, best.kv_format) == (1, "fp8")
+    whole = kb.advise({**given, "quantization": "validated", "kv_format": "bf16"}, engine="evaluator").recommendation
+    assert whole is not None
+    assert whole.count > 1
 
 
 def test_cards_that_are_owned_hold_it_in_eight_bits(kb: KnowledgeBase) -> None:

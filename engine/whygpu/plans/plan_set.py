@@ -65,7 +65,7 @@ class Options:
 
     formats: tuple[str, ...]
     kv_formats: tuple[str, ...]
-    """Formats of the key and value cache that are tried, beside the one that the work is in, where they spare cards."""
+    """Formats of the key and value cache that are tried beside the one that the work is in."""
     methods: tuple[str, ...]
     shardings: tuple[str, ...]
     checkpointing: tuple[str, ...]

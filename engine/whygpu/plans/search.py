@@ -337,7 +337,7 @@ class Search:
 
     def run(self, setup: Setup, members: Mask, caches: Iterable[Format] = ()) -> None:
         """Find the smallest spread for each member; with a cache in one of the other formats, on cards that compute in
-        it, that which takes fewer of them, or holds what none does with the usual cache.
+        it, that which takes no more of them, or holds what none does with the usual cache.
         """
         start = len(self._found)
         self._smallest(setup, members)
@@ -345,7 +345,7 @@ class Search:
         for cache in caches:
             able = self.cards.rates[cache.needs] > 0 if cache.needs in self.cards.rates else True
             self._smallest(replace(setup, kv_format=cache), members & able)
-        self._found[usual:] = no_larger(self._found[start:usual], self._found[usual:], self.configurations, fewer=True)
+        self._found[usual:] = no_larger(self._found[start:usual], self._found[usual:], self.configurations)
 
     def _smallest(self, setup: Setup, members: Mask) -> None:
         """Find the smallest spread for each member; where no machine holds a training job, and a link joins all cards

@@ -68,16 +68,9 @@ def split_by(work: Work, layouts: Iterable[ParallelLayout], split: CacheSplit) -
 
 
 def no_larger(
-    whole: Sequence[Found],
-    smaller: Sequence[Found],
-    configurations: Sequence[RunConfiguration],
-    *,
-    fewer: bool = False,
+    whole: Sequence[Found], smaller: Sequence[Found], configurations: Sequence[RunConfiguration]
 ) -> list[Found]:
-    """What was found with a smaller cache, without what takes more cards than the whole one does, or holds no more.
-
-    ``fewer``: without what takes as many, too.
-    """
+    """What was found with a smaller cache, without what takes more cards than the whole one does, or holds no more."""
 
     def cards(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.array([configurations[number].layout.cards for number in numbers.tolist()], dtype=np.float64)
@@ -89,7 +82,6 @@ def no_larger(
     kept: list[Found] = []
     for rows, numbers, held in smaller:
         limit = np.array([most.get(row, np.inf) for row in rows.tolist()])
-        counts, none = cards(numbers), np.isinf(limit)
-        few = np.where(held & ~none, (counts < limit) if fewer else (counts <= limit), none)
+        few = np.where(held, cards(numbers) <= limit, np.isinf(limit))
         kept.append((rows[few], numbers[few], held[few]))
     return kept
