@@ -105,6 +105,22 @@ ANSWERS_OF_IMAGES = {"model": "qwen3-vl-30b-a3b", "format": "int8", "context_tok
 RATED_ON = "a100-sxm-80gb"
 
 
+def test_many_replicas_are_filled_for_a_rate(kb: whygpu.KnowledgeBase) -> None:
+    """Requests are spread evenly: sixteen more of them are one more for each of sixteen replicas, or none."""
+    asked = {
+        "phase": "inference",
+        "model": "mt0-xxl",
+        "requests_per_second": 5.4,
+        "token_latency_ms": 70,
+        "speculative": "ngram",
+    }
+    plans = kb.consult({**asked, "power_watts": 674, "max_nodes": 16}, engine="evaluator").plans.plan_set
+    card = [item.id for item in plans.cards.accelerators].index("apple-m4-max-36gb")
+    widest = np.flatnonzero((plans.card == card) & (plans.counts == 16) & plans.fits)
+    assert widest.size
+    assert (plans.speeds.figures["requests_per_s"][widest] >= 5.4).all()
+
+
 @pytest.mark.parametrize("count", [{}, {"count": 1}], ids=["any number", "one card"])
 def test_a_rate_brings_the_requests_that_a_card_takes_for_it(kb: whygpu.KnowledgeBase, count: dict[str, int]) -> None:
     """Little's law: as many are in flight as come while one is answered, on this card more than the 42 that 20 ms a

@@ -242,17 +242,19 @@ class Growth:
 
     def _held(self, number: int, usable: float) -> int:
         """The most requests in flight that so many bytes hold, run in the way of this number: memory grows evenly with
-        them, so that it lies where a line between two needs says.
+        those of each replica, so that it lies where a line between two needs says.
         """
         setup, layout = self._search.configurations[number].setup, self._search.configurations[number].layout
+        replicas = layout.data
 
-        def need(requests: int) -> float:
-            return self._search.memory(self._search.changed(setup, concurrency=requests), layout).total
+        def need(each: int) -> float:
+            return self._search.memory(self._search.changed(setup, concurrency=each * replicas), layout).total
 
-        least, most = setup.concurrency, setup.concurrency << MOST_DOUBLINGS
+        least = setup.requests_per_replica(replicas)
+        most = least << MOST_DOUBLINGS
         low, high = self._search.configurations[number].memory.total, need(most)
         if high <= usable:
-            return most
+            return most * replicas
         for _ in range(_ROUNDS):
             if usable - low < (high - low) / (most - least):  # less than one more takes
                 break
@@ -262,7 +264,7 @@ class Growth:
                 least, low = between, needed
             else:
                 most, high = between, needed
-        return least
+        return least * replicas
 
     def _first(
         self,
