@@ -28,6 +28,8 @@ _NEARER = 0.01
 """By how much a way must come nearer to its goal to be taken for that."""
 _WORTH = 2.0
 """How many times too late the tokens of a service come at most where more cards are tried."""
+_FULL = 2 * MOST_DOUBLINGS
+"""How often requests in flight are doubled at most to fill a plan: as far as what full plans do is looked at."""
 _AT_ONCE = 7
 """Numbers of replicas or requests that are tried at once."""
 
@@ -91,7 +93,8 @@ class Growth:
         no machine evenly, the same over as many as do: a job with more at once, a service with fewer requests to each.
         """
         job = is_job(self._work, self._options)
-        rows, ways = [], []
+        rows: list[int] = []
+        ways: list[int] = []
         for index in np.flatnonzero(plan_set.fits).tolist():
             card, number = int(plan_set.card[index]), int(plan_set.configuration[index])
             setup, layout = plan_set.configurations[number].setup, plan_set.configurations[number].layout
@@ -111,8 +114,11 @@ class Growth:
             return plan_set
         on, numbers, fits = plan_set.card[rows], np.array(ways, dtype=np.int64), plan_set.fits[rows]
         more = self._timed(on, numbers, fits)
-        held = [more.configurations[way].memory.total for way in more.configuration.tolist()]
-        more = more.take(np.flatnonzero(np.array(held) <= more.cards.usable_bytes[more.card]))
+        if self._options.shared and not job:
+            more = self._fuller(more, self._targets)
+        held = np.array([more.configurations[way].memory.total for way in more.configuration.tolist()])
+        enough = self._short(more, self._targets) <= np.maximum(self._short(plan_set, self._targets)[rows], 1)
+        more = more.take(np.flatnonzero((held <= more.cards.usable_bytes[more.card]) & enough))
         return self._search.together(plan_set, more)
 
     def _even(self, layout: ParallelLayout, card: int) -> Iterator[ParallelLayout]:
@@ -222,14 +228,16 @@ class Growth:
         fewest = self._first(
             plans.take(reach), before[reach], most[reach], lambda timed: self._short(timed, targets) <= 1
         )
-        doubled = [np.minimum(before[near] << doublings, most[near]) for doublings in range(1, MOST_DOUBLINGS + 1)]
-        tried, numbers = np.concatenate([reach, *[near] * MOST_DOUBLINGS]), np.concatenate([fewest, *doubled])
+        doubled = [np.minimum(before[near] << doublings, most[near]) for doublings in range(1, _FULL + 1)]
+        tried, numbers = np.concatenate([reach, *[near] * _FULL]), np.concatenate([fewest, *doubled])
         if not tried.size:
             return plan_set
-        ways = _of_pairs(self._with_requests, plans.configuration[tried], numbers)
-        timed = self._search.timed(plans.card[tried], ways, plans.fits[tried])
-        missed = np.maximum(self._short(timed, targets), 1)
-        return self._best_of(plan_set, rows, timed, tried, missed, short)
+        timed = self._search.timed(plans.card[tried], plans.configuration[tried], plans.fits[tried], numbers)
+        best = _nearest(np.maximum(self._short(timed, targets), 1), tried, short[rows])
+        chosen = tried[best]  # only what is taken needs a setup of its own
+        ways = _of_pairs(self._with_requests, plans.configuration[chosen], numbers[best])
+        timed = self._search.timed(plans.card[chosen], ways, plans.fits[chosen])
+        return self._search.taken(plan_set, rows[chosen], timed, np.arange(chosen.size))
 
     def _most_held(self, plan_set: PlanSet, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The most requests in flight whose likely need the cards of each of these plans hold, up to some doublings of
@@ -251,7 +259,7 @@ class Growth:
             return self._search.memory(self._search.changed(setup, concurrency=each * replicas), layout).total
 
         least = setup.requests_per_replica(replicas)
-        most = least << MOST_DOUBLINGS
+        most = least << _FULL
         low, high = self._search.configurations[number].memory.total, need(most)
         if high <= usable:
             return most * replicas
@@ -287,26 +295,6 @@ class Growth:
             most = np.where(done, numbers, most).min(axis=0)
             least = np.where(numbers < most, numbers, least).max(axis=0)
         return most
-
-    def _best_of(
-        self,
-        plan_set: PlanSet,
-        rows: NDArray[np.int64],
-        timed: PlanSet,
-        tried: NDArray[np.int64],
-        missed: NDArray[np.float64],
-        before: NDArray[np.float64],
-    ) -> PlanSet:
-        """The plans as they are, but where some way that was tried misses its goal by less than ``before``: then that
-        which misses it least, of several the first. What is no nearer by a hundredth is no nearer. ``tried``: by way,
-        which of the ``rows`` it is of.
-        """
-        with np.errstate(divide="ignore"):
-            missed, before = (np.ceil(np.log(times) / np.log1p(_NEARER)) for times in (missed, before))
-        order = np.lexsort((missed, tried))  # stable, so that the first stays before the next
-        best = order[np.flatnonzero(np.diff(tried[order], prepend=-1))]
-        best = best[missed[best] < before[rows[tried[best]]]]
-        return self._search.taken(plan_set, rows[tried[best]], timed, best)
 
     def _with_requests(self, number: int, concurrency: int) -> int:
         """The number of the same way with so many requests in flight."""
@@ -476,8 +464,8 @@ class Growth:
         if not len(tried):
             return plan_set
         timed = self._search.timed(plan_set.card[rows[tried]], configurations, plan_set.fits[rows[tried]])
-        times = np.maximum(self._lateness(timed), 1)  # in time is soon enough
-        return self._best_of(plan_set, rows, timed, tried, times, late)
+        best = _nearest(np.maximum(self._lateness(timed), 1), tried, late[rows])  # in time is soon enough
+        return self._search.taken(plan_set, rows[tried[best]], timed, best)
 
     def _stepped(
         self,
@@ -549,6 +537,18 @@ class Growth:
         """The layout with the replicas that fill the slices that the card is rented in."""
         slices = self._search.cards.slices_at(card)
         return layout if slices is None else layout.over(slices.replicas(layout, trains))
+
+
+def _nearest(missed: NDArray[np.float64], tried: NDArray[np.int64], before: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Of each plan the way that misses its goal least, of several the first, where it is less than by ``before``; what
+    is no nearer by a hundredth is no nearer. ``tried``: by way, which of the plans it is of.
+    """
+    with np.errstate(divide="ignore"):
+        missed, before = (np.ceil(np.log(times) / np.log1p(_NEARER)) for times in (missed, before))
+    order = np.lexsort((missed, tried))  # stable, so that the first stays before the next
+    best = order[np.flatnonzero(np.diff(tried[order], prepend=-1))]
+    nearest: NDArray[np.int64] = best[missed[best] < before[tried[best]]]
+    return nearest
 
 
 def is_job(work: Work, options: Options) -> bool:
