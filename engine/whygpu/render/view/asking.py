@@ -97,9 +97,11 @@ def _choices(
             words = spec.words if now != spec.unanswered or now is None else tuple(spec.values)
             options = interview.consultation.plans.options
             if len(words) > _MOST_CHOICES:  # of all formats, those that suit the work
-                words = tuple(word for word in words if word in (now, *options.formats))
+                shown = (now, None if witness is None else witness.value, *options.formats)
+                words = tuple(word for word in words if word in shown)
             for word in words:
-                yield ChoiceRow(word, word, spec.values[word], word == now)
+                says = spec.values[word]
+                yield ChoiceRow(word, word, "" if _plain(says) == _plain(word) else says, word == now)
         case "flag":
             for value, word in _FLAGS.items():
                 yield ChoiceRow(value, word, "", value == now)
@@ -121,6 +123,11 @@ def _choices(
             return
         case _:
             assert_never(spec.kind)
+
+
+def _plain(text: str) -> str:
+    """A text without what one may leave out of a name: "awq-int4" says no less than "AWQ INT4"."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def model_rows(knowledge: Knowledge, task: str, assumed: Value | None) -> Iterator[ChoiceRow]:
