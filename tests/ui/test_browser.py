@@ -238,6 +238,21 @@ def test_a_phone_shows_it_all(query: str, server: str, context: BrowserContext) 
     assert not small
 
 
+def test_what_was_assumed_is_short_on_a_phone(server: str, context: BrowserContext) -> None:
+    """Each row had its button below it: nearly five screens."""
+    page = context.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    _open(page, server, f"{SERVING}&page=answer")
+    page.get_by_role("radio", name="Assumed").click()
+    row = page.locator(".st-key-assumed .stHorizontalBlock").first
+    button, text = row.get_by_role("button").bounding_box(), row.get_by_text("because").bounding_box()
+    assert button is not None
+    assert text is not None
+    assert button["x"] >= text["x"] + text["width"]
+    assert button["y"] < text["y"] + text["height"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def _height(page: Page) -> int:
     return int(page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
 

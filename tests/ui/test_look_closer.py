@@ -74,6 +74,28 @@ def test_what_if_begins_with_what_the_request_names(opened: Opened) -> None:
     assert next(item for item in app.selectbox if item.key == "what-if-key").value == "streams"
 
 
+def test_a_number_at_its_least_is_tried_as_far_above(opened: Opened) -> None:
+    """Of one request at once, as is assumed, the staircase ended at eight."""
+    app = _part(opened(phase="inference", model="llama-3.1-8b", page="answer"), "What if")
+    (slider,) = app.select_slider
+    assert slider.value == 1
+    assert slider.options[0] == "1 request"
+    assert slider.options[-1] == "64 requests"
+
+
+@pytest.mark.parametrize(
+    ("key", "unit"),
+    [
+        ("deadline_hours", "in hours"),
+        ("epochs", "as a number"),
+        ("dataset_tokens", "in tokens; 32k and 8B are understood"),
+    ],
+)
+def test_only_of_large_numbers_is_said_how_to_shorten_them(key: str, unit: str, kb: KnowledgeBase) -> None:
+    question = next(item for item in kb.knowledge.questions if item.id == key)
+    assert ask_view(kb.knowledge, question, None, kb.interview(TUNING)).unit == unit
+
+
 def test_where_nothing_is_recommended_nothing_is_said_to_go_with_it(opened: Opened) -> None:
     app = opened(**IMPOSSIBLE)
     assert any("Ruled out" in item.value for item in app.markdown)

@@ -171,10 +171,11 @@ def _ladder(knowledge_base: KnowledgeBase, advice: Advice, key: str) -> tuple[fl
     if not isinstance(now, float) or now <= 0:
         return None
     found = {now}
+    least = max(now / REACH, spec.minimum or 0, 1 if spec.integer else 0)  # what there is not below, there is above
     for step in range(_STEPS):
-        value = float(f"{now * REACH ** (2 * step / (_STEPS - 1) - 1):.2g}")
-        value = min(max(value, spec.minimum or 0), spec.maximum or value)
-        found.add(float(max(round(value), 1)) if spec.integer else value)
+        value = float(f"{least * REACH ** (2 * step / (_STEPS - 1)):.2g}")
+        value = min(max(value, least), spec.maximum or value)
+        found.add(float(round(value)) if spec.integer else value)
     return now, sorted(found)
 
 
@@ -300,8 +301,9 @@ def _assumed(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
         st.markdown("Nothing was assumed: every question that applies is answered.")
         return
     questions = {question.id for question in knowledge_base.knowledge.questions}
+    rows = st.container(key="assumed")
     for row in shown.assumed:
-        words, button = st.columns([5, 1], vertical_alignment="center")
+        words, button = rows.columns([5, 1], vertical_alignment="center")
         weighs = "" if row.weighs else " No rule that fired depends on it."
         words.markdown(
             f"**{literal(row.answer.replace('_', ' '))}**: {literal(row.value)}, "

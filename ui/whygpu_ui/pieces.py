@@ -40,8 +40,8 @@ STYLE = """
 .whygpu { font-size: 1rem; line-height: 1.45; overflow-wrap: break-word; }
 .whygpu p { margin: 0 0 0.35rem; }
 .whygpu p:last-child { margin-bottom: 0; }
-.whygpu .price { font-size: 1.15rem; font-weight: 600; }
-.whygpu .sure { border: 1px solid; border-radius: 0.6rem; padding: 0 0.55rem; margin-left: 0.6rem; font-size: 0.95rem;
+.whygpu .price { font-size: 1.15rem; font-weight: 600; margin-right: 0.6rem; }
+.whygpu .sure { border: 1px solid; border-radius: 0.6rem; padding: 0 0.55rem; font-size: 0.95rem;
   white-space: nowrap; display: inline-block; }
 .whygpu table { border-collapse: collapse; width: 100%; }
 .whygpu .wide { overflow-x: auto; }
@@ -75,6 +75,9 @@ STYLE = """
   .stButtonGroup [role="radiogroup"] button { margin: 0; border-radius: 0.5rem;
     border: 1px solid color-mix(in srgb, currentColor 30%, transparent) !important; }
   .stButtonGroup [role="radiogroup"] button[aria-checked="true"] { border-color: currentColor !important; }
+  .st-key-assumed .stHorizontalBlock { flex-wrap: nowrap; }
+  .st-key-assumed .stColumn { min-width: 0; }
+  .st-key-assumed .stColumn:last-child { flex: 0 0 auto; width: auto; }
   .whygpu .bar { display: none; }
   .whygpu .range { display: block; font-size: 0.86rem; }
   .whygpu th, .whygpu td { padding-right: 0.5rem; }
