@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from whygpu import KnowledgeBase
 
 ANSWERS = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 8}
+
+JOB = {"phase": "fine-tuning", "model": "llama-3.1-8b", "dataset_tokens": "20M"}
 
 
 def test_each_cell_is_the_plans_factor_with_the_rules_behind_it(kb: KnowledgeBase) -> None:
@@ -31,6 +34,17 @@ def test_each_cell_is_the_plans_factor_with_the_rules_behind_it(kb: KnowledgeBas
     assert {
         claim for line in said for claim in line.evidence.claims if claim in advice.consultation.knowledge.claims
     } == set(found.claims)
+
+
+@pytest.mark.parametrize("answers", [ANSWERS, JOB])
+def test_what_is_shown_multiplies_to_what_is_shown_below(answers: dict[str, object], kb: KnowledgeBase) -> None:
+    """The board showed a price of $0.21, factors of 0.77 in all, and $0.35: the handling was in none of them."""
+    advice = kb.advise(answers, engine="evaluator")
+    found = board(advice, advice.plans[:3])
+    for number in range(len(found.plans)):
+        product = math.prod(float(row.cells[number].worth[:-1]) for row in found.rows)
+        money, counts = (float(re.sub(r"[^0-9.]", "", text[number])) for text in (found.before, found.counts))
+        assert money * product == pytest.approx(counts, rel=0.06)  # each figure has two decimals
 
 
 def test_money_times_the_factors_is_what_a_plan_counts_as(kb: KnowledgeBase) -> None:

@@ -153,7 +153,7 @@ def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) ->
     ):
         page.get_by_role("radio", name=name).or_(page.get_by_role("button", name=name, exact=True)).first.click()
         page.get_by_text(re.compile(text)).last.wait_for()
-    page.get_by_role("radio", name="Why").click()
+    page.get_by_role("radio", name="Why", exact=True).click()
     page.get_by_text("The whole chain").click()
     page.get_by_role("heading", name="Why: the rules behind").wait_for()
     page.get_by_role("radio", name="Report").click()
@@ -180,6 +180,16 @@ def test_a_figure_of_the_board_opens_its_rules(server: str, context: BrowserCont
     cell.locator("summary").focus()
     page.keyboard.press("Enter")
     cell.get_by_text("kb/rules/").first.wait_for()
+
+
+def test_who_says_it_opens_beside_the_answer(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    link = page.locator(".who a").first
+    name = link.inner_text()
+    with context.expect_page() as opened:
+        link.click()
+    opened.value.get_by_role("heading", level=1, name=kb.knowledge.rule_by_id[name].title).wait_for()
+    page.get_by_role("heading", level=1, name=re.compile("^TAKE ")).wait_for()
 
 
 def test_a_button_of_a_part_leads_elsewhere(server: str, context: BrowserContext) -> None:
@@ -232,6 +242,21 @@ def test_a_phone_shows_it_all(query: str, server: str, context: BrowserContext) 
     assert not small
 
 
+def test_what_was_assumed_is_short_on_a_phone(server: str, context: BrowserContext) -> None:
+    """Each row had its button below it: nearly five screens."""
+    page = context.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    _open(page, server, f"{SERVING}&page=answer")
+    page.get_by_role("radio", name="Assumed").click()
+    row = page.locator(".st-key-assumed .stHorizontalBlock").first
+    button, text = row.get_by_role("button").bounding_box(), row.get_by_text("because").bounding_box()
+    assert button is not None
+    assert text is not None
+    assert button["x"] >= text["x"] + text["width"]
+    assert button["y"] < text["y"] + text["height"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def _height(page: Page) -> int:
     return int(page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
 
@@ -252,17 +277,8 @@ def test_axe_finds_nothing_in_what_opens(scheme: Literal["light", "dark"], serve
     context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
     page = _open(context.new_page(), server, f"{SERVING}&page=answer")
     said = {}
-    for name in (
-        "Advice",
-        "What if",
-        "Tipping points",
-        "Price and speed",
-        "Memory",
-        "Board",
-        "Assumed",
-        "Ruled out",
-        "Report",
-    ):
+    rest = ("Price and speed", "Memory", "Board", "Assumed", "Why not", "Report")
+    for name in ("Advice", "What if", "Tipping points", *rest):
         page.get_by_role("radio", name=name).click()
         page.wait_for_timeout(500)
         said[name] = _axe(page)

@@ -251,7 +251,7 @@ def test_two_plans_are_compared(opened: Opened, kb: KnowledgeBase, plain: Plain)
     best = advice.recommendation
     assert best is not None
     assert best.cost is not None
-    money = text.partition("price with its handling")[2].lstrip()
+    money = text.partition("price with handling")[2].lstrip()
     assert money.startswith(f"</th><td>{show(best.cost.usd_per_hour + 0.25, 'USD/hour')}</td>")
 
 

@@ -12,7 +12,7 @@ from whygpu_ui.better_page import difference
 from whygpu_ui.details import details
 from whygpu_ui.knowledge import find, view
 from whygpu_ui.markdown import literal, rendered
-from whygpu_ui.pieces import inline, meters, show, who
+from whygpu_ui.pieces import inline, meters, show, spoken, who
 from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import answer_form, question_of
 from whygpu_ui.session import BETTER, COMPARE, change, forget, go, part, state
@@ -95,8 +95,10 @@ def _another(knowledge_base: KnowledgeBase, advice: Advice, said: set[str]) -> N
             "What else is known?", list(rest), None, lambda name: rest[name], key, placeholder="Choose, or type"
         )
         if chosen is not None:
+            question = question_of(knowledge_base, chosen)
+            st.markdown(f"**{rendered(question.ask)}**")
             _refused(chosen)
-            answer_form(knowledge_base, question_of(knowledge_base, chosen), "more")
+            answer_form(knowledge_base, question, "more")
 
 
 def _refused(question: str) -> None:
@@ -161,10 +163,8 @@ def _trouble(shown: View) -> None:
     if shown.trouble.repairs:
         show("<p><strong>Any one of these changes allows a plan</strong></p>")
         for number, item in enumerate(shown.trouble.repairs):
-            text = item.change
-            for key in item.answers:
-                text = text.replace(key, key.replace("_", " "))
-            label = f"**{literal(text)}**  \n{literal(f'{item.plan}, {item.price}')}"
+            says = spoken(item.change, state().knowledge_base.knowledge)
+            label = f"**{literal(says)}**  \n{literal(f'{item.plan}, {item.price}')}"
             st.button(label, key=f"repair-{number}", on_click=change, args=(item.answers,))
     else:
         st.markdown(NO_CHANGE)

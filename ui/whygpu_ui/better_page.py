@@ -54,7 +54,7 @@ def _verdict(knowledge_base: KnowledgeBase) -> None:
     with st.container(border=True):
         if shown is not None:
             head = shown.headline
-            show(f'<p><strong>{inline(head.text)}</strong> <span class="price">{inline(head.price)}</span></p>')
+            show(f"<p><strong>{inline(head.text)}</strong> {inline(head.price)}</p>")
         if now.before is not None:
             show(f"<p>{inline(difference(knowledge_base))}</p>")
 
@@ -72,8 +72,8 @@ def difference(knowledge_base: KnowledgeBase) -> str:
         if before is None or after is None or price_text(before) == price_text(after):
             return "Your last answer did not change it."
         return f"The same recommendation; its price was {price_text(before)}."
-    was = "nothing" if before is None else f"{short_text(before)}, {price_text(before)}"
-    return f"Your last answer changed it: it was {was}."
+    was = "no plan was left before" if before is None else f"it was {short_text(before)}, {price_text(before)}"
+    return f"Your last answer changed it: {was}."
 
 
 def _question(asked: AskView) -> None:
@@ -105,7 +105,7 @@ def _question(asked: AskView) -> None:
                 placeholder=asked.assumed,
             )
             st.form_submit_button("Take it", type="primary", key="next", on_click=_submit, args=(asked.id, key))
-    keep = f"Keep {asked.assumed}" if asked.assumed else "I have no such limit"
+    keep = f"Keep {asked.assumed}" if asked.assumed else "Leave it open"
     st.button(literal(keep), key="keep", on_click=give, args=(asked.id, None, BETTER))
     if asked.because:
         st.markdown(f"{literal(asked.assumed)} is assumed, because {rendered(asked.because)}.")

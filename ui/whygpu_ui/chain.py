@@ -8,7 +8,7 @@ import streamlit as st
 
 from whygpu.explain.figures import show_plain
 from whygpu.quantity import show
-from whygpu_ui.markdown import code, literal, rendered
+from whygpu_ui.markdown import code, known, literal, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,18 +36,17 @@ def chain(knowledge_base: KnowledgeBase, advice: Advice) -> None:
 
 def _paragraphs(knowledge_base: KnowledgeBase, trace: Trace, step: Step) -> Iterator[str]:
     yield rendered(step.text)
-    yield f"Rule {code(step.rule or '')} in {code(f'kb/{step.place}')}"
+    yield f"Rule {known(step.rule or '')} in {code(f'kb/{step.place}')}"
     if step.conditions:
         yield "Because:\n" + "\n".join(f"- {_condition(outcome)}" for outcome in step.conditions)
     rests = list(_rests(trace, step))
     if rests:
         yield "Based on:\n" + "\n".join(f"- {line}" for line in rests)
-    claims = knowledge_base.knowledge.claims
+    claims, references = knowledge_base.knowledge.claims, knowledge_base.knowledge.catalogue.references
     if step.claims:
-        yield "Sources:\n" + "\n".join(
-            f"- {code(item)}: {rendered(claims[item].says)}" if item in claims else f"- {code(item)}"
-            for item in step.claims
-        )
+        says = {item: claims[item].says for item in step.claims if item in claims}
+        says |= {item: references[item].title for item in step.claims if item in references}
+        yield "Sources:\n" + "\n".join(f"- {known(item)}: {rendered(says.get(item, ''))}" for item in step.claims)
 
 
 def _condition(outcome: Outcome) -> str:

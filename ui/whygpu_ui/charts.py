@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING
+
+from whygpu.quantity import show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,7 +98,7 @@ def memory_chart(plans: Sequence[Plan], *, dark: bool) -> alt.LayerChart | alt.F
     )
     lines_shown = min(max(str(mark["plan"]).count("|") + 1 for mark in marks), 3)
     height = (_LINE_PX * lines_shown + _GAP_PX) * len(plans) + _AXIS_PX + _LEGEND_ROW_PX * ((len(shown) + 1) // 2)
-    return alt.layer(stacked, ranges, usable).properties(height=height, description=description(plans))
+    return alt.layer(stacked, ranges, usable).properties(height=height)
 
 
 def description(plans: Sequence[Plan]) -> str:
@@ -129,6 +132,10 @@ _SPEEDS = (
 )
 """A figure of speed, the lower the better; how it is called, and the answer that limits it."""
 _MOST_POINTS = 25
+_MOST_NAMES = 4
+_PLOT_PX, _LETTER_PX, _LINE_OF_NAME_PX = 260, 6.5, 16
+"""The plot on a phone, a letter's width and a name's height: names that do not meet there meet nowhere."""
+_TICKS = "format(datum.value, datum.value < 1000 ? '.3~g' : ',.0f')"
 PICK = "pick"
 """The chart's selection: the id of the plan that is clicked."""
 
@@ -138,6 +145,8 @@ class Scatter:
     """Plans each at its price and its time, and what limits either."""
 
     title: str
+    money: str
+    """What the price is for: the job where it has an end, else an hour."""
     points: tuple[tuple[Plan, float, float], ...]
     most_time: float | None
     most_usd: float | None
@@ -146,14 +155,37 @@ class Scatter:
 def scatter(plans: Sequence[Plan], limits: Mapping[str, object]) -> Scatter | None:
     """The plans by the measure of speed that they have; ``limits``: the answers. None where none has both figures."""
     for name, title, limit in _SPEEDS:
-        found = tuple(
-            (plan, plan.cost.compared.usd_per_hour, band.likely)
+        found = [
+            (plan, plan.cost.compared, band.likely)
             for plan in plans[:_MOST_POINTS]
             if plan.cost is not None and (band := plan.speed.get(name)) is not None and band.likely > 0
-        )
-        if found:
-            return Scatter(title, found, _number(limits.get(limit)), _number(limits.get("budget_per_hour")))
+        ]
+        if not found:
+            continue
+        most = _number(limits.get(limit))
+        jobs = tuple((plan, price.usd_total, time) for plan, price, time in found if price.usd_total is not None)
+        if jobs:
+            return Scatter(title, "for the job", jobs, most, _number(limits.get("budget_total")))
+        hours = tuple((plan, price.usd_per_hour, time) for plan, price, time in found)
+        return Scatter(title, "an hour", hours, most, _number(limits.get("budget_per_hour")))
     return None
+
+
+def _named(found: Scatter) -> set[str]:
+    """The ids of the first plans whose names do not run into one another."""
+    prices, times = [price for _, price, _ in found.points], [time for _, _, time in found.points]
+    taken: dict[str, tuple[float, float, float]] = {}
+    for plan, price, time in found.points[:_MOST_NAMES]:
+        x, y, half = _px(price, prices), _px(time, times), len(plan.label) * _LETTER_PX / 2
+        if all(abs(x - a) > half + b or abs(y - c) > _LINE_OF_NAME_PX for a, c, b in taken.values()):
+            taken[plan.id] = (x, y, half)
+    return set(taken)
+
+
+def _px(value: float, values: Sequence[float]) -> float:
+    """Where a value stands on a logarithmic axis of all the values."""
+    span = math.log(max(values) / min(values))
+    return _PLOT_PX * math.log(value / min(values)) / span if span else 0.0
 
 
 def _number(value: object) -> float | None:
@@ -166,6 +198,7 @@ def price_speed(found: Scatter, *, dark: bool, height: int) -> alt.LayerChart | 
 
     ink = "#FAFAFA" if dark else "#111111"
     blue, orange = ("#6FB1F0", "#FFB066") if dark else ("#0B5CAD", "#A34700")
+    named = _named(found)
     rows = [
         {
             "id": plan.id,
@@ -174,12 +207,13 @@ def price_speed(found: Scatter, *, dark: bool, height: int) -> alt.LayerChart | 
             "time": time,
             "fill": blue if plan.memory.verdict == "fits" and not plan.unverified else "transparent",
             "size": 260 if number == 0 else 90,
-            "name": plan.label if number < 4 else "",
+            "name": plan.label if plan.id in named else "",
         }
         for number, (plan, price, time) in enumerate(found.points)
     ]
-    axis = alt.Axis(labelColor=ink, titleColor=ink, grid=False, tickCount=5)
-    x = alt.X("price:Q", scale=alt.Scale(type="log", nice=False, padding=30), title="USD an hour", axis=axis)
+    axis = alt.Axis(labelColor=ink, titleColor=ink, grid=False, tickCount=5, labelExpr=_TICKS)
+    money = f"USD {found.money}"
+    x = alt.X("price:Q", scale=alt.Scale(type="log", nice=False, padding=30), title=money, axis=axis)
     y = alt.Y("time:Q", scale=alt.Scale(type="log", nice=False, padding=24), title=found.title, axis=axis)
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
     dots = (
@@ -189,7 +223,7 @@ def price_speed(found: Scatter, *, dark: bool, height: int) -> alt.LayerChart | 
             size=alt.Size("size:Q", scale=None),
             tooltip=[
                 alt.Tooltip("plan:N", title="Plan"),
-                alt.Tooltip("price:Q", title="USD an hour", format=".2f"),
+                alt.Tooltip("price:Q", title=money, format=".2f"),
                 alt.Tooltip("time:Q", title=found.title, format=".3g"),
             ],
         )
@@ -207,7 +241,7 @@ def price_speed(found: Scatter, *, dark: bool, height: int) -> alt.LayerChart | 
 def price_speed_text(found: Scatter) -> str:
     """The chart in words."""
     each = "; ".join(
-        f"{plan.label} {plan.format.upper()} ${price:.2f} an hour, {time:.3g} {found.title}"
+        f"{plan.label} {plan.format.upper()} {show(price, 'USD')} {found.money}, {time:.3g} {found.title}"
         for plan, price, time in found.points[:6]
     )
     return f"Price against speed: {each}"
@@ -218,7 +252,7 @@ def price_speed_rows(found: Scatter) -> list[tuple[str, str, str, str]]:
     return [
         (
             f"{plan.label} {plan.format.upper()}",
-            f"${price:.2f} an hour",
+            f"{show(price, 'USD')} {found.money}",
             f"{time:.3g} {found.title}",
             plan.memory.verdict,
         )

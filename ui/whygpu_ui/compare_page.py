@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -9,11 +10,11 @@ import streamlit as st
 from whygpu.explain.changes import FIGURES, figure
 from whygpu.quantity import show as show_number
 from whygpu.render.view.questions import why_not_sections
-from whygpu.render.view.rivals import handling_of, money_with_handling
-from whygpu.render.words import price_text, short_text
+from whygpu.render.view.rivals import money_with_handling
+from whygpu.render.words import money_text, price_text, short_text
 from whygpu_ui.knowledge import find
 from whygpu_ui.markdown import literal
-from whygpu_ui.pieces import inline, show, table, who
+from whygpu_ui.pieces import sections, show, spoken, table
 from whygpu_ui.problems import show_problems
 from whygpu_ui.session import ANSWER_PAGE, COMPARE, go, state
 
@@ -58,9 +59,9 @@ def compare_page(knowledge_base: KnowledgeBase) -> None:
 
 def _side_by_side(advice: Advice, best: Plan, other: Plan) -> None:
     show(table(("", short_text(best), short_text(other)), _rows(best, other)))
-    for section in why_not_sections(advice, other.id, advice.why_not(other.id)):
-        lines = "".join(f"<li>{inline(line.text)}{who(line.evidence)}</li>" for line in section.lines)
-        show(f"<p><strong>{inline(section.title)}</strong></p><ul>{lines}</ul>")
+    found = why_not_sections(advice, other.id, advice.why_not(other.id))
+    told = sections(replace(item, grid=None) for item in found)  # the factors are in the table above
+    show(spoken(told, advice.consultation.knowledge))
 
 
 def _known(advice: Advice) -> Iterator[Plan]:
@@ -73,7 +74,7 @@ def _known(advice: Advice) -> Iterator[Plan]:
 
 
 def _rows(one: Plan, other: Plan) -> Iterator[tuple[str, str, str]]:
-    yield "price", price_text(one), price_text(other)
+    yield "price", money_text(one), money_text(other)
     for name, label, unit in FIGURES:
         if name == "usd_per_hour":
             continue
@@ -88,7 +89,7 @@ def _rows(one: Plan, other: Plan) -> Iterator[tuple[str, str, str]]:
     yield "usable memory", usable[0], usable[1]
     yield "fit", one.memory.verdict, other.memory.verdict
     if one.counted is not None and other.counted is not None:
-        yield f"price with {handling_of(one)}", *_pair(money_with_handling(plan) for plan in (one, other))
+        yield "price with handling", money_with_handling(one), money_with_handling(other)
     worth = [
         {item.criterion: item.worth for item in plan.counted.factors} if plan.counted else {} for plan in (one, other)
     ]

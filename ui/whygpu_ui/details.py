@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 import yaml
 
+from whygpu.errors import AnswerError
 from whygpu.explain.trials import REACH
 from whygpu.lifecycle.answers import KEY
 from whygpu.quantity import show as show_number
 from whygpu.render.html import page as html_page
 from whygpu.render.markdown import document
 from whygpu.render.view import board
-from whygpu.render.words import price_text, short_text
+from whygpu.render.view.questions import why_not_sections
+from whygpu.render.view.request import chips
+from whygpu.render.words import money_text, price_text, short_text
 from whygpu_ui.browser import copy_link
 from whygpu_ui.chain import chain
 from whygpu_ui.charts import (
@@ -31,7 +34,8 @@ from whygpu_ui.charts import (
 )
 from whygpu_ui.knowledge import find, view
 from whygpu_ui.markdown import code, literal, rendered
-from whygpu_ui.pieces import board_table, inline, only, show, table, who
+from whygpu_ui.pieces import board_table, inline, only, sections, show, spoken, table, who
+from whygpu_ui.problems import show_problems
 from whygpu_ui.question_page import question_of
 from whygpu_ui.session import COMPARE, SIZE, give, go, part, replace_all, state
 
@@ -63,7 +67,7 @@ _NEAR = 1.1
 @part
 def details(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
     """One part at a time, so that the page stays short."""
-    parts = {"Why": _why, "Advice": _advice, "Assumed": _assumed, "Ruled out": _ruled_out, "Report": _report}
+    parts = {"Why not": _why_not, "Rules": _why, "Assumed": _assumed, "Report": _report}
     if advice.recommendation is not None:
         parts = {
             "Why": _why,
@@ -74,14 +78,14 @@ def details(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
             "Memory": _memory,
             "Board": _board,
             "Assumed": _assumed,
-            "Ruled out": _ruled_out,
+            "Why not": _why_not,
             "Report": _report,
         }
     st.header("Look closer", anchor=False)
     chosen = st.segmented_control(
         "Look closer",
         list(parts),
-        default="Why",
+        default=next(iter(parts)),
         required=True,
         key=f"details-{state().visit}",
         label_visibility="collapsed",
@@ -102,13 +106,15 @@ def _why(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
                 f"{inline(row.text)}{who(row.evidence)}</li>"
                 for row in rows
             )
-            show(f"<p><strong>{title}</strong>, price factor</p><ul>{lines}</ul>")
+            more = "less" if favourable else "more"
+            show(f"<p><strong>{title}</strong>: its price counts so many times {more}</p><ul>{lines}</ul>")
     others = [row for row in shown.reasons if row.about is not None]
     if others:
         lines = "".join(f"<li>{inline(f'{row.about}: {row.text}')}{who(row.evidence)}</li>" for row in others)
         show(f"<p><strong>Against others</strong></p><ul>{lines}</ul>")
-    for item in shown.disagreements[:2]:
-        show(f"<p>{inline(item.text)}</p>")
+    disagreements = "".join(f"<li>{inline(item.text)}</li>" for item in shown.disagreements[:2])
+    if disagreements:
+        show(f"<p><strong>Where sources disagree</strong></p><ul>{disagreements}</ul>")
     st.button("Have measurements? Size from them", key="to-size", on_click=go, args=(SIZE,))
     if st.toggle("The whole chain: every rule that fired, its conditions, its sources", key=f"chain-{state().visit}"):
         chain(knowledge_base, advice)  # some dozens of parts, which only who looks waits for
@@ -136,7 +142,9 @@ def _advice(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
 
 def _what_if(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
     answers = {key: value for key, value in state().answers.items() if value is not None}
+    said = [item.answer for item in chips(advice.consultation)]
     keys = [key for key in _SLIDERS if key in find(knowledge_base, answers).applicable]
+    keys.sort(key=lambda key: said.index(key) if key in said else len(said))  # what the request names comes first
     names = {key: question_of(knowledge_base, key).ask for key in keys}
     key = st.selectbox("What if this were another number?", keys, 0, lambda item: names[item], key="what-if-key")
     ladder = _ladder(knowledge_base, advice, key)
@@ -146,7 +154,12 @@ def _what_if(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
     now, values = ladder
     unit = knowledge_base.knowledge.name_by_answer[key].unit
     chosen = st.select_slider(
-        names[key], values, now, lambda value: show_number(value, unit), key=f"what-if-{key}-{state().visit}"
+        names[key],
+        values,
+        now,
+        lambda value: show_number(value, unit),
+        key=f"what-if-{key}-{state().visit}",
+        label_visibility="collapsed",
     )
     if chosen != now:
         _then(knowledge_base, advice, {**answers, key: chosen})
@@ -168,10 +181,11 @@ def _ladder(knowledge_base: KnowledgeBase, advice: Advice, key: str) -> tuple[fl
     if not isinstance(now, float) or now <= 0:
         return None
     found = {now}
+    least = max(now / REACH, spec.minimum or 0, 1 if spec.integer else 0)  # what there is not below, there is above
     for step in range(_STEPS):
-        value = float(f"{now * REACH ** (2 * step / (_STEPS - 1) - 1):.2g}")
-        value = min(max(value, spec.minimum or 0), spec.maximum or value)
-        found.add(float(max(round(value), 1)) if spec.integer else value)
+        value = float(f"{least * REACH ** (2 * step / (_STEPS - 1)):.2g}")
+        value = min(max(value, least), spec.maximum or value)
+        found.add(float(round(value)) if spec.integer else value)
     return now, sorted(found)
 
 
@@ -182,7 +196,7 @@ def _then(knowledge_base: KnowledgeBase, advice: Advice, answers: dict[str, Any]
         show("<p><strong>Then no plan is left.</strong></p>")
         return
     same = advice.recommendation is not None and plan.identity == advice.recommendation.identity
-    text = f"{short_text(plan)}, {price_text(plan)}"
+    text = f"{short_text(plan)}, {money_text(plan)}"
     show(f"<p><strong>{'Still' if same else 'Then'} {inline(text)}.</strong></p>")
 
 
@@ -206,7 +220,7 @@ def _staircase(
         last = show_number(over[-1], spec.unit)
         ends = last if len(over) == 1 else f"{show_number(over[0])} to {last}"
         rows.append((ends + (" (now)" if now in over else ""), ", ".join(filter(None, (name, found[over[0]][1])))))
-    return table(("", "recommended"), rows)
+    return table((key.replace("_", " "), "recommended"), rows)
 
 
 def between(
@@ -235,16 +249,10 @@ def _flips(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None: 
     if found is None or not found.flips:
         st.markdown("Nothing that was tried changes the recommendation.")
         return
-    show(table(("if", "then"), ((_in_words(row.change, knowledge_base), row.then) for row in found.flips)))
+    show(table(("if", "then"), ((spoken(row.change, knowledge_base.knowledge), row.then) for row in found.flips)))
     if found.idle:
         names = ", ".join(name.replace("_", " ") for name in found.idle)
         st.markdown(literal(f"As far as it was tried, nothing else changes it: {names}."))
-
-
-def _in_words(change: str, knowledge_base: KnowledgeBase) -> str:
-    """A change whose answer is named without underscores."""
-    key, space, rest = change.partition(" ")
-    return f"{key.replace('_', ' ')}{space}{rest}" if key in knowledge_base.knowledge.name_by_answer else change
 
 
 # figures
@@ -293,8 +301,8 @@ def _board(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None: 
         first += [plan for plan in others if plan.id == picked]
     show(board_table(board(advice, first)))
     st.markdown(
-        "Each factor multiplies the price: below 1 is in favour of a plan, above 1 against it. The lowest result wins. "
-        "A figure opens the rules behind it."
+        "Each factor multiplies the price with its handling, what having the machines costs: below 1 is in favour of a "
+        "plan, above 1 against it. The lowest result wins. A figure opens the rules behind it."
     )
 
 
@@ -303,8 +311,9 @@ def _assumed(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
         st.markdown("Nothing was assumed: every question that applies is answered.")
         return
     questions = {question.id for question in knowledge_base.knowledge.questions}
+    rows = st.container(key="assumed")
     for row in shown.assumed:
-        words, button = st.columns([5, 1], vertical_alignment="center")
+        words, button = rows.columns([5, 1], vertical_alignment="center")
         weighs = "" if row.weighs else " No rule that fired depends on it."
         words.markdown(
             f"**{literal(row.answer.replace('_', ' '))}**: {literal(row.value)}, "
@@ -314,9 +323,19 @@ def _assumed(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
             button.button("Answer", key=f"answer-{row.answer}", on_click=go, args=(row.answer,))
 
 
-def _ruled_out(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
-    if not shown.ruled_out:
-        st.markdown("No accelerator is ruled out.")
+def _why_not(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
+    """Why one card that is asked about is not recommended, and what is ruled out."""
+    cards = knowledge_base.knowledge.catalogue.accelerators
+    label, hint = "Why not this accelerator?", "Choose, or type"
+    name = st.selectbox(label, list(cards), None, lambda card: cards[card].name, "why-not", placeholder=hint)
+    if name is not None:
+        try:
+            told = sections(why_not_sections(advice, name, advice.why_not(name)))
+        except AnswerError as error:
+            show_problems(error.problems)
+        else:
+            show(spoken(told, knowledge_base.knowledge))
+    st.markdown("**Ruled out**" if shown.ruled_out else "No accelerator is ruled out.")
     for item in shown.ruled_out:
         with st.expander(f"{rendered(item.title)} ({item.count})"):
             names = inline(", ".join(item.names))

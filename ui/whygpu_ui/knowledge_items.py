@@ -133,6 +133,8 @@ def _source(knowledge: Knowledge, key: str) -> None:
     elif reference is not None:
         st.title(literal(reference.title), anchor=False)
         st.markdown(literal(", ".join(filter(None, (reference.where, reference.as_of, reference.note)))))
+        if reference.where is not None and reference.where.startswith("https://"):
+            st.link_button("Open the source", reference.where)
     _links("Its claims", ((item.id, item.says) for item in knowledge.claims.values() if item.document == key))
     _rules_of(knowledge, key)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlencode
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])")
 _CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
@@ -42,6 +43,11 @@ def rendered(text: str) -> str:
 
 def _plain(text: str) -> str:
     return _SURPRISES.sub(lambda match: "\\" + match.group(1) if match.group(1) != "![" else "!\\[", text)
+
+
+def known(item: str) -> str:
+    """The id of an item of the knowledge as a link to its page, which opens beside this one."""
+    return f"[{code(item)}](?{urlencode({'page': 'knowledge', 'item': item})})"
 
 
 def code(text: object) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache, partial
 from html import escape
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import streamlit as st
 from markdown_it import MarkdownIt
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from whygpu.knowledge.base import Knowledge
-    from whygpu.render.view.model import Board, BoardCell, Evidence, Line, MeterRow, Sentence
+    from whygpu.render.view.model import Board, BoardCell, Evidence, Line, MeterRow, Section, Sentence
 
 STYLE = """
 <style>
@@ -38,8 +40,8 @@ STYLE = """
 .whygpu { font-size: 1rem; line-height: 1.45; overflow-wrap: break-word; }
 .whygpu p { margin: 0 0 0.35rem; }
 .whygpu p:last-child { margin-bottom: 0; }
-.whygpu .price { font-size: 1.15rem; font-weight: 600; }
-.whygpu .sure { border: 1px solid; border-radius: 0.6rem; padding: 0 0.55rem; margin-left: 0.6rem; font-size: 0.95rem;
+.whygpu .price { font-size: 1.15rem; font-weight: 600; margin-right: 0.6rem; }
+.whygpu .sure { border: 1px solid; border-radius: 0.6rem; padding: 0 0.55rem; font-size: 0.95rem;
   white-space: nowrap; display: inline-block; }
 .whygpu table { border-collapse: collapse; width: 100%; }
 .whygpu .wide { overflow-x: auto; }
@@ -49,6 +51,7 @@ STYLE = """
 .whygpu th { font-weight: 600; }
 .whygpu code { font-size: 0.85em; overflow-wrap: anywhere; background: none; color: inherit; padding: 0; }
 .whygpu .who { font-size: 0.86rem; opacity: 0.85; }
+.whygpu .who a { color: inherit; text-decoration: underline dotted; }
 .whygpu .bar { display: inline-block; width: 7rem; height: 0.7rem; border: 1px solid currentColor;
   border-radius: 0.35rem; overflow: hidden; vertical-align: middle; }
 .whygpu .bar span { display: block; height: 100%; background: #2A76C8; }
@@ -72,6 +75,9 @@ STYLE = """
   .stButtonGroup [role="radiogroup"] button { margin: 0; border-radius: 0.5rem;
     border: 1px solid color-mix(in srgb, currentColor 30%, transparent) !important; }
   .stButtonGroup [role="radiogroup"] button[aria-checked="true"] { border-color: currentColor !important; }
+  .st-key-assumed .stHorizontalBlock { flex-wrap: nowrap; }
+  .st-key-assumed .stColumn { min-width: 0; }
+  .st-key-assumed .stColumn:last-child { flex: 0 0 auto; width: auto; }
   .whygpu .bar { display: none; }
   .whygpu .range { display: block; font-size: 0.86rem; }
   .whygpu th, .whygpu td { padding-right: 0.5rem; }
@@ -79,6 +85,8 @@ STYLE = """
 </style>
 """
 
+
+_UNDERSCORED = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 
 _WIDE = '<div class="wide" role="group" aria-label="Table" tabindex="0">'
 """What is wider than a phone scrolls, by keyboard too."""
@@ -105,9 +113,34 @@ def inline(text: str) -> str:
 
 
 def who(evidence: Evidence) -> str:
-    """Who says it: the rule and its claims."""
+    """Who says it: the rule and its claims, each a link to what the knowledge page has of it."""
     parts = [part for part in (evidence.rule, *evidence.claims[:3]) if part]
-    return f' <span class="who">[{", ".join(map(escape, parts))}]</span>' if parts else ""
+    return f' <span class="who">[{", ".join(map(_known, parts))}]</span>' if parts else ""
+
+
+def _known(item: str) -> str:
+    """A link to an item of the knowledge, beside the page one reads: what is open there and uploaded stays."""
+    query = urlencode({"page": "knowledge", "item": item})
+    return f'<a href="?{escape(query)}" target="_blank" rel="noopener">{escape(item)}</a>'
+
+
+def sections(found: Iterable[Section]) -> str:
+    """Sections with their lines and tables."""
+    parts = []
+    for item in found:
+        lines = "".join(
+            f"<li{' class=below' if line.level else ''}>{inline(line.text)}{who(line.evidence)}</li>"
+            for line in item.lines
+        )
+        grid = "" if item.grid is None else table(item.grid.headings, item.grid.rows)
+        parts.append(f"<p><strong>{inline(item.title)}</strong></p><ul>{lines}</ul>{grid}")
+    return "".join(parts)
+
+
+def spoken(text: str, knowledge: Knowledge) -> str:
+    """A text whose answers are named as one says them, without underscores."""
+    names = knowledge.name_by_answer
+    return _UNDERSCORED.sub(lambda match: match[0].replace("_", " ") if match[0] in names else match[0], text)
 
 
 def opened(line: Line | Sentence, knowledge: Knowledge) -> str:
@@ -117,7 +150,7 @@ def opened(line: Line | Sentence, knowledge: Knowledge) -> str:
     level = ' class="below"' if getattr(line, "level", 0) else ""
     evidence = line.evidence
     rule = knowledge.rule_by_id.get(evidence.rule or "")
-    place = f'<p class="who">{escape(rule.id)}, kb/{escape(str(rule.location))}</p>' if rule is not None else ""
+    place = f'<p class="who">{_known(rule.id)}, kb/{escape(str(rule.location))}</p>' if rule is not None else ""
     quotes = "".join(map(partial(_source, knowledge), evidence.claims))
     if not place and not quotes:
         return f"<li{level}>{text}</li>"
@@ -133,7 +166,7 @@ def _source(knowledge: Knowledge, name: str) -> str:
         says = escape(", ".join(filter(None, (reference.title, reference.where, reference.as_of))))
     else:
         return ""
-    return f'<p class="who">{escape(name)}: {says}</p>'
+    return f'<p class="who">{_known(name)}: {says}</p>'
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -175,7 +208,8 @@ def meters(rows: Iterable[MeterRow]) -> str:
 def board_table(found: Board) -> str:
     """Plans side by side; a figure that rules stand behind opens them, with what their sources say."""
     head = "".join(map(_heading, ("criterion", *found.plans)))
-    lines = [_row("price", (f'<span class="plain">{escape(text)}</span>' for text in found.prices))]
+    money = (("price", found.prices), ("with handling", found.before))
+    lines = [_row(name, (f'<span class="plain">{escape(text)}</span>' for text in texts)) for name, texts in money]
     lines += [_row(row.criterion, (_cell(cell, found.claims) for cell in row.cells)) for row in found.rows]
     lines.append(_row("counts as", (f'<strong class="plain">{escape(text)}</strong>' for text in found.counts)))
     body = "".join(lines)
@@ -193,10 +227,10 @@ def _cell(cell: BoardCell, claims: Mapping[str, str]) -> str:
     lines = []
     for line in cell.said:
         quotes = "".join(
-            f'<p class="who">{escape(name)}: {inline(claims[name])}</p>'
+            f'<p class="who">{_known(name)}: {inline(claims[name])}</p>'
             for name in line.evidence.claims
             if name in claims
         )
-        place = f"{line.evidence.rule}, kb/{line.evidence.location}"
-        lines.append(f'<p>{line.mark} {inline(line.text)}</p><p class="who">{escape(place)}</p>{quotes}')
+        place = f"{_known(line.evidence.rule or '')}, kb/{escape(line.evidence.location or '')}"
+        lines.append(f'<p>{line.mark} {inline(line.text)}</p><p class="who">{place}</p>{quotes}')
     return f"<details><summary>{escape(cell.worth)}</summary>{''.join(lines)}</details>"

@@ -37,4 +37,5 @@ def fill_template(
             text = show_value(value, spec)
             found.append(_MARKUP.sub(r"\\\1", text) if spec.kind == "text" else text)
     text = "".join(found).strip()
-    return text[:1].upper() + text[1:] if text.startswith("a ") else text  # a model without a name begins with it
+    begins = not template.parts[0][0].strip() if template.parts else False
+    return text[:1].upper() + text[1:] if begins and text.startswith("a ") else text  # a model without a name

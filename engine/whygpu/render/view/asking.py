@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from whygpu.explain.trials import Value
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.questions import Question
+    from whygpu.language.names import NameSpec
 
 _RULES = 4
 _FLAGS = {True: "yes", False: "no"}
@@ -25,6 +27,8 @@ _MOST_PRESETS = 5
 _NEAR = 0.2
 """Of the answer that is at stake: a preset this close to it is no other choice."""
 _MOST_SIDES = 3
+_THOUSANDS = 1e6
+"""What may be as many as this is written with a k or an M: nobody has thousands of hours or of passes."""
 _MOST_CHOICES = 12
 MODELS_SHOWN = 6
 """Models offered side by side, before the list of all."""
@@ -71,7 +75,7 @@ def ask_view(knowledge: Knowledge, question: Question, asked: NextQuestion | Non
         question.topic,
         question.ask,
         question.help or "",
-        _unit(spec.kind, spec.unit),
+        _unit(spec),
         tuple(_choices(knowledge, question, now, interview, None if asked is None else asked.witness)),
         spec.kind in ("number", "text"),
         "" if now is None else show_plain(now, spec.unit, spec.name),
@@ -80,12 +84,14 @@ def ask_view(knowledge: Knowledge, question: Question, asked: NextQuestion | Non
     )
 
 
-def _unit(kind: str, unit: str | None) -> str:
-    if kind != "number":
+def _unit(spec: NameSpec) -> str:
+    if spec.kind != "number":
         return ""
-    if unit == "pixels":
+    if spec.unit == "pixels":
         return "width and height such as 1920x1080, or the side of a square"
-    return f"in {unit}; 32k and 8B are understood" if unit else "32k and 8B are understood"
+    counted = (spec.minimum or 0) >= 1 and (spec.maximum or math.inf) >= _THOUSANDS
+    written = "32k and 8B are understood" if counted else ""
+    return "; ".join(filter(None, (f"in {spec.unit}" if spec.unit else "", written))) or "as a number"
 
 
 def _choices(
@@ -97,9 +103,11 @@ def _choices(
             words = spec.words if now != spec.unanswered or now is None else tuple(spec.values)
             options = interview.consultation.plans.options
             if len(words) > _MOST_CHOICES:  # of all formats, those that suit the work
-                words = tuple(word for word in words if word in (now, *options.formats))
+                shown = (now, None if witness is None else witness.value, *options.formats)
+                words = tuple(word for word in words if word in shown)
             for word in words:
-                yield ChoiceRow(word, word, spec.values[word], word == now)
+                says = spec.values[word]
+                yield ChoiceRow(word, word, "" if _plain(says) == _plain(word) else says, word == now)
         case "flag":
             for value, word in _FLAGS.items():
                 yield ChoiceRow(value, word, "", value == now)
@@ -121,6 +129,11 @@ def _choices(
             return
         case _:
             assert_never(spec.kind)
+
+
+def _plain(text: str) -> str:
+    """A text without what one may leave out of a name: "awq-int4" says no less than "AWQ INT4"."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def model_rows(knowledge: Knowledge, task: str, assumed: Value | None) -> Iterator[ChoiceRow]:

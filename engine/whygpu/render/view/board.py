@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from whygpu.quantity import show
 from whygpu.render.view.lists import quoted
 from whygpu.render.view.model import Board, BoardCell, BoardRow, Line
+from whygpu.render.view.rivals import money_with_handling
 from whygpu.render.view.words import Words
-from whygpu.render.words import price_text, short_text, worth_text
+from whygpu.render.words import money_text, short_text, worth_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,8 @@ def board(advice: Advice, plans: Sequence[Plan]) -> Board:
     said = (line.evidence for row in rows for cell in row.cells for line in cell.said)
     return Board(
         tuple(short_text(plan) for plan, _ in compared),
-        tuple(price_text(plan) for plan, _ in compared),
+        tuple(money_text(plan) for plan, _ in compared),
+        tuple(money_with_handling(plan) for plan, _ in compared),
         rows,
         tuple(show(counted.value, counted.unit) for _, counted in compared),
         quoted(advice.consultation.knowledge, said),

@@ -217,6 +217,8 @@ class Board:
 
     plans: tuple[str, ...]
     prices: tuple[str, ...]
+    before: tuple[str, ...]
+    """What the factors multiply: the price with what handling the machines costs."""
     rows: tuple[BoardRow, ...]
     counts: tuple[str, ...]
     claims: dict[str, str]

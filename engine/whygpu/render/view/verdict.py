@@ -151,7 +151,10 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
         return (Sentence("Every other accelerator is ruled out."),)
     other = rival_of(advice)
     if other is None:
-        return (Sentence("No other plan comes near it."),)
+        reason = words.weightiest(plan.index)
+        if reason is None:
+            return (Sentence("No other plan comes near it."),)
+        return (Sentence(words.text(reason), words.evidence(reason)),)
     if plan.counted is None or other.counted is None:
         return (Sentence(f"No price is known for {short_text(other)}, the next best."),)
     found = sorted(_contributions(plan, other), key=lambda item: -item[1])

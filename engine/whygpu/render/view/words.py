@@ -41,6 +41,11 @@ class Words:
         ]
         return max(found, key=lambda item: item.worth, default=None)
 
+    def weightiest(self, row: int) -> Weight | None:
+        """The verdict for a plan that is worth most; None where there is none."""
+        found = [item for item in self._weights if item.row == row and item.favourable]
+        return max(found, key=lambda item: item.worth, default=None)
+
     def location(self, rule: Rule) -> str:
         """The file and line of a rule."""
         return f"{rule.location.file}:{rule.location.line}"
