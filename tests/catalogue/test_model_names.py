@@ -71,3 +71,31 @@ def test_the_first_word_must_be_the_names_first() -> None:
     names = {"one": ["Alpha Small 3.2 24B"], "two": ["Beta Alpha 3.2"]}
     assert shortened("alpha 3.2", names) == ("one",)
     assert shortened("alpha 3.2 24b q4", names) == ()
+
+
+@pytest.mark.parametrize(
+    ("typed", "model"),
+    [
+        ("qwen3.6:27b-mlx", "qwen3.5-27b"),
+        ("glm-4.7-flash:latest", "glm-4.7-flash"),
+        ("gemma-4-26B-A4B-it-QAT", "gemma-4-26b-a4b"),
+    ],
+)
+def test_words_of_packaging_change_no_size(catalogue: Catalogue, typed: str, model: str) -> None:
+    assert catalogue.find_models(typed) == (model,)
+
+
+@pytest.mark.parametrize(
+    ("typed", "answers"),
+    [
+        ("Qwen/Qwen3-32B-AWQ", "answer 'model: qwen3-32b' and 'format: awq-int4'"),
+        ("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "answer 'model: llama-3.3-70b' and 'format: fp8'"),
+        ("Qwen3-8B-GPTQ-Int4", "answer 'model: qwen3-8b' and 'format: gptq-int4'"),
+        ("unsloth/Qwen3.6-27B-GGUF", "answer 'model: qwen3.5-27b'"),
+        ("someone/Qwen3-8B-mine", ""),
+        ("", ""),
+    ],
+)
+def test_packed_weights_are_said_as_a_model_and_its_format(catalogue: Catalogue, typed: str, answers: str) -> None:
+    """Whoever names them wants that format too: it is told, and nothing is assumed."""
+    assert catalogue.instead_of(typed) == answers

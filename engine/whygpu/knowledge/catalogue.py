@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from whygpu.knowledge.names import shortened, untuned, without_maker
+from whygpu.knowledge.names import packings, shortened, untuned, without_maker
 from whygpu.quantity import MIB
 
 if TYPE_CHECKING:
@@ -287,10 +287,17 @@ class Catalogue:
         return self.accelerator_names.get(fold(text), ())
 
     def instead_of(self, text: str) -> str:
-        """What to answer where no model of the catalogue is meant, but work that one stands for; else nothing."""
+        """What to answer where no model of the catalogue is meant, but work that one stands for, or weights of one in
+        some number format; else nothing.
+        """
         for entry in self.models.values():
             if fold(text) in map(fold, entry.data.get("stands_for") or ()):
                 return str(entry.data.get("stands_in") or "")
+        for name, packing in packings(text):
+            ids = self.model_names.get(fold(name)) or self.model_names.get(fold(untuned(name))) or ()
+            formats = [item.id for item in self.formats.values() if packing and _is_called(item, packing)]
+            if len(ids) == 1 and len(formats) == bool(packing):
+                return f"answer 'model: {ids[0]}'" + "".join(f" and 'format: {found}'" for found in formats)
         return ""
 
     def find_models(self, text: str) -> tuple[str, ...]:
@@ -300,6 +307,10 @@ class Catalogue:
             return exact
         names = {item.id: without_maker((item.id, item.name, *item.aliases)) for item in self.models.values()}
         return shortened(text, names)
+
+
+def _is_called(item: Format, text: str) -> bool:
+    return fold(text) in map(fold, (item.id, *item.aliases))
 
 
 def fold(text: str) -> str:

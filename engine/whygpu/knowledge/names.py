@@ -6,11 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _WORD = re.compile(r"\d+(?:\.\d+)*[a-z]*|[a-z]+")
-_TUNED = frozenset({"instruct", "chat", "it", "thinking", "hf", "v"})
+_TUNED = frozenset({"instruct", "chat", "it", "thinking", "hf", "v", "gguf", "mlx", "qat", "latest"})
 """Words that change no size."""
+_PACKED = frozenset({"dynamic", "block"})
+"""Words that say more of a number format."""
+_MOST_WORDS = 4
 
 
 def without_maker(names: Iterable[str]) -> tuple[str, ...]:
@@ -22,6 +25,17 @@ def without_maker(names: Iterable[str]) -> tuple[str, ...]:
 def untuned(text: str) -> str:
     """The words that may tell sizes: 'Qwen3 8B Thinking' is Qwen3 8B."""
     return " ".join(word for word in _words(text) if word not in _TUNED)
+
+
+def packings(text: str) -> Iterator[tuple[str, str]]:
+    """What a name of packed weights may be of, and what would tell the packing: 'ORG/Qwen3-8B-AWQ' is Qwen3-8B in AWQ,
+    or a model called Qwen3-8B-AWQ.
+    """
+    words = re.split(r"[-: ]", text.rpartition("/")[2][:200])
+    for number in range(min(len(words) - 1, _MOST_WORDS) + 1):
+        cut = len(words) - number
+        told = (word for word in words[cut:] if word.lower() not in _TUNED | _PACKED)
+        yield "-".join(words[:cut]), "-".join(told)
 
 
 def shortened(text: str, names: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
