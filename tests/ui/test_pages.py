@@ -16,6 +16,7 @@ from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
 from whygpu.quantity import show
 from whygpu.render.view import view_of
 from whygpu.render.words import short_text
+from whygpu_ui.knowledge import stamp_of
 from whygpu_ui.start_page import TILES, read_pasted
 
 if TYPE_CHECKING:
@@ -348,8 +349,6 @@ def test_a_consultation_ends_on_the_edition_that_it_began_with(
 ) -> None:
     import shutil  # noqa: PLC0415
 
-    import streamlit as st  # noqa: PLC0415
-
     folder = tmp_path / "kb"
     shutil.copytree(kb.knowledge.root, folder)
     monkeypatch.setenv("WHYGPU_UI_KB", str(folder))
@@ -358,7 +357,7 @@ def test_a_consultation_ends_on_the_edition_that_it_began_with(
     questions = folder / "questions.yaml"
     changed = questions.read_text(encoding="utf-8").replace("What is the hardware for?", "What shall it do?")
     questions.write_text(changed, encoding="utf-8")
-    st.cache_data.clear()
+    stamp_of.clear()
     app = app.run()
     assert app.query_params["kb"] == began
     assert "has changed since you began" in _text(app, plain)
@@ -374,8 +373,6 @@ def test_what_is_half_written_reaches_no_visitor(
     """Who came while an author saved a file was told that nothing can be loaded."""
     import shutil  # noqa: PLC0415
 
-    import streamlit as st  # noqa: PLC0415
-
     folder = tmp_path / "kb"
     shutil.copytree(kb.knowledge.root, folder)
     monkeypatch.setenv("WHYGPU_UI_KB", str(folder))
@@ -383,11 +380,11 @@ def test_what_is_half_written_reaches_no_visitor(
     questions = folder / "questions.yaml"
     whole = questions.read_text(encoding="utf-8")
     questions.write_text(whole[: len(whole) // 2] + "\n- {", encoding="utf-8")
-    st.cache_data.clear()
+    stamp_of.clear()
     for app in (before.run(), opened(**SERVING, page="answer")):
         assert not app.exception
         assert app.query_params["kb"] == before.query_params["kb"]
         assert "this is the previous edition" in _text(app, plain)
     questions.write_text(whole, encoding="utf-8")
-    st.cache_data.clear()
+    stamp_of.clear()
     assert "this is the previous edition" not in _text(opened(**SERVING, page="answer"), plain)
