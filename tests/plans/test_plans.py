@@ -121,6 +121,17 @@ def test_many_replicas_are_filled_for_a_rate(kb: whygpu.KnowledgeBase) -> None:
     assert (plans.speeds.figures["requests_per_s"][widest] >= 5.4).all()
 
 
+def test_whole_boards_take_the_rate_too(kb: whygpu.KnowledgeBase) -> None:
+    """A plan over all cards of the boards that are bought is tried beside one that leaves some idle: no slower."""
+    asked = {"phase": "inference", "model": "llama-3.3-70b", "requests_per_second": 60, "context_tokens": 8_000}
+    plans = kb.consult({**asked, "deployment": "on-prem"}, engine="evaluator").plans.plan_set
+    rate, counts = plans.speeds.figures["requests_per_s"], plans.counts
+    formats = np.array([plans.configurations[number].setup.format.id for number in plans.configuration.tolist()])
+    for row in np.flatnonzero(plans.fits & (rate >= 60)).tolist():
+        alike = (plans.card == plans.card[row]) & (formats == formats[row]) & (counts > counts[row])
+        assert (rate[alike] >= 60).all()
+
+
 @pytest.mark.parametrize("count", [{}, {"count": 1}], ids=["any number", "one card"])
 def test_a_rate_brings_the_requests_that_a_card_takes_for_it(kb: whygpu.KnowledgeBase, count: dict[str, int]) -> None:
     """Little's law: as many are in flight as come while one is answered, on this card more than the 42 that 20 ms a

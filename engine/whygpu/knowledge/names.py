@@ -14,6 +14,7 @@ _TUNED = frozenset({"instruct", "chat", "it", "thinking", "hf", "v", "gguf", "ml
 _PACKED = frozenset({"dynamic", "block"})
 """Words that say more of a number format."""
 _MOST_WORDS = 4
+"""Words of packaging that a name ends with at most."""
 
 
 def without_maker(names: Iterable[str]) -> tuple[str, ...]:
