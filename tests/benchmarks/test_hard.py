@@ -30,6 +30,7 @@ def test_what_holds_for_random_answers(kb: whygpu.KnowledgeBase) -> None:
         123737,
         177748,
         179180,
+        203973,
         777004,
         888017,
     ):  # all but the first two found something once

@@ -180,6 +180,8 @@ class Growth:
             if self._options.shared:
                 timed = self._shared(timed, targets)
             grown = self._search.taken(grown, rows, timed, np.arange(rows.size))
+        if self._options.shared and not self._work.setup.trains:  # those that the limits let grow no further
+            grown = self._fuller(grown, targets)
         return self._relieved(self._trimmed(grown, targets, spread), targets, spread)
 
     def _shared(self, timed: PlanSet, targets: Targets) -> PlanSet:
