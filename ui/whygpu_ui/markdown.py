@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlencode
+
+from whygpu_ui.session import item_address
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])")
 _CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
@@ -47,7 +48,7 @@ def _plain(text: str) -> str:
 
 def known(item: str) -> str:
     """The id of an item of the knowledge as a link to its page, which opens beside this one."""
-    return f"[{code(item)}](?{urlencode({'page': 'knowledge', 'item': item})})"
+    return f"[{code(item)}]({item_address(item)})"
 
 
 def code(text: object) -> str:

@@ -6,10 +6,11 @@ import re
 from functools import lru_cache, partial
 from html import escape
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 import streamlit as st
 from markdown_it import MarkdownIt
+
+from whygpu_ui.session import item_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -120,8 +121,7 @@ def who(evidence: Evidence) -> str:
 
 def _known(item: str) -> str:
     """A link to an item of the knowledge, beside the page one reads: what is open there and uploaded stays."""
-    query = urlencode({"page": "knowledge", "item": item})
-    return f'<a href="?{escape(query)}" target="_blank" rel="noopener">{escape(item)}</a>'
+    return f'<a href="{escape(item_address(item))}" target="_blank" rel="noopener">{escape(item)}</a>'
 
 
 def sections(found: Iterable[Section]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, cast
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from whygpu.errors import AnswerError
-from whygpu_ui.answers_link import Given, check_answer, read_link, write_link
+from whygpu_ui.answers_link import ITEM, PAGE, Given, check_answer, read_link, write_link
 from whygpu_ui.knowledge import find, served
 from whygpu_ui.measured import Measured
 
@@ -97,6 +98,11 @@ def start() -> State:
     if found.page not in pages:
         found.page = ANSWER_PAGE if found.answers else START
     return found
+
+
+def item_address(item: str) -> str:
+    """The address of the knowledge page of an item, its id, from any page of the wizard."""
+    return "?" + urlencode({PAGE: KNOWLEDGE_PAGE, ITEM: item})
 
 
 def mirror() -> None:

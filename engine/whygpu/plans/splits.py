@@ -71,6 +71,8 @@ def no_larger(
     whole: Sequence[Found], smaller: Sequence[Found], configurations: Sequence[RunConfiguration]
 ) -> list[Found]:
     """What was found with a smaller cache, without what takes more cards than the whole one does, or holds no more."""
+    if not smaller:
+        return []
 
     def cards(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.array([configurations[number].layout.cards for number in numbers.tolist()], dtype=np.float64)
