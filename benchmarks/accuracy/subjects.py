@@ -181,7 +181,10 @@ class Subjects:
         for label, (layers, heads, width, vocabulary) in GPT.items():
             if label in name:
                 return self.gpt(layers, heads, width, vocabulary, name)
-        raise UnknownSubjectError(f"no known shape of {name}")
+        found = self.catalogue.find_models(name)  # short for one, as an answer may be
+        if len(found) != 1:
+            raise UnknownSubjectError(f"no known shape of {name}")
+        return self.read(found[0])
 
     def gpt(self, layers: int, heads: int, head_dim: int, vocabulary: int, name: str) -> ModelShape:
         """A GPT-3 shaped model: 12 layers * hidden^2, tied token table, 2,048 learned positions (Brown et al. 2020)."""

@@ -308,6 +308,13 @@ class ModelShape:
         return max(self.active_parameters - self.looked_up_embedding, 1)
 
     @property
+    def idle_parameters(self) -> int:
+        """Parameters of a dense model that no token passes through: tables of which rows are looked up, and what turns
+        images and sound into tokens.
+        """
+        return 0 if self.is_moe else max(self.parameters - self.active_parameters, 0)
+
+    @property
     def written_parameters(self) -> int:
         """Those that multiply every token that is written: an encoder has read its source before."""
         return max(self.matmul_parameters - self.encoder_parameters, 1)

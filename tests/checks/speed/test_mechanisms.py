@@ -15,7 +15,7 @@ from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Band, Columns
-from whygpu.checks.speed.inference import InferenceWork, overlapped, score_flops
+from whygpu.checks.speed.inference import InferenceWork, overlapped, read_bytes, score_flops
 
 RTX_4090 = Device.of(1.008e12, 165.2e12, power_w=450, kinds=CardKind("ada", "consumer", memory="gddr6x"))
 RTX_A6000 = Device.of(7.68e11, 154.8e12, power_w=300, kinds=CardKind("ampere", "workstation", memory="gddr6"))
@@ -159,6 +159,17 @@ def test_each_chunk_of_a_prompt_reads_the_weights(facts: Facts) -> None:
     assert read_s("llama-3.1-8b", 8192) == pytest.approx(16 * read_s("llama-3.1-8b", 512))
     assert read_s("qwen3-30b-a3b", 8192) == pytest.approx(16 * read_s("qwen3-30b-a3b", 512))
     assert read_s("llama-3.1-8b", 513) == pytest.approx(2 * read_s("llama-3.1-8b", 512))
+
+
+def test_no_step_reads_the_tables_of_each_layer_or_the_tower_for_images(facts: Facts) -> None:
+    """Gemma 4 E2B looks up a row of a table of 262,144 tokens for each of its 35 layers (google/gemma-4-E2B, config:
+    hidden_size_per_layer_input 256): 2.3B of its 5.1B parameters, and the model card calls 2.3B effective.
+    """
+    fixed, routed = read_bytes(facts.shape("gemma-4-e2b"), facts.formats["bf16"])
+    assert routed == 0
+    assert fixed / 2 == pytest.approx(2.3e9, rel=0.01)
+    fixed, _ = read_bytes(facts.shape("qwen2.5-vl-7b"), facts.formats["bf16"])
+    assert fixed / 2 == pytest.approx(7.0706e9, rel=0.001)  # Qwen2.5 7B (7.6156B) but for its token table of 0.545B
 
 
 def test_flash_attention_writes_no_scores(facts: Facts) -> None:

@@ -20,7 +20,7 @@ from whygpu.checks.memory.weights import ENDS
 from whygpu.checks.model_shape import GENERATIVE, ModelShape
 from whygpu.checks.setup import FloatArray, Format
 from whygpu.checks.speed import splitting
-from whygpu.checks.speed.columns import WIRE, Band, Columns, Wire
+from whygpu.checks.speed.columns import LIKELY, WIRE, Band, Columns, Wire
 from whygpu.checks.speed.queue import joined_s, wait_s
 from whygpu.checks.speed.serving import Host, applies_gain, host_of, slowdown, speculative_gain, touched
 
@@ -213,7 +213,7 @@ def step_unpacked_bytes(columns: Columns) -> FloatArray:
     """Bytes that a step of several requests moves where its weights are unpacked before the products: written in 16
     bits, and read again (bitsandbytes, matmul_4bit; of one request a kernel unpacks them within the product).
     """
-    flag = columns.coefficients.pick("unpacks-each-step", columns.contexts[0]).likely
+    flag = columns.less_is_better("unpacks-each-step")[LIKELY]
     inside = sum(part.parameters for part in columns.shape.parts if part.name not in ENDS)
     moved: FloatArray = np.where(columns.requests() > 1, 4.0 * flag * inside, 0.0)
     return moved
@@ -375,7 +375,7 @@ def step_unpacked_rate(columns: Columns, rows: FloatArray) -> FloatArray:
     for the next ones, which costs nothing until there are more rows than one tile has (Frantar et al. 2024, Marlin,
     arXiv:2408.11743; 3.2 times as fast as 16 bits at 16 rows, 0.74 at 256: vLLM, pull request 2497).
     """
-    before = columns.coefficients.pick("unpacks-each-step", columns.contexts[0]).likely
+    before = columns.less_is_better("unpacks-each-step")[LIKELY]
     many = (rows > columns.less_is_better("decode-rows")) & (before == 0)
     return np.where(many, unpacked_rate(columns), 1.0)
 
@@ -469,7 +469,8 @@ def read_bytes(shape: ModelShape, number_format: Format) -> tuple[float, float]:
     lookup = not shape.tied_embeddings or shape.kind == "encoder"
     fixed = routed = 0.0
     for part in shape.parts:
-        size = part.parameters * number_format.bits_in(shape, part.name) / 8
+        read = max(part.parameters - shape.idle_parameters, 0) if part.name == "other" else part.parameters
+        size = read * number_format.bits_in(shape, part.name) / 8
         if part.name == "experts":
             routed += size
         elif part.name != "embedding" or not lookup:
