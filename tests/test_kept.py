@@ -9,6 +9,8 @@ from pathlib import Path
 from tests.loader.small import small_texts
 from whygpu.api import KnowledgeBase, load
 from whygpu.collector import collector_at_rest
+from whygpu.kept import forget
+from whygpu_ui import model_field
 
 
 def test_an_edition_that_nobody_asks_is_let_go(tmp_path: Path) -> None:
@@ -33,3 +35,9 @@ def test_a_consultation_goes_with_who_asked_for_it(kb: KnowledgeBase) -> None:
     with collector_at_rest():
         del consultation
         assert (session(), plans()) == (None, None)
+
+
+def test_the_wizards_pickers_keep_no_edition(kb: KnowledgeBase) -> None:
+    assert model_field.popular(kb, "inference", "language")
+    forget()
+    assert model_field._popular.cache_info().currsize == 0  # type: ignore[attr-defined]

@@ -159,6 +159,16 @@ def test_a_rent_is_no_price_of_what_is_bought(kb: whygpu.KnowledgeBase, deployme
         assert any("price-is-estimated" in verdict.rules for verdict in plan.verdicts)
 
 
+@pytest.mark.parametrize("hours", [2, 24])
+def test_the_range_of_an_estimated_price_is_over_the_hours_of_use(kb: whygpu.KnowledgeBase, hours: int) -> None:
+    """As the likely figure is: what is used two hours a day costs more an hour of use."""
+    advice = advise(kb, **SERVE, deployment="workstation", hours_per_day=hours)
+    costs = [plan.cost for plan in advice.plans if plan.cost is not None and plan.cost.estimated]
+    assert costs
+    for cost in costs:
+        assert (cost.low or math.inf) < cost.compared.usd_per_hour < (cost.high or 0)
+
+
 def test_what_cannot_be_estimated_has_no_price(kb: whygpu.KnowledgeBase) -> None:
     """TPUs are not sold, so none has a price for the others to be estimated."""
     plan = kb.estimate({**SERVE, "deployment": "on-prem", "accelerators": ["tpu-v5e"], "count": 8}, today=TODAY)

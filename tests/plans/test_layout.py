@@ -57,6 +57,24 @@ def test_a_layout_that_cannot_be_is_an_error(
     assert key in str(caught.value.problems[0].message)
 
 
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ({"tensor_parallel": 4}, "'tensor_parallel' is 4, which 2x H100 SXM"),
+        ({"cache_split": "tokens", "runtime": "vllm"}, "'cache_split' is tokens, which 2x H100 SXM"),  # 8 heads for 2
+    ],
+    ids=["more shards than cards", "no copies to divide"],
+)
+def test_a_plan_that_cannot_be_laid_out_as_answered_is_an_error(
+    kb: whygpu.KnowledgeBase, answers: dict[str, int | str], words: str
+) -> None:
+    asked = {"phase": "inference", "model": "llama-3.1-8b", **answers}
+    with pytest.raises(whygpu.AnswerError, match=words):
+        kb.advise(asked, engine="evaluator").why_not("2x H100 SXM")
+    with pytest.raises(whygpu.AnswerError, match="'count' is 2" if "tensor_parallel" in answers else words):
+        kb.estimate({**asked, "count": 2, "accelerators": ["h100-sxm"]})
+
+
 def test_a_layout_for_a_model_without_layers_to_share_is_ignored_with_a_warning(kb: whygpu.KnowledgeBase) -> None:
     advice = kb.advise({"phase": "inference", "model": "resnet-50", "tensor_parallel": 2})
     assert any("tensor_parallel" in warning.text for warning in advice.warnings)

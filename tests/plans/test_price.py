@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,10 @@ from hypothesis import strategies as st
 
 from whygpu.errors import Location
 from whygpu.knowledge.catalogue import PRICE_KINDS, PROVIDER_CLASSES, Area, Catalogue, Offering, Provider
-from whygpu.plans.price import PriceList
+from whygpu.plans.price import PriceList, first_fresh_days
+
+if TYPE_CHECKING:
+    from whygpu import KnowledgeBase
 
 PLACE = Location("prices.yaml", 1)
 PROVIDERS = {
@@ -108,6 +112,11 @@ def test_old_prices_only_where_none_passes_as_todays() -> None:
 def test_fresh_and_stale_prices_share_no_median() -> None:
     stale = [offering(name, 9, as_of="2025-01-01") for name in ("gpu-one", "gpu-two")]
     assert usd(prices(*stale, offering("gpu-three", 1), offering("big", 3), since="2025-06-01")) == 3
+
+
+def test_on_the_first_day_of_all_every_price_is_fresh(kb: KnowledgeBase) -> None:
+    days = first_fresh_days(kb.knowledge.catalogue, date.min)
+    assert set(days.values()) == {"0001-01-01"}
 
 
 def test_each_class_of_providers_has_its_own_age() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from tests.effort import one_in
 from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.plans import plan_set
+from whygpu.plans.enumerate import enumerate_plans
+from whygpu.plans.plan_set import Targets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +45,18 @@ STEPS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("answers", [*one_in(3, WORKS), *(pytest.param(item, id=name) for name, item in STEPS.items())])
 def test_a_plan_is_as_fast_among_others_as_alone(kb: KnowledgeBase, answers: dict[str, Any]) -> None:
-    plans = kb.consult(answers, engine="evaluator").plans.plan_set
+    _same_alone(kb.consult(answers, engine="evaluator").plans.plan_set)
+
+
+def test_weights_that_are_unpacked_each_step_count_alike_among_others(kb: KnowledgeBase) -> None:
+    """bitsandbytes unpacks NF4 for each step of several requests, which says nothing of the formats beside it."""
+    plans = kb.consult(WORKS[0], engine="evaluator").plans
+    options = replace(plans.options, formats=("bf16", "nf4"))
+    every = np.ones(len(plans.plan_set.cards.accelerators), dtype=np.bool_)
+    _same_alone(enumerate_plans(plans.work, every, options, Targets()))
+
+
+def _same_alone(plans: PlanSet) -> None:
     setups = [configuration.setup for configuration in plans.configurations]
     assert len({(setup.format.id, setup.batch_size, setup.gradient_accumulation) for setup in setups}) > 1
     for index in range(0, len(plans), 7):

@@ -57,6 +57,21 @@ def test_points_and_target_lines_are_of_the_plans_and_the_answers(kb: KnowledgeB
     assert scatter(advice.plans[:0], {}) is None
 
 
+def test_what_costs_nothing_has_no_place_on_a_logarithmic_axis(kb: KnowledgeBase) -> None:
+    """An owned card where power is free."""
+    owned = [{"accelerator": "rtx-4090", "count": 1}]
+    asked = {"phase": "inference", "model": "llama-3.1-8b", "deployment": "workstation", "owned": owned}
+    advice = kb.advise({**asked, "electricity_usd_per_kwh": 0})
+    best = advice.recommendation
+    assert best is not None
+    assert best.cost is not None
+    assert best.cost.compared.usd_per_hour == 0
+    found = scatter(advice.plans, advice.consultation.answers.values)
+    assert found is None or all(price > 0 for _, price, _ in found.points)
+    if found is not None:
+        price_speed(found, dark=False, height=300)
+
+
 def test_the_staircase_changes_at_the_next_number() -> None:
     """Steps read 1 to 1.7 and 2.8 to 8: what is recommended at 2 could not be seen."""
 

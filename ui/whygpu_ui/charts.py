@@ -155,10 +155,13 @@ class Scatter:
 def scatter(plans: Sequence[Plan], limits: Mapping[str, object]) -> Scatter | None:
     """The plans by the measure of speed that they have; ``limits``: the answers. None where none has both figures."""
     for name, title, limit in _SPEEDS:
-        found = [
+        found = [  # what costs nothing has no place on a logarithmic axis
             (plan, plan.cost.compared, band.likely)
             for plan in plans[:_MOST_POINTS]
-            if plan.cost is not None and (band := plan.speed.get(name)) is not None and band.likely > 0
+            if plan.cost is not None
+            and plan.cost.compared.usd_per_hour > 0
+            and (band := plan.speed.get(name)) is not None
+            and band.likely > 0
         ]
         if not found:
             continue

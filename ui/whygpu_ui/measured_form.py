@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PASTED = "pasted text"
 _MOST_TEXT = 200
 _COLUMNS = 3
+_LISTS = {"accelerators": "Accelerator that was measured", "model": "Model, where its pace was not measured"}
+"""What is chosen from the catalogue, and how it is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,8 @@ def spec_of(key: str, knowledge_base: KnowledgeBase) -> NameSpec | None:
 
 def label_of(key: str, knowledge_base: KnowledgeBase) -> str:
     """What is asked for, with its unit."""
-    if key == "accelerators":
-        return "Accelerator that was measured"
-    if key == "model":
-        return "Model, where its pace was not measured"
+    if key in _LISTS:
+        return _LISTS[key]
     spec = spec_of(key, knowledge_base)
     assert spec is not None
     text = spec.meaning[:1].upper() + spec.meaning[1:]
@@ -79,7 +79,8 @@ def measured_form(knowledge_base: KnowledgeBase, groups: Sequence[Group], exampl
 
 def _fields(knowledge_base: KnowledgeBase, keys: Iterable[str], form: str) -> None:
     columns = st.columns(_COLUMNS)
-    for number, key in enumerate(keys):
+    known = (key for key in keys if key in _LISTS or spec_of(key, knowledge_base) is not None)
+    for number, key in enumerate(known):
         with columns[number % _COLUMNS]:
             _field(knowledge_base, key, f"{form}-{key}", text_of(key))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import check, node_of
@@ -10,6 +9,7 @@ from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import consult
 from whygpu.errors import AnswerError
 from whygpu.intake.typed import typed_model
+from whygpu.kept import kept
 from whygpu.knowledge.models import downloads_text, offered, sized_name
 from whygpu_ui.markdown import literal
 
@@ -28,7 +28,7 @@ def popular(knowledge_base: KnowledgeBase, phase: str, task: str) -> list[str]:
     return list(_popular(knowledge_base.knowledge, phase, task))
 
 
-@lru_cache(maxsize=64)
+@kept(64)
 def _popular(knowledge: Knowledge, phase: str, task: str) -> tuple[str, ...]:
     answers = check(node_of({"phase": phase, "task": task}), knowledge)
     consultation = consult(knowledge, answers, EvaluatorChain())

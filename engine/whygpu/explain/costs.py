@@ -179,7 +179,7 @@ class CostSheet:
         count, nodes = float(purchase_terms.bought[index]), float(self._plan_set.candidate(index).layout.nodes)
         share, floor = purchase_terms.host_share[index], purchase_terms.host_floor[index]
         usd = money.purchase_usd(ends, count, share, floor, nodes, self._memory(index, purchase_terms).value)
-        low, high = money.purchase_usd_per_hour(usd, terms.months, power).tolist()
+        low, high = money.purchase_usd_per_hour(usd, terms.months, power, self._month).tolist()
         return low, high
 
     def _machine(self, index: int, purchase_terms: PurchaseTerms) -> bool:

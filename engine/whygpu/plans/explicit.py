@@ -9,6 +9,7 @@ import numpy as np
 
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout
+from whygpu.errors import AnswerError, Location, Problem
 from whygpu.plans.batches import packed
 from whygpu.plans.fixed import given
 from whygpu.plans.plan_set import Options, PlanSet, Targets, cards_of
@@ -28,6 +29,8 @@ _QLORA_BASE = "nf4"  # Dettmers et al. 2023, section 3: QLoRA's base is in 4-bit
 
 def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Targets) -> PlanSet:
     """For each of the ``allowed`` cards the one plan on ``options.count`` of it, or as many as its layout takes.
+
+    Raises AnswerError where no layout of so many is the one that the answers fix.
 
     In the format and by the method asked for, or else the native one and all weights. Of the ways to spread it, the
     first that fits, replicas before shards before stages; in training, activations are recomputed where replicas would
@@ -50,6 +53,9 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
                     best, least = number, total
                 if fits:
                     break
+            if best < 0:
+                refusal = options.fixed.refusal(options.count or options.fixed.least, cards.accelerators[row].name)
+                raise AnswerError([Problem("contradiction", refusal, Location("answers"), "change one of them")])
             found.append((row, best, fits))
     rows, configurations, held = (np.array([item[place] for item in found]) for place in range(3))
     plan_set = search.timed(rows.astype(np.int64), configurations.astype(np.int64), held.astype(np.bool_))

@@ -39,6 +39,17 @@ class FixedLayout:
         """Accelerators that the parts given take; any spread laid out so is a multiple of it."""
         return (self.tensor or 1) * (self.pipeline or 1) * (self.replicas or 1)
 
+    def refusal(self, count: int, name: str) -> str:
+        """Why so many of an accelerator are no spread that is laid out so."""
+        parts = {
+            "tensor_parallel": self.tensor,
+            "pipeline_parallel": self.pipeline,
+            "replicas": self.replicas,
+            "cache_split": self.cache_split,
+        }
+        told = " and ".join(f"'{key}' is {value}" for key, value in parts.items() if value is not None)
+        return f"{told}, which {count}x {name} cannot be laid out by"
+
     def conflicts(self, shape: ModelShape) -> Iterator[tuple[str, str]]:
         """The answers that the model cannot be spread by, each with what is wrong."""
         if self.tensor is not None and shape.heads % self.tensor:

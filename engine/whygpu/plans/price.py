@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date
 from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -20,7 +20,6 @@ from whygpu.knowledge.catalogue import PROVIDER_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import date
 
     from whygpu.answers import Answers
     from whygpu.knowledge.base import Knowledge
@@ -58,9 +57,8 @@ def fresh_days(catalogue: Catalogue, provider_class: str) -> float:
 def first_fresh_days(catalogue: Catalogue, today: date) -> Mapping[str, str]:
     """The first day (ISO) whose prices pass as today's, for each class of providers; all do where nothing says."""
     days = {name: fresh_days(catalogue, name) for name in PROVIDER_CLASSES}
-    return MappingProxyType(
-        {name: (today - timedelta(days=age)).isoformat() for name, age in days.items() if not math.isnan(age)}
-    )
+    first = {name: max(today.toordinal() - int(age), 1) for name, age in days.items() if not math.isnan(age)}
+    return MappingProxyType({name: date.fromordinal(day).isoformat() for name, day in first.items()})
 
 
 def usual_prices(catalogue: Catalogue, today: date) -> PriceList:
