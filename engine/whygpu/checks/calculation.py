@@ -110,6 +110,6 @@ class Calculation:
         """The figure's name without a number: groups of layers are computed one by one."""
         return _NUMBER.sub("", self.name)
 
-    def as_term(self, name: str | None = None) -> Term:
+    def as_term(self) -> Term:
         """This result as a term of the next formula."""
-        return Term(name or self.name, self.value, self.unit, (), self.note)
+        return Term(self.name, self.value, self.unit, (), self.note)

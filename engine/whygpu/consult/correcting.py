@@ -12,6 +12,7 @@ from whygpu.chain.engines import EvaluatorChain
 from whygpu.checks.calculation import Range
 from whygpu.checks.correction import Correction, Kind, operating_point
 from whygpu.checks.memory.estimate import MEASURED
+from whygpu.checks.memory.share import takes_share
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.errors import AnswerError
 from whygpu.kept import kept
@@ -203,9 +204,8 @@ class _Reader:
     def _memory(self, row: Mapping[str, float], estimated: _Estimated) -> Iterator[_Told]:
         """Memory that was measured: all of it where the runtime takes what it needs, else its parts (vLLM's log)."""
         need = estimated.candidate.memory
-        fills = need.coefficients.pick("reserved-share", {"runtime": need.setup.runtime}).likely > 0
-        whole = not (fills and not need.setup.trains and need.shape.kind in TOKEN_KINDS)
-        for kind, name in (("memory", "memory_gib"),) if whole and row.get("memory_gib") else _PARTS:
+        whole = row.get("memory_gib") and not takes_share(need)
+        for kind, name in (("memory", "memory_gib"),) if whole else _PARTS:
             used, parts = row.get(name), [getattr(need.ranges, part) for part in MEASURED[kind]]
             expected = sum(parts[1:], start=parts[0]).times(1 / GIB)
             if kind == "memory":

@@ -11,7 +11,7 @@ from whygpu.language import values as v
 from whygpu.trace import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from whygpu.chain.environment import PlanEnvironment, SessionEnvironment
     from whygpu.language.names import NameSpec
@@ -25,7 +25,7 @@ class Judge:
     def __init__(
         self,
         environment: SessionEnvironment | PlanEnvironment,
-        vocabulary: dict[str, NameSpec] | object,
+        vocabulary: Mapping[str, NameSpec],
         index: int | None = None,
     ) -> None:
         """``vocabulary`` gives units."""
@@ -74,9 +74,9 @@ class Judge:
 
     def _unit(self, node: t.Expression) -> str | None:
         for name in t.names(node):
-            spec = self._vocabulary[name.name]  # type: ignore[index]
+            spec = self._vocabulary[name.name]
             if spec.unit:
-                return str(spec.unit)
+                return spec.unit
         return None
 
     def outcomes(self, rule: Rule) -> tuple[Outcome, ...]:

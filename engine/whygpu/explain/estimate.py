@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whygpu.checks.memory import estimate as memory
-from whygpu.checks.memory.share import filled_bytes
+from whygpu.checks.memory.share import filled_bytes, takes_share
 from whygpu.checks.model_shape import GENERATIVE, TOKEN_KINDS
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.explain.advice import Advice
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from whygpu.checks.memory.estimate import Size
     from whygpu.consult.consultation import Consultation
     from whygpu.plans.plan_set import Candidate
-
-_FILLING = ("vllm", "sglang", "tensorrt-llm")
-"""Runtimes that take a share of the card when they start, and give what is left over to the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +142,7 @@ def _limits(candidate: Candidate, usable: float) -> Iterator[Limit]:
 def _reserved(candidate: Candidate, usable: float) -> Reserved | None:
     """What the runtime takes beside what is needed; None where it takes what it needs."""
     need, setup = candidate.memory, candidate.setup
-    if setup.trains or setup.runtime not in _FILLING or need.shape.kind not in GENERATIVE or not math.isfinite(usable):
-        return None
-    if need.total > usable:
+    if not takes_share(need) or need.shape.kind not in GENERATIVE or not need.total <= usable:
         return None
     filled = filled_bytes(usable, need, setup.runtime, candidate.accelerator.text("form"))
     taken = max(filled, need.total)  # a share is rounded

@@ -59,7 +59,12 @@ class Flip:
         """How many times more or less the number is, at least 1; a choice is as far as a number four times as large."""
         if isinstance(self.before, bool) or not isinstance(self.before, float) or not isinstance(self.after, float):
             return 4.0
-        return max(self.after / self.before, self.before / self.after) if self.before > 0 < self.after else math.inf
+        return _times(self.before, self.after)
+
+
+def _times(one: float, other: float) -> float:
+    """How many times more or less one number is than the other, at least 1."""
+    return max(other / one, one / other) if one > 0 < other else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class PriceFlip:
     @property
     def near(self) -> float:
         """How many times more or less the price is, at least 1."""
-        return max(self.after / self.before, self.before / self.after) if self.before > 0 < self.after else math.inf
+        return _times(self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,7 @@ class Plan:
 
     @property
     def label(self) -> str:
-        """How a person would name it: "2x L40S in INT4"."""
+        """How a person would name it: "2x L40S"."""
         return f"{self.count}x {self.accelerator.name}{' (owned)' if self.owned else ''}"
 
 

@@ -154,7 +154,7 @@ class PlanRecorder(Recorder):
         figures = (
             ("price_ratio", item.price_ratio, "times"),
             ("speed_ratio", item.speed_ratio, "times"),
-            ("dear_usd", item.expensive_usd, item.unit),
+            ("expensive_usd", item.expensive_usd, item.unit),
             ("cheap_usd", item.cheap_usd, item.unit),
             ("hours_saved", item.hours_saved, "hours"),
             ("usd_per_hour_saved", item.usd_per_hour_saved, "USD/hour"),

@@ -46,7 +46,7 @@ class Repair:
     engine: str = ENGINE
 
 
-def repairs(consultation: Consultation, most: int = MOST_REPAIRS) -> tuple[Repair, ...]:
+def repairs(consultation: Consultation) -> tuple[Repair, ...]:
     """Changes of the answers that bring a recommendation back, each complete, the cheapest plan first: the least that
     does, and where there is room what the usual recommendation takes.
     """
@@ -57,8 +57,8 @@ def repairs(consultation: Consultation, most: int = MOST_REPAIRS) -> tuple[Repai
         if repair is not None:
             found[frozenset((key,))] = repair
     found = found or _of_assumed(search, consultation)
-    least = sorted(found.values(), key=_price)[:most]
-    return tuple(sorted((*least, *islice(_usual(search, least), most - len(least))), key=_price))
+    least = sorted(found.values(), key=_price)[:MOST_REPAIRS]
+    return tuple(sorted((*least, *islice(_usual(search, least), MOST_REPAIRS - len(least))), key=_price))
 
 
 def _found(search: _Search, candidates: Iterator[Mapping[str, Any]]) -> dict[frozenset[str], Repair]:

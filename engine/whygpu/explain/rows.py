@@ -42,8 +42,7 @@ class Rows:
         seen: dict[str, int] = {}
         plan_set = self._plan_set
         cards = [card.id for card in plan_set.cards.accelerators]
-        work = self._plans.work
-        given = work.setup.kv_format if work is not None else None
+        given = self._plans.work.setup.kv_format
         configurations = [
             f"-x{configuration.layout.cards}-{configuration.setup.format.id}"
             + (f"-kv-{cache.id}" if (cache := configuration.setup.kv_format) not in (None, given) else "")

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from whygpu.checks.coefficients import Coefficient
-    from whygpu.errors import Location
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.catalogue import Accelerator, Catalogue
-
-    Finding = tuple[Location, str, str]
+    from whygpu.lint.finding import Finding
 
 TENSOR_RATES = ("tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "fp4_tflops", "int8_tops", "int4_tops")
 

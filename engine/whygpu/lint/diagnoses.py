@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     from whygpu.api import KnowledgeBase
     from whygpu.chain.names import EngineName
     from whygpu.diagnosis.diagnosis import Diagnosis
-    from whygpu.errors import Location
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.causes import DiagnosisCase
-
-    Finding = tuple[Location, str, str]
+    from whygpu.lint.finding import Finding
 
 
 def check_diagnoses(

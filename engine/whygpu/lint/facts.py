@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.checks.model_shape import ModelShape
-    from whygpu.errors import Location
     from whygpu.knowledge.base import Knowledge
-
-    Finding = tuple[Location, str, str]
+    from whygpu.lint.finding import Finding
 
 _NARROWER = "experts may work in a narrower width than the model: expert_latent_size"
 

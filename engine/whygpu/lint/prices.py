@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from whygpu.errors import Location
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.catalogue import Catalogue, Offering
-
-    Finding = tuple[Location, str, str]
+    from whygpu.lint.finding import Finding
 
 _SHOWN = 8
 

@@ -15,11 +15,9 @@ from whygpu.lint import accelerators, diagnoses, facts, prices, rules, tables, u
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from whygpu.errors import Location, Severity
+    from whygpu.errors import Severity
     from whygpu.knowledge.base import Knowledge
-
-Finding = tuple["Location", str, str]
-"""Where, what is suspect, and what may be done about it."""
+    from whygpu.lint.finding import Finding
 
 
 @dataclass(frozen=True, slots=True)

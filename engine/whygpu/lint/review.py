@@ -152,7 +152,7 @@ def review(target: Target, today: date | None = None, *, fresh: bool = False, pa
     """Look at everything as of a day; ``fresh``: judge cases that passed an earlier check, too; ``parsed``: files that
     an earlier review read.
 
-    Raises NotThereError where the folder is not a knowledge base.
+    Raises KnowledgeBaseError where the folder is not a knowledge base.
     """
     summary, earlier = "", 0
     problems: list[Problem] = []

@@ -16,12 +16,10 @@ from whygpu.loader.words import catalogue_words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from whygpu.errors import Location
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.rules import Rule
     from whygpu.language.names import NameSpec
-
-    Finding = tuple[Location, str, str]
+    from whygpu.lint.finding import Finding
 
 _COUNTS = ("plan.count", "plan.tensor", "plan.nodes")
 _CARDS = ("gpu.id", "gpu.name", "gpu.family")

@@ -11,11 +11,9 @@ from whygpu.language.domains import Numbers, Words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whygpu.errors import Location
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.rules import Table, TableRow
-
-    Finding = tuple[Location, str, str]
+    from whygpu.lint.finding import Finding
 
 _MAX_COMBINATIONS = 5_000
 _SHOWN = 3

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.knowledge.base import Knowledge
-
-    Finding = tuple[Location, str, str]
+    from whygpu.lint.finding import Finding
 
 _ENGINE_READS = frozenset(
     {

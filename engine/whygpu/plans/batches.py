@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.checks.model_shape import TOKEN_KINDS
+from whygpu.plans.plan_set import most_cards
 from whygpu.plans.search import SHARDS
 
 if TYPE_CHECKING:
@@ -194,11 +195,9 @@ def _at_once(search: Search, setup: Setup, shape: ModelShape, size: int, replica
 def _wider(search: Search, plan_set: PlanSet, shape: ModelShape, options: Options) -> PlanSet:
     """The plans on twice the shards, packed: those of them that do more work by the card."""
     per_node = search.cards.per_node[plan_set.card]
-    most = np.minimum(per_node * options.max_nodes, options.count or options.max_count).astype(np.float64)
-    if options.max_watts is not None:
-        most = np.fmin(most, options.max_watts // search.cards.power_w[plan_set.card])
+    most = most_cards(search.cards, options, options.count or options.max_count)[plan_set.card]
     rows, configurations, growth = [], [], []
-    wide: dict[tuple[int, int, float], tuple[int, float] | None] = {}  # by way and machine, as many plans have them
+    wide: dict[tuple[int, int, int], tuple[int, float] | None] = {}  # by way and machine, as many plans have them
     fits = np.flatnonzero(plan_set.fits if shape.kind in TOKEN_KINDS else np.zeros(0))
     columns = (each[fits].tolist() for each in (plan_set.configuration, per_node, most))
     for index, *key in zip(fits.tolist(), *columns, strict=True):

@@ -86,7 +86,7 @@ def costs_of(
     for is no price there, and a plan whose purchase price is unknown has none.
     """
     found = _prices(plan_set, prices)
-    purchase_terms = None if terms is None else purchase_terms_of(terms, plan_set, watts_of(plan_set), plan_set.counts)
+    purchase_terms = None if terms is None else purchase_terms_of(terms, plan_set, watts_of(plan_set))
     new = np.full(len(plan_set), math.nan) if purchase_terms is None else purchase_terms.usd_per_hour
     if bought:
         found = tuple(price if known else None for price, known in zip(found, np.isfinite(new).tolist(), strict=True))

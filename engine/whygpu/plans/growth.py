@@ -11,6 +11,7 @@ import numpy as np
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.plans.batches import Filler
 from whygpu.plans.capacity import MOST_DOUBLINGS
+from whygpu.plans.plan_set import most_cards
 from whygpu.plans.search import SHARDS, Search
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Growth:
         self._replicated: dict[tuple[int, int, int], int | None] = {}
         """By replicas, the number of a way and the kind of room: the way with so many, None where there is none."""
         machine = search.cards.machine
-        self._most = _most(search, options)
+        self._most = most_cards(search.cards, options, options.max_count)
         self._room: NDArray[np.int64] = machine * (self._most.max(initial=0) + 1) + self._most
         """One number for all with machines as large that are rented alike, of which the limits leave as many."""
 
@@ -556,15 +557,6 @@ def _nearest(missed: NDArray[np.float64], tried: NDArray[np.int64], before: NDAr
 def is_job(work: Work, options: Options) -> bool:
     """Whether the work comes to an end: training, and batch work."""
     return work.setup.trains or options.at_once is not None
-
-
-def _most(search: Search, options: Options) -> NDArray[np.int64]:
-    """The most of each card that the limits leave."""
-    most = np.minimum(search.cards.per_node * options.max_nodes, options.max_count)
-    if options.max_watts is None:
-        return most
-    watts = np.where(search.cards.power_w > 0, search.cards.power_w, np.nan)
-    return np.where(np.isnan(watts), most, np.fmin(most, options.max_watts // watts)).astype(np.int64)
 
 
 def _of_pairs(

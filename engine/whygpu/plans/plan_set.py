@@ -382,6 +382,15 @@ def cards_of(catalogue: Catalogue) -> Cards:
     )
 
 
+def most_cards(cards: Cards, options: Options, most: int) -> NDArray[np.int64]:
+    """The most of each card that the limits leave, ``most`` of them at most."""
+    found = np.minimum(cards.per_node * options.max_nodes, most)
+    if options.max_watts is None:
+        return found
+    watts = np.where(cards.power_w > 0, cards.power_w, np.nan)
+    return np.where(np.isnan(watts), found, np.fmin(found, options.max_watts // watts)).astype(np.int64)
+
+
 def plan_set_of(
     work: Work,
     configurations: tuple[RunConfiguration, ...],

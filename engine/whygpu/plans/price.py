@@ -45,6 +45,7 @@ class Price:
 
 
 Restriction = tuple[str, ...] | None
+_MOST_NAMED = 5
 
 
 def fresh_days(catalogue: Catalogue, provider_class: str) -> float:
@@ -211,25 +212,25 @@ class PriceList:
         """The cheapest kind's. Kinds are never mixed in one median: allowing another makes no plan more expensive."""
         by_kind: dict[str, list[Price]] = {}
         for item in self._offerings(accelerator):
-            configuration = self._way(item, shard, replicas, together)
-            if configuration is not None:
-                by_kind.setdefault(item.price_kind, []).append(configuration)
-        found = [self._median(configurations, shard * replicas) for configurations in by_kind.values()]
+            price = self._way(item, shard, replicas, together)
+            if price is not None:
+                by_kind.setdefault(item.price_kind, []).append(price)
+        found = [self._median(prices, shard * replicas) for prices in by_kind.values()]
         return min(found, key=lambda price: (price.usd_per_hour, price.offering.id), default=None)
 
-    def _median(self, configurations: Iterable[Price], cards: int) -> Price:
+    def _median(self, prices: Iterable[Price], cards: int) -> Price:
         """The median over the providers of the first group that anybody is in."""
         groups: dict[tuple[bool, ...], dict[str, list[Price]]] = {}
-        for configuration in configurations:
-            item = configuration.offering
+        for price in prices:
+            item = price.offering
             asked = self._providers is not None or (self._classes is not None and "marketplace" in self._classes)
             group = (
                 item.as_of is None,
-                configuration.rented != cards,
+                price.rented != cards,
                 not asked and self._catalogue.provider_class(item) == "marketplace",
                 not self._is_fresh(item),
             )
-            groups.setdefault(group, {}).setdefault(item.provider, []).append(configuration)
+            groups.setdefault(group, {}).setdefault(item.provider, []).append(price)
         first = groups[min(groups)]
         among = sorted((_newest(items) for items in first.values()), key=_cheapest)
         # of the middle two the more expensive: it is a price that exists, and one to be relied on, since half of those
@@ -272,17 +273,11 @@ class PriceList:
         return Price(machines * offering.usd_per_hour, offering, machines)
 
 
-_MOST_NAMED = 5
-
-
 def _cheapest(price: Price) -> tuple[float, str]:
     return price.usd_per_hour, price.offering.id
 
 
-def _newest(configurations: list[Price]) -> Price:
+def _newest(prices: list[Price]) -> Price:
     """A provider's cheapest way among its newest prices."""
-    newest = max(configuration.offering.as_of or "" for configuration in configurations)
-    return min(
-        (configuration for configuration in configurations if (configuration.offering.as_of or "") == newest),
-        key=_cheapest,
-    )
+    newest = max(price.offering.as_of or "" for price in prices)
+    return min((price for price in prices if (price.offering.as_of or "") == newest), key=_cheapest)

@@ -145,11 +145,9 @@ def terms_of(knowledge: Knowledge, place: Site) -> Terms | None:
     )
 
 
-def purchase_terms_of(
-    terms: Terms, plan_set: PlanSet, watts: NDArray[np.float64], counts: NDArray[np.float64]
-) -> PurchaseTerms:
-    """The columns; ``watts``: what each plan's accelerators may draw, ``counts``: how many they are."""
-    card, nodes = plan_set.card, plan_set.nodes.astype(np.float64)
+def purchase_terms_of(terms: Terms, plan_set: PlanSet, watts: NDArray[np.float64]) -> PurchaseTerms:
+    """The columns; ``watts``: what each plan's accelerators may draw."""
+    card, nodes, counts = plan_set.card, plan_set.nodes.astype(np.float64), plan_set.counts
     missing = np.where(counts > terms.owned[card], counts - terms.owned[card], counts)  # what suffices is an own plan
     bought = np.ceil(missing / terms.sold_by[card]) * terms.sold_by[card]
     there = (nodes == 1) & terms.machine_is_there

@@ -31,7 +31,7 @@ SHARING_NAMES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Slices:
+class CardSlices:
     """Of each accelerator (rows) its kinds of slices (columns), those that it has most of first.
 
     `usable_gib`: what processes get of one at the least, 0 where there is none; `share`: of the card's arithmetic.
@@ -44,7 +44,7 @@ class Slices:
 
 
 @kept(8)
-def _slices(knowledge: Knowledge) -> Slices:
+def _slices(knowledge: Knowledge) -> CardSlices:
     cards = cards_of(knowledge.catalogue).accelerators
     share = knowledge.catalogue.coefficients.pick("mig-usable-share", {}).low
     rows: dict[str, list[tuple[float, str, float, float]]] = {card.id: [] for card in cards}
@@ -62,7 +62,7 @@ def _slices(knowledge: Knowledge) -> Slices:
         for place, (gib, word, count, own) in enumerate(sorted(rows[card.id], key=lambda item: -item[2])):
             usable[number, place], words[number, place] = gib, word
             counts[number, place], parts[number, place] = count, own / all_parts
-    return Slices(usable, words, counts, parts)
+    return CardSlices(usable, words, counts, parts)
 
 
 def sharing_columns(knowledge: Knowledge, plan_set: PlanSet, hourly: NDArray[np.float64]) -> dict[str, v.Value]:

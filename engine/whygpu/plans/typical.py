@@ -37,21 +37,19 @@ class Estimates:
     high: NDArray[np.float64]
 
 
-def estimate_prices(
-    sizes: NDArray[np.float64], kinds: Sequence[str], usd: NDArray[np.float64], least: int = LEAST_PRICED
-) -> Estimates:
+def estimate_prices(sizes: NDArray[np.float64], kinds: Sequence[str], usd: NDArray[np.float64]) -> Estimates:
     """Fit log USD to the logs of ``sizes`` (rows x figures), a level for each kind, and estimate every row by it.
 
-    ``usd``: NaN where not known. A kind with fewer than ``least`` different prices gets no estimate and bears on none,
-    and neither does a row with a size more than ``REACH`` times beyond those priced of its kind: what is cut off at
-    the dearest one would be told as a price, and be far from it. Low and high: the likely one times the 10th and 90th
-    percentile of what rows cost over what the others say of them (leave-one-out residuals, by the leverage of each
+    ``usd``: NaN where not known. A kind of fewer than ``LEAST_PRICED`` different prices gets no estimate and bears on
+    none, and neither does a row with a size more than ``REACH`` times beyond those priced of its kind: what is cut off
+    at the dearest one would be told as a price, and be far from it. Low and high: the likely one times the 10th and the
+    90th percentile of what rows cost over what the others say of them (leave-one-out residuals, by the leverage of each
     row: Allen 1974, "The relationship between variable selection and data augmentation and a method for prediction").
     """
     names = np.array(kinds)
     known = np.isfinite(sizes).all(axis=1) & (sizes > 0).all(axis=1)
     priced = known & np.isfinite(usd)
-    levels = [kind for kind in dict.fromkeys(kinds) if len(np.unique(usd[priced & (names == kind)])) >= least]
+    levels = [kind for kind in dict.fromkeys(kinds) if len(np.unique(usd[priced & (names == kind)])) >= LEAST_PRICED]
     in_kind = np.isin(names, levels)
     nothing = np.full(len(usd), np.nan)
     fitted = priced & in_kind

@@ -30,28 +30,6 @@ if TYPE_CHECKING:
 
 ONE_CARD = ParallelLayout()
 
-MODEL_NAMES = (
-    "model.name",
-    "model.kind",
-    "model.type",
-    "model.task",
-    "model.parameters",
-    "model.active_parameters",
-    "model.layers",
-    "model.experts",
-    "model.kv_heads",
-    "model.positions",
-    "model.image_size",
-    "model.frames",
-    "model.flops_per_sample",
-    "model.steps",
-    "model.sound_tokens_s",
-    "model.scores_pairs",
-    "model.file_kind",
-    "model.file_format",
-    "model.published_format",
-)
-
 # Setup fields that are numbers or words answered under the same key
 _NUMBERS = (
     "context_tokens",
@@ -83,6 +61,7 @@ _WORDS = (
     "decoding",
     "algorithm",
     "task",
+    "gradient_checkpointing",
 )
 _AUTO = frozenset({"auto", ""})
 
@@ -242,30 +221,30 @@ def format_checks(knowledge: Knowledge) -> Mapping[str, Callable[[Sequence[v.Val
     }
 
 
-def model_facts(shape: ModelShape) -> dict[str, float | str | bool]:
-    """The ``model.`` names that a shape gives values to; what it does not know is left out."""
-    sizes: dict[str, float | str | bool] = {
-        "model.name": shape.name,
-        "model.kind": shape.kind,
-        "model.type": shape.model_type,
-        "model.task": shape.task,
-        "model.parameters": float(shape.parameters),
-        "model.active_parameters": float(shape.active_parameters),
-        "model.layers": float(shape.layers),
-        "model.experts": float(shape.experts),
-        "model.kv_heads": float(shape.kv_heads),
-        "model.positions": float(shape.positions),
-        "model.image_size": float(shape.image_size),
-        "model.frames": float(shape.frames),
-        "model.flops_per_sample": float(shape.flops_per_sample),
-        "model.steps": float(shape.steps),
-        "model.sound_tokens_s": shape.sound_tokens_s,
-        "model.scores_pairs": shape.scores_pairs,
-        "model.file_kind": shape.file_kind,
-        "model.file_format": shape.stored_format,
-        "model.published_format": shape.published_format,
-    }
-    always = {
+_MODEL_FACTS: Mapping[str, Callable[[ModelShape], float | str | bool]] = {
+    "model.name": lambda shape: shape.name,
+    "model.kind": lambda shape: shape.kind,
+    "model.type": lambda shape: shape.model_type,
+    "model.task": lambda shape: shape.task,
+    "model.parameters": lambda shape: float(shape.parameters),
+    "model.active_parameters": lambda shape: float(shape.active_parameters),
+    "model.layers": lambda shape: float(shape.layers),
+    "model.experts": lambda shape: float(shape.experts),
+    "model.kv_heads": lambda shape: float(shape.kv_heads),
+    "model.positions": lambda shape: float(shape.positions),
+    "model.image_size": lambda shape: float(shape.image_size),
+    "model.frames": lambda shape: float(shape.frames),
+    "model.flops_per_sample": lambda shape: float(shape.flops_per_sample),
+    "model.steps": lambda shape: float(shape.steps),
+    "model.sound_tokens_s": lambda shape: shape.sound_tokens_s,
+    "model.scores_pairs": lambda shape: shape.scores_pairs,
+    "model.file_kind": lambda shape: shape.file_kind,
+    "model.file_format": lambda shape: shape.stored_format,
+    "model.published_format": lambda shape: shape.published_format,
+}
+MODEL_NAMES = tuple(_MODEL_FACTS)
+_ALWAYS_KNOWN = frozenset(
+    {
         "model.name",
         "model.kind",
         "model.parameters",
@@ -273,7 +252,13 @@ def model_facts(shape: ModelShape) -> dict[str, float | str | bool]:
         "model.experts",
         "model.frames",
     }
-    return {name: value for name, value in sizes.items() if name in always or value}
+)
+
+
+def model_facts(shape: ModelShape) -> dict[str, float | str | bool]:
+    """The ``model.`` names that a shape gives values to; what it does not know is left out."""
+    found = {name: fact(shape) for name, fact in _MODEL_FACTS.items()}
+    return {name: value for name, value in found.items() if name in _ALWAYS_KNOWN or value}
 
 
 def setup_of(knowledge: Knowledge, environment: SessionEnvironment) -> Setup:
@@ -297,9 +282,6 @@ def setup_of(knowledge: Knowledge, environment: SessionEnvironment) -> Setup:
         value = answer(key)
         if isinstance(value, str) and value not in _AUTO:
             found[key] = value
-    checkpointing = answer("gradient_checkpointing")
-    if isinstance(checkpointing, str) and checkpointing not in _AUTO:
-        found["gradient_checkpointing"] = checkpointing
     seen, stored = answer("input_resolution"), answer("resolution")
     if isinstance(stored, float):
         found["frame_pixels"] = math.sqrt(stored)

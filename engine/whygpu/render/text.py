@@ -34,7 +34,7 @@ _PARTS = (
     ("reused", "reused_gib", ""),
 )
 _SPEEDS = (
-    ("ttft_ms", "first token", "ms"),
+    ("ttft_ms", "first answer", "ms"),
     ("token_ms", "per token", "ms"),
     ("tokens_per_s", "output", "tokens/s"),
     ("requests_per_s", "requests", "requests/s"),

@@ -114,7 +114,9 @@ def _sum(parts: Iterable[Range]) -> Range:
 
 
 def estimate(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryEstimate:
-    """Memory per accelerator of this work on this model, split so. Raises KeyError where a coefficient is missing."""
+    """Memory per accelerator of this work on this model, split so. Raises KnowledgeBaseError where a coefficient is
+    missing.
+    """
     return estimate_of(
         _check_for(shape, setup)[0](shape, setup, layout, coefficients), shape, setup, layout, coefficients
     )

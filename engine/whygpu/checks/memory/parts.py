@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
-from whygpu.checks.setup import ParallelLayout
+from whygpu.checks.setup import TRAINING_PHASES, ParallelLayout
 
-GIB = 2**30
 NOTHING = Range(0.0, 0.0, 0.0)
 
 
@@ -67,7 +66,7 @@ def overhead(layout: ParallelLayout, coefficients: Coefficients, context: Contex
     """
     own = coefficients.pick("context-bytes", context)
     result = Range(own.low, own.likely, own.high)
-    if layout.tensor * layout.pipeline > 1 or (layout.data > 1 and context["phase"] in ("training", "fine-tuning")):
+    if layout.tensor * layout.pipeline > 1 or (layout.data > 1 and context["phase"] in TRAINING_PHASES):
         buffers = coefficients.pick("communication-bytes", context)
         result = result + Range(buffers.low, buffers.likely, buffers.high)
     return result
@@ -77,7 +76,7 @@ def explain_overhead(layout: ParallelLayout, coefficients: Coefficients, context
     """How `overhead` came about."""
     terms = [coefficient_term("context", coefficients.pick("context-bytes", context))]
     formula = "context"
-    if layout.tensor * layout.pipeline > 1 or (layout.data > 1 and context["phase"] in ("training", "fine-tuning")):
+    if layout.tensor * layout.pipeline > 1 or (layout.data > 1 and context["phase"] in TRAINING_PHASES):
         terms.append(coefficient_term("buffers", coefficients.pick("communication-bytes", context)))
         formula = "context + buffers"
     return Calculation("overhead", formula, tuple(terms), value, "bytes", note="outside the framework's allocator")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whygpu.checks.memory.estimate import reserved_bytes
+from whygpu.checks.model_shape import TOKEN_KINDS
 
 if TYPE_CHECKING:
     from whygpu.checks.memory.estimate import MemoryEstimate
@@ -44,6 +45,13 @@ def filled_bytes(usable_bytes: float, need: MemoryEstimate, runtime: str, form: 
     """Bytes of the card that are in use when the runtime has taken that share, all that lies beside it included."""
     given = _given(usable_bytes, need, runtime)
     return memory_share(usable_bytes, need, runtime, form) * given.whole + given.beside
+
+
+def takes_share(need: MemoryEstimate) -> bool:
+    """Whether the runtime takes a share of the card when it starts, and gives what is left over to the cache."""
+    setup = need.setup
+    fills = need.coefficients.pick("reserved-share", {"runtime": setup.runtime}).likely > 0
+    return fills and not setup.trains and need.shape.kind in TOKEN_KINDS
 
 
 def _given(usable_bytes: float, need: MemoryEstimate, runtime: str) -> _Given:

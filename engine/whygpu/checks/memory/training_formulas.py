@@ -8,6 +8,7 @@ from whygpu.checks.memory.activations import activations, explain_activations
 from whygpu.checks.memory.alignment import beside_policy, explained
 from whygpu.checks.memory.parts import MemoryParts, coefficient_term, explain_overhead
 from whygpu.checks.memory.training import (
+    OFFLOADED,
     States,
     end_bytes,
     end_parameters,
@@ -26,7 +27,7 @@ from whygpu.checks.setup import ParallelLayout, Setup
 def explain(
     shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, done: MemoryParts
 ) -> list[Calculation]:
-    """Every part of `memory_training.parts` with its formula and the numbers put in."""
+    """Every part of `training.parts` with its formula and the numbers put in."""
     context = training_context(shape, setup, layout)
     states = states_of(shape, setup, layout, coefficients, context)
     kept = activations(shape, setup, layout, coefficients, context)
@@ -71,7 +72,7 @@ def _tables(shape: ModelShape, states: States) -> tuple[Term, Term]:
 
 
 def _explain_optimizer(shape: ModelShape, setup: Setup, states: States, done: MemoryParts) -> Calculation:
-    if setup.offload in ("optimizer", "all"):
+    if setup.offload in OFFLOADED:
         return _on_host("optimizer")
     terms: tuple[Term, ...] = (
         *_trained(setup, states),

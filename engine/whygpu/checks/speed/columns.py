@@ -372,6 +372,10 @@ class Columns:
         """Coefficients that figures of the shape rest on."""
         return (ASSUMED_OPERATIONS,) if "flops_per_sample" in self.shape.assumed else ()
 
+    def cards(self) -> FloatArray:
+        """Cards of each plan."""
+        return self.tensor * self.pipeline * self.data
+
     def requests(self) -> FloatArray:
         """Requests in flight on one replica."""
         return np.ceil(self.concurrency / self.data)
@@ -401,7 +405,7 @@ class Columns:
 
     def wire(self) -> Wire:
         """The path that collectives of each plan's tensor group and of its data group take."""
-        cards = self.tensor * self.pipeline * self.data
+        cards = self.cards()
         per_node = np.maximum(cards / self.nodes, 1.0)
         device = self.device
         # Without a direct link the cards of a machine share what its host bridges and memory carry (NCCL, issue 1639).

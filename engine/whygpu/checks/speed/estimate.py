@@ -112,7 +112,7 @@ def estimate(
     """Speed of this work on every plan: one split for all of them or one each; likewise concurrency.
 
     Without `ranges` low and high are the likely figures, which takes a tenth of the time.
-    Raises KeyError where a coefficient is missing, ValueError where splits and cards differ in number.
+    Raises KnowledgeBaseError where a coefficient is missing, ValueError where splits and cards differ in number.
     """
     columns = Columns.of(shape, setup, layout, device, coefficients, concurrency)
     return ranged_estimate_of(columns) if ranges else estimate_of(columns)

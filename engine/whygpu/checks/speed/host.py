@@ -45,15 +45,10 @@ def prepares(columns: Columns) -> bool:
 def prepared_s(columns: Columns) -> FloatArray:
     """Rows: samples a second that are prepared for all cards of each plan; NaN where nothing says how fast."""
     if columns.setup.decoding == "card":
-        return cards(columns) * columns.device.jpeg_pixels_s / stored_pixels(columns)
-    threads = cards(columns) * vcpus(columns) * columns.more_is_better("vcpu-share")
+        return columns.cards() * columns.device.jpeg_pixels_s / stored_pixels(columns)
+    threads = columns.cards() * vcpus(columns) * columns.more_is_better("vcpu-share")
     rate: FloatArray = threads / core_s(columns)
     return rate
-
-
-def cards(columns: Columns) -> FloatArray:
-    """Cards of each plan, each with its share of a host."""
-    return columns.tensor * columns.pipeline * columns.data
 
 
 def vcpus(columns: Columns) -> FloatArray:
@@ -142,7 +137,7 @@ def _limit(item: Calculation, prepared: Calculation) -> Calculation:
 
 
 def _explain(columns: Columns, rate: float, i: int) -> Calculation:
-    count = Term("cards", float(cards(columns)[i]), "cards")
+    count = Term("cards", float(columns.cards()[i]), "cards")
     if columns.setup.decoding == "card":
         engine = Term("engine", float(columns.device.jpeg_pixels_s[i]), "pixels/s", (), "of the card's JPEG engine")
         terms: tuple[Term, ...] = (count, engine, _stored(columns, i))

@@ -5,7 +5,7 @@ A decode step reads the active weights and the cache once: it takes the longer o
 of its arithmetic, over the peak rate, and more than either where they are near each other; matrix units work on whole
 tiles, so few requests cost as much as a tile's rows. Prefill is arithmetic, and what kernels move between them where
 the runtime does not fuse them. Tensor parallelism adds two all-reduces a layer. Requests in flight share the
-accelerator: the prompts of those that take the others' places join their steps (speed_queue). What divides the cache
+accelerator: the prompts of those that take the others' places join their steps (queue). What divides the cache
 over a tensor group changes what a card reads and exchanges (splitting).
 """
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from whygpu.checks.memory.activations import activations, sample_bytes, step_tokens, width
 from whygpu.checks.memory.adapters import adapter_parameters
+from whygpu.checks.memory.training import OFFLOADED
 from whygpu.checks.memory.weights import ENDS, turns
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import FloatArray, ParallelLayout, Setup
@@ -388,7 +389,7 @@ def _update_s(columns: Columns, trained: FloatArray, bandwidth: FloatArray) -> F
     """
     cards = columns.tensor * columns.pipeline * np.where(columns.shards, columns.data, 1.0)
     moved = _update_bytes(columns, trained) / cards
-    if columns.setup.offload not in ("optimizer", "all"):
+    if columns.setup.offload not in OFFLOADED:
         return moved / bandwidth
     carried = 4.0 * trained / cards / columns.pcie_bytes_s()
     return moved / columns.more_is_better("host-update-bytes-s") + carried

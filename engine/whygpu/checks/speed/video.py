@@ -23,7 +23,7 @@ def decodes(columns: Columns) -> bool:
 def decoded_frames_s(columns: Columns) -> FloatArray:
     """Frames a second that the decoders of each plan's cards give together; NaN where a card's are not known."""
     rate = columns.device.video_frames_s * STATED_PIXELS / frame_pixels(columns)
-    return columns.more_is_better("video-decode-share") * rate * cards(columns)
+    return columns.more_is_better("video-decode-share") * rate * columns.cards()
 
 
 def frame_pixels(columns: Columns) -> float:
@@ -31,15 +31,10 @@ def frame_pixels(columns: Columns) -> float:
     return columns.setup.frame_pixels**2 or columns.setup.pixels**2 or STATED_PIXELS
 
 
-def cards(columns: Columns) -> FloatArray:
-    """Cards of each plan."""
-    return columns.tensor * columns.pipeline * columns.data
-
-
 def explain(columns: Columns, rows: FloatArray, i: int) -> Calculation:
     """How the likely figure of one plan came about."""
     terms = (
-        Term("cards", float(cards(columns)[i]), "cards"),
+        Term("cards", float(columns.cards()[i]), "cards"),
         Term("stated", float(columns.device.video_frames_s[i]), "frames/s", (), "of 1080p, all engines of a card"),
         Term("stated_pixels", STATED_PIXELS, "pixels"),
         Term("frame", frame_pixels(columns), "pixels"),
