@@ -168,7 +168,9 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
         it = f"With {handling_of(plan)}, it costs" if with_handling else "It costs"
         if one == two:
             return (Sentence(f"{it} {one}, as {short_text(other)}, the next best, does{_alike(found)}."),)
-        return (Sentence(f"{it} {one} against {two} for {short_text(other)}, the next best{_alike(found)}."),)
+        usd, _, of = two.partition(" ")
+        other_price = usd if one.endswith(f" {of}") else two  # what both are for is said once
+        return (Sentence(f"{it} {one} against {other_price} for {short_text(other)}, the next best{_alike(found)}."),)
     if criterion == SPEED:
         return (Sentence(f"It is faster than {short_text(other)}, the next best: {_speed(plan, other)}; {counts}."),)
     if criterion == POWER:
