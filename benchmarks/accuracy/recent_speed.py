@@ -110,7 +110,7 @@ def _room(subjects: Subjects, gpu: str, shape: ModelShape, setup: Setup, layout:
     return low
 
 
-_GGML_FILES = {("llamacpp-dgx-spark", "MXFP4"): "mxfp4-moe"}
+_GGML_FILES = {"MXFP4": "mxfp4-moe"}
 """Formats of files whose rows name the experts' alone: ggml-org's of gpt-oss-20b has 11.27 GiB, so the rest is Q8_0."""
 
 
@@ -122,7 +122,7 @@ def _llamacpp(row: Row, subjects: Subjects) -> Outcome:
     batch = row.get("batch") or 1
     shape = subjects.shape(row["model"])
     setup = Setup(
-        subjects.format(_GGML_FILES.get((row["family"], row["precision"])) or row["precision"]),
+        subjects.format(_GGML_FILES.get(row["precision"]) or row["precision"]),
         context_tokens=prompt + (output if decodes else 1),
         output_tokens=output if decodes else 1,
         concurrency=batch if decodes else 1,

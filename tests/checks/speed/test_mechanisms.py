@@ -172,6 +172,15 @@ def test_no_step_reads_the_tables_of_each_layer_or_the_tower_for_images(facts: F
     assert fixed / 2 == pytest.approx(7.0706e9, rel=0.001)  # Qwen2.5 7B (7.6156B) but for its token table of 0.545B
 
 
+def test_layers_that_keep_a_state_have_kernels_of_their_own(facts: Facts) -> None:
+    """Three of four layers of Qwen3.5 9B (Qwen/Qwen3.5-9B, config: full_attention_interval 4, 32 layers)."""
+    setup = Setup(facts.formats["q4_k_m"], runtime="llama.cpp")
+    done = inference(facts, "qwen3.5-9b", setup, RTX_4090)
+    each, state = (done.columns.less_is_better(name)[0, 0] for name in ("gap-s-per-layer", "state-layer-s"))
+    assert state > 0
+    assert done.overheads.gap_s[0, 0] == pytest.approx(32 * each + 24 * state)
+
+
 def test_flash_attention_writes_no_scores(facts: Facts) -> None:
     # arXiv:2205.14135, 3.1: the N x N matrices of scores are written by standard attention alone
     def moved_s(attention: str) -> float:

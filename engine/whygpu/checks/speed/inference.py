@@ -36,6 +36,7 @@ UNCERTAIN = (
     "prefill-mfu",
     "launch-s-per-layer",
     "gap-s-per-layer",
+    "state-layer-s",
     "request-s",
     "text-request-s",
     "request-step-s",
@@ -178,9 +179,12 @@ def _rates(columns: Columns) -> Rates:
 
 def _overheads(columns: Columns, requests: FloatArray, computed: float, layers: int) -> Overheads:
     slower = slowdown(columns) if columns.setup.adapters else None
+    gap = columns.less_is_better("gap-s-per-layer") * layers
+    if columns.shape.state_layers:
+        gap = gap + columns.less_is_better("state-layer-s") * columns.shape.state_layers
     return Overheads(
         launch_s=columns.less_is_better("launch-s-per-layer") * layers,
-        gap_s=columns.less_is_better("gap-s-per-layer") * layers + columns.less_is_better("step-s"),
+        gap_s=gap + columns.less_is_better("step-s"),
         hop_s=columns.less_is_better("stage-hop-s") * (columns.pipeline - 1),
         row_s=columns.less_is_better("row-s") * layers,
         slowdown=slower,
