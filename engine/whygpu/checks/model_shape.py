@@ -315,6 +315,11 @@ class ModelShape:
         return 0 if self.is_moe else max(self.parameters - self.active_parameters, 0)
 
     @property
+    def head_parameters(self) -> int:
+        """Parameters that turn a hidden state into scores of the next token; 0 for models that write none."""
+        return self.embedding_parameters if self.kind in GENERATIVE else 0
+
+    @property
     def written_parameters(self) -> int:
         """Those that multiply every token that is written: an encoder has read its source before."""
         return max(self.matmul_parameters - self.encoder_parameters, 1)

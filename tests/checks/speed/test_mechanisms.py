@@ -15,7 +15,7 @@ from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
 from whygpu.checks.speed.columns import Band, Columns
-from whygpu.checks.speed.inference import InferenceWork, overlapped, read_bytes, score_flops
+from whygpu.checks.speed.inference import InferenceWork, overlapped, prompt_flops, read_bytes, score_flops
 
 RTX_4090 = Device.of(1.008e12, 165.2e12, power_w=450, kinds=CardKind("ada", "consumer", memory="gddr6x"))
 RTX_A6000 = Device.of(7.68e11, 154.8e12, power_w=300, kinds=CardKind("ampere", "workstation", memory="gddr6"))
@@ -150,6 +150,19 @@ def test_prompts_that_are_unpacked_and_moved_between_kernels(
     assert 1024e3 / band.at(0).likely == pytest.approx(tokens_per_s, rel=0.3)
 
 
+@pytest.mark.parametrize(
+    ("number_format", "tokens_per_s"),
+    [("q4_0", 10_359), ("q4_k_m", 12_394)],  # ggml-org/llama.cpp, pull requests 7676 (2024) and 24127 (2026; Q4_K_S)
+)
+def test_prompts_whose_weights_are_multiplied_as_integers(
+    facts: Facts, number_format: str, tokens_per_s: float
+) -> None:
+    setup = Setup(facts.formats[number_format], context_tokens=513, output_tokens=1, runtime="llama.cpp")
+    band = speed.estimate(facts.shape("llama-3-8b"), setup, ParallelLayout(), RTX_4090, facts.coefficients).ttft_ms
+    assert band is not None
+    assert 512e3 / band.at(0).likely == pytest.approx(tokens_per_s, rel=0.25)
+
+
 def test_each_chunk_of_a_prompt_reads_the_weights(facts: Facts) -> None:
     # llama.cpp, tools/server/README.md: --ubatch-size is 512; each micro-batch is a pass over all layers
     def read_s(model: str, tokens: int) -> float:
@@ -179,6 +192,19 @@ def test_layers_that_keep_a_state_have_kernels_of_their_own(facts: Facts) -> Non
     each, state = (done.columns.less_is_better(name)[0, 0] for name in ("gap-s-per-layer", "state-layer-s"))
     assert state > 0
     assert done.overheads.gap_s[0, 0] == pytest.approx(32 * each + 24 * state)
+
+
+@pytest.mark.parametrize(
+    ("model", "layers"),
+    [
+        ("llama-3.2-1b", 16 * (2 * 2048**2 + 2 * 2048 * 512 + 3 * 2048 * 8192)),  # its head is the token table
+        ("llama-3-8b", 32 * (2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336)),  # it has one of its own
+    ],
+)
+def test_the_head_scores_the_last_token_of_a_prompt_alone(facts: Facts, model: str, layers: float) -> None:
+    """By the sizes of config.json, meta-llama; transformers, generate: logits_to_keep."""
+    shape = facts.shape(model)
+    assert prompt_flops(shape, 1024) == pytest.approx(2 * (1024 * layers + 128_256 * shape.hidden_size), rel=1e-3)
 
 
 def test_flash_attention_writes_no_scores(facts: Facts) -> None:

@@ -499,14 +499,16 @@ def written_share(shape: ModelShape) -> float:
 
 
 def prompt_flops(shape: ModelShape, tokens: float) -> float:
-    """Operations of reading a prompt with the weights: 2 * active parameters * tokens (Kaplan et al. 2020, 2.1).
+    """Operations of reading a prompt with the weights: 2 * active parameters * tokens (Kaplan et al. 2020, 2.1), those
+    of the head for the last token alone (transformers, generate: logits_to_keep).
 
     An encoder reads its source, which each decoder layer turns into keys and values of its own; without a fixed source
     that is the prompt, and the decoder begins with one token (Vaswani et al. 2017, arXiv:1706.03762, 3.2.3).
     """
     source = shape.source_length(tokens)
     if not source:
-        return 2.0 * shape.matmul_parameters * tokens
+        head = min(shape.head_parameters, shape.matmul_parameters)
+        return 2.0 * ((shape.matmul_parameters - head) * tokens + head)
     crossed = shape.encoder_parameters + 2.0 * shape.layers * shape.hidden_size * shape.kv_width
     return 2.0 * (crossed * source + shape.written_parameters * (tokens if shape.source_tokens else 1.0))
 
