@@ -185,6 +185,14 @@ def test_no_step_reads_the_tables_of_each_layer_or_the_tower_for_images(facts: F
     assert fixed / 2 == pytest.approx(7.0706e9, rel=0.001)  # Qwen2.5 7B (7.6156B) but for its token table of 0.545B
 
 
+@pytest.mark.parametrize(("model", "tokens_per_s"), [("tinyllama-1.1b", 762), ("llama-3.2-3b", 335)])
+def test_steps_are_captured_in_graphs(facts: Facts, model: str, tokens_per_s: float) -> None:
+    """geerlingguy/ai-benchmarks@889cc67: llama.cpp on an RTX 4090."""
+    setup = Setup(facts.formats["q4_k_m"], context_tokens=640, output_tokens=512, runtime="llama.cpp")
+    step = inference(facts, model, setup, RTX_4090).decode.token_s[0, 0]
+    assert 1 / step == pytest.approx(tokens_per_s, rel=0.15)
+
+
 def test_layers_that_keep_a_state_have_kernels_of_their_own(facts: Facts) -> None:
     """Three of four layers of Qwen3.5 9B (Qwen/Qwen3.5-9B, config: full_attention_interval 4, 32 layers)."""
     setup = Setup(facts.formats["q4_k_m"], runtime="llama.cpp")
