@@ -320,6 +320,11 @@ class ModelShape:
         return self.embedding_parameters if self.kind in GENERATIVE else 0
 
     @property
+    def prompt_parameters(self) -> int:
+        """Active parameters that multiply every token of a prompt: the head scores the last one alone."""
+        return max(self.matmul_parameters - self.head_parameters, 1)
+
+    @property
     def written_parameters(self) -> int:
         """Those that multiply every token that is written: an encoder has read its source before."""
         return max(self.matmul_parameters - self.encoder_parameters, 1)

@@ -289,7 +289,7 @@ def _prefill(columns: Columns, requests: FloatArray, computed: float, rates: Rat
     read = chunk * chunk_passes(columns, computed) / columns.tensor / rates.bandwidth_bytes_s
     # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
     together = np.ones(device.size) if shape.kind in GENERATIVE else requests
-    routed_share = routed_parameters(shape) / shape.matmul_parameters
+    routed_share = routed_parameters(shape) / shape.prompt_parameters
     attention = scores * splitting.copies(columns) / (columns.tensor * device.half_flops_s * rates.power)
     products = flops * splitting.undivided(columns, routed_share) / (rates.operations_s * unpacked_rate(columns))
     compute = (products + attention) / columns.more_is_better("prefill-mfu") * together * filled
@@ -507,8 +507,7 @@ def prompt_flops(shape: ModelShape, tokens: float) -> float:
     """
     source = shape.source_length(tokens)
     if not source:
-        head = min(shape.head_parameters, shape.matmul_parameters)
-        return 2.0 * ((shape.matmul_parameters - head) * tokens + head)
+        return 2.0 * (shape.prompt_parameters * tokens + shape.head_parameters)
     crossed = shape.encoder_parameters + 2.0 * shape.layers * shape.hidden_size * shape.kv_width
     return 2.0 * (crossed * source + shape.written_parameters * (tokens if shape.source_tokens else 1.0))
 

@@ -132,7 +132,7 @@ def _prompt_compute(done: InferenceWork, i: int) -> Calculation:
     )
     formula = "(flops / (rate * unpacked) + scores / half) * together * filled / (tensor * power * mfu)"
     if columns.by_requests[i]:
-        routed_share = routed_parameters(columns.shape) / columns.shape.matmul_parameters
+        routed_share = routed_parameters(columns.shape) / columns.shape.prompt_parameters
         undivided = float(splitting.undivided(columns, routed_share)[i])
         terms = (*terms, Term("undivided", undivided, "times", (), "an even share: a card reads a prompt of its own"))
         formula = formula.replace("flops", "flops * undivided").replace("scores", "scores * tensor")
