@@ -166,7 +166,9 @@ def test_the_range_of_an_estimated_price_is_over_the_hours_of_use(kb: whygpu.Kno
     costs = [plan.cost for plan in advice.plans if plan.cost is not None and plan.cost.estimated]
     assert costs
     for cost in costs:
-        assert (cost.low or math.inf) < cost.compared.usd_per_hour < (cost.high or 0)
+        assert cost.low is not None
+        assert cost.high is not None
+        assert cost.low < cost.compared.usd_per_hour < cost.high
 
 
 def test_what_cannot_be_estimated_has_no_price(kb: whygpu.KnowledgeBase) -> None:

@@ -67,9 +67,9 @@ def test_what_costs_nothing_has_no_place_on_a_logarithmic_axis(kb: KnowledgeBase
     assert best.cost is not None
     assert best.cost.compared.usd_per_hour == 0
     found = scatter(advice.plans, advice.consultation.answers.values)
-    assert found is None or all(price > 0 for _, price, _ in found.points)
-    if found is not None:
-        price_speed(found, dark=False, height=300)
+    assert found is not None
+    assert all(price > 0 for _, price, _ in found.points)
+    price_speed(found, dark=False, height=300)
 
 
 def test_the_staircase_changes_at_the_next_number() -> None:
