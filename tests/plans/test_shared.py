@@ -132,11 +132,12 @@ def test_a_batch_is_sized_once_for_all_numbers_of_micro_batches(
 ) -> None:
     forget()
     sized: list[Any] = []
-    _watched(monkeypatch, Search, "memory", lambda _, *way: sized.append(way))
+    _watched(monkeypatch, Search, "need", lambda _, *way: sized.append(way))
     plans = _plans(kb, {"phase": "training", "model": "llama-3.1-405b", "dataset_tokens": 1e11})
     assert plans is not None
     micro_batches = {way.setup.gradient_accumulation / way.layout.pipeline for way in plans.configurations}
     assert len(micro_batches) > 1
+    assert sized
     assert all(way.gradient_accumulation == max(layout.pipeline, 1) for way, layout in sized)
 
 

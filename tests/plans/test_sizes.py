@@ -39,15 +39,16 @@ def test_a_way_is_sized_as_it_would_be_alone(kb: KnowledgeBase, answers: dict[st
 
 
 @pytest.mark.parametrize("answers", WORKS, ids=lambda answers: f"{answers['phase']} {answers['model']}")
-def test_the_high_end_found_alone_is_that_of_the_whole(kb: KnowledgeBase, answers: dict[str, Any]) -> None:
+def test_the_sums_found_alone_are_those_of_the_whole(kb: KnowledgeBase, answers: dict[str, Any]) -> None:
     """To the last digit: a batch that a card holds must not depend on which of the two was asked."""
     plans = kb.consult(answers, engine="evaluator").plans
     sizes = Sizes(plans.work)
     for way in plans.plan_set.configurations:
-        for samples in (1, 2, 16):
-            setup = way.setup.but(batch_size=samples * way.setup.batch_size)
+        for times in (1, 2, 16):
+            setup = way.setup.but(batch_size=times * way.setup.batch_size, concurrency=times * way.setup.concurrency)
             number = sizes.number(setup)
-            assert sizes.high(number, setup, way.layout) == sizes.memory(number, setup, way.layout).high
+            need, whole = sizes.need(number, setup, way.layout), sizes.memory(number, setup, way.layout)
+            assert need == (whole.total, whole.high, whole.weights, whole.kv_cache), (setup, way.layout)
 
 
 def test_to_fill_a_card_sizes_in_full_only_what_is_taken(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:

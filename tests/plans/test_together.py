@@ -102,7 +102,7 @@ def test_sizes_that_works_of_other_loads_share_are_those_of_each(kb: KnowledgeBa
 
 def test_replicas_share_a_size_only_where_each_holds_as_many_requests(kb: KnowledgeBase) -> None:
     work = kb.consult(WORKS[0], engine="evaluator").plans.work
-    size = kb.consult(WORKS[0], engine="evaluator").plans.plan_set.configurations[0].size
+    size = kb.consult(WORKS[0], engine="evaluator").plans.plan_set.configurations[0].sizer.memory
     setup = Setup(work.setup.format, concurrency=64)
     few, many = (size(setup, ParallelLayout(data=data)).kv_cache for data in (1, 2))
     assert few == pytest.approx(2 * many)

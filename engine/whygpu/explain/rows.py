@@ -161,7 +161,7 @@ class Rows:
         """Of every plan the numbers that it is compared by where it is rejected, the most telling first."""
         ways, way = self._plan_set.configurations, self._plan_set.configuration
         against = np.sum([np.zeros(len(self._plan_set)), *self.rejecting.values()], axis=0)
-        need = np.array([item.memory.total for item in ways], dtype=np.float64)[way]
+        need = np.array([item.need.total for item in ways], dtype=np.float64)[way]
         cards = np.array([item.layout.cards for item in ways], dtype=np.float64)[way]
         lacking = np.maximum(need / self._plan_set.cards.usable_bytes[self._plan_set.card], 1)
         return against, lacking, cards, need

@@ -118,7 +118,7 @@ class _Candidates:
                     values = plan_set.speeds.figures["ttft_ms"] + self._output_tokens * values
                 return self._near(1 / values if name in _RATES else values, within)
             case "room-to-grow":
-                need = np.array([configuration.memory.high for configuration in plan_set.configurations])[
+                need = np.array([configuration.need.high for configuration in plan_set.configurations])[
                     plan_set.configuration
                 ]
                 room: Mask = need <= within * plan_set.cards.usable_bytes[plan_set.card]

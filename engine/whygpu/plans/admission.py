@@ -47,7 +47,7 @@ def with_in_flight(plan_set: PlanSet, rows: NDArray[np.int64], each: NDArray[np.
         numbers[number, at_once] = len(configurations)
         configurations.append(replace(one, setup=setup))
     configuration = np.array([numbers[pair] for pair in chosen], dtype=np.int64)
-    total = np.array([one.memory.total for one in configurations])
+    total = np.array([one.need.total for one in configurations])
     return plan_set_of(
         plan_set.work,
         tuple(configurations),
@@ -104,5 +104,5 @@ def _most(configuration: RunConfiguration, usable_bytes: float) -> int:
     if need.corrections:
         return largest(need.shape, configuration.setup, one, need.coefficients, room, "concurrency", asked)
     return most_within(
-        lambda at_once: configuration.size(configuration.setup.but(concurrency=at_once), one).total, room, asked
+        lambda at_once: configuration.sizer.need(configuration.setup.but(concurrency=at_once), one).total, room, asked
     )

@@ -244,7 +244,7 @@ def _held(
 ) -> Iterator[tuple[Setup, float]]:
     """Of ways of growing need those that ``usable`` holds, each with the high end of what it needs (bytes)."""
     for setup in setups:
-        need = search.high(setup, layout)
+        need = search.need(setup, layout).high
         if need > usable:
             return
         yield setup, need

@@ -64,7 +64,7 @@ def most_requests_per_s(plan_set: PlanSet, limits: InTime) -> NDArray[np.float64
 
 def _times_held(plan_set: PlanSet) -> NDArray[np.float64]:
     """How many times the requests in flight of each plan its cards hold: the cache grows evenly with them."""
-    need = [(way.memory.total, way.memory.kv_cache) for way in plan_set.configurations]
+    need = [(way.need.total, way.need.kv_cache) for way in plan_set.configurations]
     total, cache = np.array(need, dtype=np.float64).reshape(-1, 2)[plan_set.configuration].T
     with np.errstate(divide="ignore", invalid="ignore"):
         room = (plan_set.cards.usable_bytes[plan_set.card] - total) / cache

@@ -62,8 +62,8 @@ class PricedPlans:
         ]
 
     def gib(self, part: str) -> NDArray[np.float64]:
-        """Likely GiB of a part of memory."""
-        return self.each(lambda item: getattr(item.memory, part) / GIB).astype(np.float64)
+        """GiB of one accelerator that each plan needs: of a part, the likely total or its high end."""
+        return self.each(lambda item: getattr(item.need, part) / GIB).astype(np.float64)
 
     def usable_gib(self) -> NDArray[np.float64]:
         """GiB of one accelerator that a program gets."""

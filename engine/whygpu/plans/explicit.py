@@ -47,7 +47,7 @@ def explicit_plans(work: Work, allowed: Mask, options: Options, _targets: Target
             ways = _configurations(work, setup, options, int(cards.per_node[row]), kind, cards.slices_at(row))
             for configuration in ways:
                 number = search.configure(*configuration)
-                total = search.configurations[number].memory.total
+                total = search.configurations[number].need.total
                 fits = total <= usable
                 if fits or total < least:
                     best, least = number, total

@@ -117,7 +117,7 @@ class Growth:
         more = self._timed(on, numbers, fits)
         if self._options.shared and not job:
             more = self._fuller(more, self._targets)
-        held = np.array([more.configurations[way].memory.total for way in more.configuration.tolist()])
+        held = np.array([more.configurations[way].need.total for way in more.configuration.tolist()])
         enough = self._short(more, self._targets) <= np.maximum(self._short(plan_set, self._targets)[rows], 1)
         more = more.take(np.flatnonzero((held <= more.cards.usable_bytes[more.card]) & enough))
         return self._search.together(plan_set, more)
@@ -259,11 +259,11 @@ class Growth:
         replicas = layout.data
 
         def need(each: int) -> float:
-            return self._search.memory(self._search.changed(setup, concurrency=each * replicas), layout).total
+            return self._search.need(self._search.changed(setup, concurrency=each * replicas), layout).total
 
         least = setup.requests_per_replica(replicas)
         most = least << _FULL
-        low, high = self._search.configurations[number].memory.total, need(most)
+        low, high = self._search.configurations[number].need.total, need(most)
         if high <= usable:
             return most * replicas
         for _ in range(_ROUNDS):
@@ -399,7 +399,7 @@ class Growth:
             plan_set = self._search.taken(plan_set, moved, timed, np.arange(moved.size))
             replicas_now, overdue = plan_set.replicas, np.fmax(shortfall(plan_set, targets), 1.0)
             numbers = plan_set.configuration.tolist()
-            needs = {number: plan_set.configurations[number].memory.total for number in set(numbers)}
+            needs = {number: plan_set.configurations[number].need.total for number in set(numbers)}
             need = np.array([needs[number] for number in numbers])
             holds = need <= plan_set.cards.usable_bytes[plan_set.card]  # copies exchange gradients, which takes more
             better = holds & ((overdue < late) | ((overdue == late) & (replicas_now < least)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from whygpu.checks.correction import FIGURES, Corrected, distance, operating_poi
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import HALF, TF32, CardKind, Device, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
-from whygpu.checks.speed.columns import Band, Columns, splits_on
+from whygpu.checks.speed.columns import Band, Columns, split_row, splits_on
 from whygpu.kept import kept
 from whygpu.plans.fixed import FixedLayout
 from whygpu.plans.slices import rentable, slices_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.checks.memory.estimate import MemoryEstimate
+    from whygpu.checks.memory.parts import Need
     from whygpu.checks.speed.estimate import SpeedEstimate
     from whygpu.knowledge.catalogue import Accelerator, Catalogue
     from whygpu.plans.slices import Slices
@@ -124,18 +125,49 @@ class Targets:
     """
 
 
+class Sizer(Protocol):
+    """What sizes ways of running."""
+
+    def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
+        """What each accelerator would hold."""
+        ...
+
+    def need(self, setup: Setup, layout: ParallelLayout) -> Need:
+        """How much that is, found sooner."""
+        ...
+
+    def unloaded(self, setup: Setup) -> Setup:
+        """The setup without its requests in flight: one object for all that differ in these alone."""
+        ...
+
+
 @dataclass(frozen=True)
 class RunConfiguration:
     """One way of running, spread over some accelerators."""
 
     setup: Setup
     layout: ParallelLayout
-    size: Callable[[Setup, ParallelLayout], MemoryEstimate] = field(compare=False, repr=False)
+    sizer: Sizer = field(compare=False, repr=False)
 
     @cached_property
     def memory(self) -> MemoryEstimate:
-        """What each of the accelerators would hold; sized when somebody asks, for most ways are only timed."""
-        return self.size(self.setup, self.layout)
+        """What each of the accelerators would hold; sized when somebody asks, for few ways are looked at."""
+        return self.sizer.memory(self.setup, self.layout)
+
+    @cached_property
+    def need(self) -> Need:
+        """How much that is."""
+        return self.sizer.need(self.setup, self.layout)
+
+    @cached_property
+    def unloaded(self) -> Setup:
+        """The setup without its requests in flight."""
+        return self.sizer.unloaded(self.setup)
+
+    @cached_property
+    def split(self) -> bytes:
+        """The layout as a row of a table."""
+        return split_row(self.layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,15 +466,14 @@ def _timed(
     """Speeds of all plans, computed together for those that run alike; ``ranges``: with those of their figures."""
     estimate_of = speed.ranged_estimate_of if ranges else speed.estimate_of
     cards = cards_of(work.catalogue)
-    numbers: dict[Setup, list[int]] = {}
-    together: dict[int, list[int]] = {}  # few setups differ, and to make and compare them takes time
+    together: dict[int, tuple[Setup, list[int]]] = {}
     used, place = np.unique(configuration, return_inverse=True)
     for number in used.tolist():
-        setup = configurations[number].setup
-        found = together.get(id(setup))
-        if found is None:  # concurrency differs from plan to plan
-            found = together[id(setup)] = numbers.setdefault(setup.but(concurrency=0), [])
-        found.append(number)
+        setup = configurations[number].unloaded  # requests in flight differ from plan to plan
+        together.setdefault(id(setup), (setup, []))[1].append(number)
+    numbers: dict[Setup, list[int]] = {}
+    for setup, found in together.values():
+        numbers.setdefault(setup, []).extend(found)
     if concurrency is None:
         concurrency = np.array([configurations[number].setup.concurrency for number in used.tolist()])[place]
     at_once = concurrency.astype(np.float64)
@@ -473,7 +504,7 @@ def _timed(
             work.shape,
             group.setups,
             group.setup,
-            splits_on(group.layouts, group.layout, cards.per_node[rows]),
+            splits_on((way.split for way in group.ways), group.way, cards.per_node[rows]),
             device,
             work.catalogue.coefficients,
             at_once[group.plans],
@@ -508,8 +539,8 @@ class _Group:
     plans: NDArray[np.int64]
     setups: tuple[Setup, ...]
     setup: NDArray[np.int64]
-    layouts: tuple[ParallelLayout, ...]
-    layout: NDArray[np.int64]
+    ways: tuple[RunConfiguration, ...]
+    way: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -525,8 +556,8 @@ class _Group:
         mine = place[configuration]
         plans = np.flatnonzero(mine >= 0)
         which = np.repeat(np.arange(len(numbers)), [len(each) for each in numbers.values()])
-        layouts = tuple(configurations[number].layout for number in all_numbers)
-        return cls(plans, tuple(numbers), which[mine[plans]], layouts, mine[plans])
+        ways = tuple(configurations[number] for number in all_numbers)
+        return cls(plans, tuple(numbers), which[mine[plans]], ways, mine[plans])
 
     def gathered(self, of: Callable[[Setup], NDArray[np.float64]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Of each plan the figure of its card (``rows``) for its setup."""
@@ -549,8 +580,8 @@ def _corrected(
     for kind in dict.fromkeys(item.kind for item in own if FIGURES[item.kind]):
         items = [item for item in own if item.kind == kind]
         places = [
-            operating_point(work.shape, setup, group.layouts[number], requests)
-            for number, requests in zip(group.layout.tolist(), concurrency.tolist(), strict=True)
+            operating_point(work.shape, setup, group.ways[number].layout, requests)
+            for number, requests in zip(group.way.tolist(), concurrency.tolist(), strict=True)
         ]
         yield Corrected.nearest(
             items,

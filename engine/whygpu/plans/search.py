@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from whygpu.checks.memory import inference, training
+from whygpu.checks.memory.parts import Need
 from whygpu.checks.memory.weights import leaves_table
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
@@ -126,13 +127,20 @@ class Sizes:
             found = _keep(self._sized, key, self._work.memory(setup, layout, parts))
         return found
 
-    def high(self, number: int, setup: Setup, layout: ParallelLayout) -> float:
-        """The high end of ``memory``, without the rest of it where nothing else is needed to find it."""
-        if setup.trains and not self._work.corrections:
-            found = training.high_of(*self._trained(number, setup, layout, _spread(setup, layout)))
-            if found is not None:
-                return found
-        return self.memory(number, setup, layout).high
+    def need(self, number: int, setup: Setup, layout: ParallelLayout) -> Need:
+        """What the parts of ``memory`` sum to, without the rest of it where nothing else is needed to find it."""
+        found, spread = None, _spread(setup, layout)
+        if self._work.corrections:
+            pass
+        elif setup.trains:
+            found = training.need_of(*self._trained(number, setup, layout, spread))
+        elif self._work.shape.kind in TOKEN_KINDS:
+            requests = inference.requests_on_card(setup, layout)
+            found = inference.need_of(self._serving(number, setup, layout, spread), requests)
+        if found is None:
+            whole = self.memory(number, setup, layout)
+            found = Need(whole.total, whole.high, whole.weights, whole.kv_cache)
+        return found
 
     def _trained(
         self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key
@@ -143,14 +151,23 @@ class Sizes:
         held = self._held.get(states) or _keep(self._held, states, training.held(*work))
         return held, self._kept.get(one) or _keep(self._kept, one, training.kept(*work))
 
+    def _serving(self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key) -> inference.Held:
+        """What a replica of a service holds whatever its requests."""
+        one = (number, *spread)
+        found = self._served.get(one)
+        if found is None:
+            coefficients = self._work.catalogue.coefficients
+            found = _keep(self._served, one, inference.held(self._work.shape, setup, layout, coefficients))
+        return found
+
     def _parts(self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key) -> MemoryParts | None:
         """Those that other ways have in common with this one, put together; None where they are found in one."""
         if setup.trains:
             return training.parts_of(*self._trained(number, setup, layout, spread))
-        work, one = (self._work.shape, setup, layout, self._work.catalogue.coefficients), (number, *spread)
         if self._work.shape.kind not in TOKEN_KINDS:
             return None
-        return inference.parts_of(self._served.get(one) or _keep(self._served, one, inference.held(*work)), *work)
+        held = self._serving(number, setup, layout, spread)
+        return inference.parts_of(held, inference.requests_on_card(setup, layout))
 
 
 def _spread(setup: Setup, layout: ParallelLayout) -> _Key:
@@ -184,6 +201,7 @@ class Setups:
         self._first: dict[Setup, Setup] = {}
         self._known: dict[int, tuple[Setup, Setup]] = {}
         self._number: dict[int, int] = {}
+        self._unloaded: dict[int, Setup] = {}
         self._changed: dict[tuple[int, str, str | int], Setup] = {}
 
     def one(self, setup: Setup) -> Setup:
@@ -201,6 +219,16 @@ class Setups:
             found = self._changed[key] = self.one(setup.but(**{name: value}))
             if name in ("concurrency", "gradient_accumulation") and id(setup) in self._number:
                 self._number[id(found)] = self._number[id(setup)]
+            if name == "concurrency":
+                self._unloaded[id(found)] = self.unloaded(setup)
+        return found
+
+    def unloaded(self, setup: Setup) -> Setup:
+        """The setup without its requests in flight: one object for all that differ in these alone."""
+        setup = self.one(setup)
+        found = self._unloaded.get(id(setup))
+        if found is None:
+            found = self._unloaded[id(setup)] = self.one(setup.but(concurrency=0))
         return found
 
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
@@ -208,10 +236,10 @@ class Setups:
         setup = self.one(setup)
         return self._sizes.memory(self._numbered(setup), setup, layout)
 
-    def high(self, setup: Setup, layout: ParallelLayout) -> float:
-        """The high end of it."""
+    def need(self, setup: Setup, layout: ParallelLayout) -> Need:
+        """What it sums to, found sooner."""
         setup = self.one(setup)
-        return self._sizes.high(self._numbered(setup), setup, layout)
+        return self._sizes.need(self._numbered(setup), setup, layout)
 
     def _numbered(self, setup: Setup) -> int:
         number = self._number.get(id(setup))
@@ -262,13 +290,9 @@ class Search:
         """Samples that every plan's accelerators work on at once at least: of pairs both answers."""
         return 1 if self._options.each is not None else self._work.setup.batch_size
 
-    def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
-        """What each card of a spread would hold."""
-        return self._setups.memory(setup, layout)
-
-    def high(self, setup: Setup, layout: ParallelLayout) -> float:
-        """The most that each card of a spread may have to hold (bytes): the high end of ``memory``, found sooner."""
-        return self._setups.high(setup, layout)
+    def need(self, setup: Setup, layout: ParallelLayout) -> Need:
+        """How much each card of a spread would hold."""
+        return self._setups.need(setup, layout)
 
     def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
@@ -277,7 +301,7 @@ class Search:
         number = self._number.get(key)
         if number is None:
             number = self._number[key] = len(self.configurations)
-            self.configurations.append(RunConfiguration(setup, layout, self._setups.memory))
+            self.configurations.append(RunConfiguration(setup, layout, self._setups))
         return number
 
     def changed(
@@ -325,15 +349,15 @@ class Search:
             self._replicated[key] = self.configure(configuration.setup, configuration.layout.over(replicas))
         return self._replicated[key]
 
-    def _left(self, number: int) -> MemoryEstimate:
+    def _left(self, number: int) -> Need:
         """What one of the replicas must hold: its share of the requests, and where a replica is to spare those that a
         failed one leaves to the others.
         """
         configuration = self.configurations[number]
         layout, spare = configuration.layout, self._few - 1
         if layout.data <= 1 or not spare:
-            return configuration.memory
-        return self._setups.memory(configuration.setup, layout.over(max(layout.data - spare, 1)))
+            return configuration.need
+        return self._setups.need(configuration.setup, layout.over(max(layout.data - spare, 1)))
 
     def run(self, setup: Setup, members: Mask, caches: Iterable[Format] = ()) -> None:
         """Find the smallest spread for each member; with a cache in one of the other formats, on cards that compute in
@@ -360,7 +384,7 @@ class Search:
             self._run(setup, members & able, spreads)
         self._found[copied:] = no_larger(self._found[start:copied], self._found[copied:], self.configurations)
         if self._deep and members.any():
-            whole = self._setups.memory(replace(setup, gradient_checkpointing="full"), ParallelLayout())
+            whole = self._setups.need(replace(setup, gradient_checkpointing="full"), ParallelLayout())
             beyond = members & (whole.total > self.cards.per_node * self.cards.usable_bytes)
             beyond &= self.cards.link_cards >= self.cards.per_node  # shards exchange activations in every layer
             self._run(setup, beyond, self._deep)
@@ -418,12 +442,12 @@ class Search:
                     continue  # it would not fit, however many replicas there are
             loose = unheld
             for number in self._ways(configurations, layout):
-                memory = self._left(number)
-                roomy = group & (memory.high <= usable)
-                fits = roomy if beyond else group & (memory.total <= usable)
-                take = loose & (roomy | (group & unheld & (fits | (memory.total < least))))
+                need = self._left(number)
+                roomy = group & (need.high <= usable)
+                fits = roomy if beyond else group & (need.total <= usable)
+                take = loose & (roomy | (group & unheld & (fits | (need.total < least))))
                 best[take] = number
-                least[take] = memory.total
+                least[take] = need.total
                 roomier[roomy & ~loose] = number
                 unheld = unheld & ~fits
                 unsettled = unsettled & ~roomy
@@ -467,7 +491,7 @@ class Search:
             spreads = [replace(wide, sharding=sharding) for sharding in self._shardings(setup, wide)]
         else:
             spreads = [replace(layout, data=max(setup.concurrency, 1))]
-        needs = [self._setups.memory(configuration, spread) for configuration in configurations for spread in spreads]
+        needs = [self._setups.need(configuration, spread) for configuration in configurations for spread in spreads]
         return min((need.total for need in needs), default=math.inf), min(
             (need.high for need in needs), default=math.inf
         )

@@ -69,7 +69,7 @@ def sharing_columns(knowledge: Knowledge, plan_set: PlanSet, hourly: NDArray[np.
     """The names of sharing a card with their columns; unknown for plans over several cards."""
     found: dict[str, v.Value] = {}
     configurations = plan_set.configurations
-    need = np.array([configuration.memory.high / GIB for configuration in configurations])[plan_set.configuration]
+    need = np.array([configuration.need.high / GIB for configuration in configurations])[plan_set.configuration]
     single = np.array(
         [configuration.layout.cards == 1 and not configuration.setup.trains for configuration in configurations]
     )[plan_set.configuration]

@@ -7,82 +7,169 @@ what a gated feed-forward keeps at once (gate, up and their product) beside the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficients, Context
 from whygpu.checks.memory.beside import explain_beside, held_beside
-from whygpu.checks.memory.parts import MemoryParts, coefficient_term, explain_overhead, overhead, scaled, stage_share
+from whygpu.checks.memory.parts import (
+    NOTHING,
+    MemoryParts,
+    Need,
+    coefficient_term,
+    explain_overhead,
+    overhead,
+    scaled,
+    stage_share,
+)
 from whygpu.checks.memory.weights import explain_weights, held_weights, largest_tensor_bytes
 from whygpu.checks.model_shape import GENERATIVE, KvGroup, ModelShape
 from whygpu.checks.setup import ParallelLayout, Setup
 
 
+class End(NamedTuple):
+    """One end of the ranges that a replica's parts come of, or their likely figures: bytes per accelerator, and what
+    multiplies them.
+    """
+
+    weights: float
+    overhead: float
+    workspace: float
+    loading: float
+    """What is held while weights are quantized at load."""
+    width: float
+    """Elements of one token in the widest layer."""
+    slack: float
+    """What the cache takes over what is in it."""
+    profiled: float
+    """Requests that the runtime profiles at start."""
+    logits: float
+    """Bytes of the logits of one request."""
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Bytes per accelerator of what is there whatever the requests, and the words of the work."""
+    """What a replica takes of each accelerator whatever its requests, and what those are multiplied with."""
 
-    weights: Range
-    overhead: Range
-    context: Context
+    low: End
+    likely: End
+    high: End
+    longest: float
+    """Bytes of the cache of a sequence at full context."""
+    further: float | None
+    """Those of each sequence beyond one, where these are shorter."""
+    stage: float
+    """Share of the layers that the fullest stage holds."""
+    prompt: int
+    """Tokens of one request that a forward pass works on."""
+    chunk: float
+    """Tokens that it works on at most."""
+    compute_bits: int
+    scores: tuple[float, int, float]
+    """Of attention scores that are written out: heads, tokens that each attends to, and bytes of one; else zeros."""
+
+    def cache_bytes(self, requests: int) -> float:
+        """Bytes of the cache of so many sequences, states included: one at full context, the others as long as is
+        usual.
+        """
+        total = self.longest * requests
+        if self.further is not None:
+            total = self.longest + self.further * (requests - 1)
+        return total * self.stage
+
+    def tokens_at_once(self, requests: int) -> float:
+        """Tokens one forward pass works on at most: all prompts at once, or the chunk the runtime cuts them into."""
+        return max(min(float(requests * self.prompt), self.chunk), requests)
+
+    def score_bytes(self, tokens: float) -> float:
+        """Bytes of the attention scores of one layer where they are written out (see ``_scores``)."""
+        heads, length, each = self.scores
+        return heads * tokens * length * each
+
+    def taken(self, end: End, requests: int) -> tuple[float, float, float]:
+        """Bytes of the cache, of the widest layer at work, and of the logits while the next tokens are chosen.
+
+        While the weights are quantized at load their copies may be more than a layer takes. Logits are held of as many
+        requests as the runtime profiles at start where that is more; the card that samples gathers whole rows, so a
+        tensor group does not divide them.
+        """
+        tokens = self.tokens_at_once(requests)
+        working = max(end.width * (tokens * self.compute_bits / 8) + self.score_bytes(tokens), end.loading)
+        return end.slack * self.cache_bytes(requests), working, max(requests, end.profiled) * end.logits
+
+    def total(self, end: End, requests: int) -> float:
+        """Bytes of all parts of ``parts_of``, added up in the same order."""
+        cache, working, logits = self.taken(end, requests)
+        return end.weights + cache + (working + end.workspace) + logits + end.overhead - min(working, logits)
 
 
 def parts(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> MemoryParts:
     """Bytes per accelerator of serving the requests of one replica."""
-    return parts_of(held(shape, setup, layout, coefficients), shape, setup, layout, coefficients)
+    return parts_of(held(shape, setup, layout, coefficients), requests_on_card(setup, layout))
+
+
+def requests_on_card(setup: Setup, layout: ParallelLayout) -> int:
+    """Requests of a replica whose cache one accelerator keeps."""
+    return layout.requests_on_card(setup.requests_per_replica(layout.data))
 
 
 def held(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> Held:
     """What does not depend on how many requests there are."""
     context = setup.context(shape)
     adapters, draft = held_beside(shape, setup, layout, coefficients, context)
-    return Held(
-        held_weights(shape, setup.format, layout, coefficients, context) + adapters + draft,
-        overhead(layout, coefficients, context) + load_fragments(shape, layout, coefficients, context),
-        context,
+    weights = held_weights(shape, setup.format, layout, coefficients, context) + adapters + draft
+    outside = overhead(layout, coefficients, context) + load_fragments(shape, layout, coefficients, context)
+    profiled, logits = NOTHING, NOTHING
+    if shape.kind in GENERATIVE:
+        profiled = scaled(coefficients.pick("sampled-requests", context), 1.0)
+        logits = scaled(coefficients.pick("logit-bytes", context), shape.vocab_size)
+    ranges = (
+        weights,
+        outside,
+        coefficients.pick("workspace-bytes", context),
+        load_bytes(shape, layout, coefficients, context),
+        working_width(shape, layout, coefficients, context),
+        coefficients.pick("cache-slack", context),
+        profiled,
+        logits,
     )
-
-
-def parts_of(
-    held_: Held, shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients
-) -> MemoryParts:
-    """The parts of a replica that holds this, with the requests of the setup."""
-    context = held_.context
-    requests = layout.requests_on_card(setup.requests_per_replica(layout.data))
-    tokens = tokens_at_once(shape, setup, requests, coefficients, context)
     further = further_tokens(setup, coefficients, context)
-    working = _working(shape, setup, layout, tokens, coefficients, context)
-    logits = _logits(shape, requests, coefficients, context)
-    return MemoryParts(
-        weights=held_.weights,
-        kv_cache=scaled(
-            coefficients.pick("cache-slack", context), cache_bytes(shape, setup, layout, requests, further)
-        ),
-        activations=working + scaled(coefficients.pick("workspace-bytes", context), 1.0),
-        logits=logits,
-        overhead=held_.overhead,
-        reused=_reused(working, logits),
+    return Held(
+        End._make(each.low for each in ranges),
+        End._make(each.likely for each in ranges),
+        End._make(each.high for each in ranges),
+        longest=sequence_bytes(shape, setup, layout, setup.context_tokens),
+        further=sequence_bytes(shape, setup, layout, further) if further < setup.context_tokens else None,
+        stage=stage_share(shape.layers, layout.pipeline),
+        prompt=max(_asked_tokens(shape, setup), shape.source_tokens if shape.encoder_layers else 0),
+        chunk=coefficients.pick("prefill-chunk-tokens", context).likely,
+        compute_bits=setup.format.compute_bits,
+        scores=_scores(shape, setup, layout),
     )
 
 
-def _reused(working: Range, logits: Range) -> Range:
-    """Bytes that layers and sampling take one after the other, below zero: the last layer is done when the first logit
+def parts_of(held_: Held, requests: int) -> MemoryParts:
+    """The parts of a replica that holds this, with so many requests on each accelerator.
+
+    What is reused is taken by layers and by sampling one after the other: the last layer is done when the first logit
     is there (vLLM's profile of two cards shows the same peak as that of one, and logits alone are not divided).
     """
-    return Range(-min(working.low, logits.low), -min(working.likely, logits.likely), -min(working.high, logits.high))
-
-
-def _logits(shape: ModelShape, requests: int, coefficients: Coefficients, context: Context) -> Range:
-    """Bytes held while the next tokens are chosen, of as many requests as the runtime profiles at start where that is
-    more. The card that samples gathers whole rows, so a tensor group does not divide them.
-    """
-    if shape.kind not in GENERATIVE:
-        return Range(0.0, 0.0, 0.0)
-    each, profiled = coefficients.pick("logit-bytes", context), coefficients.pick("sampled-requests", context)
-    return Range(
-        max(requests, profiled.low) * shape.vocab_size * each.low,
-        max(requests, profiled.likely) * shape.vocab_size * each.likely,
-        max(requests, profiled.high) * shape.vocab_size * each.high,
+    ends = held_.low, held_.likely, held_.high
+    taken = [held_.taken(end, requests) for end in ends]
+    return MemoryParts(
+        weights=Range(*(end.weights for end in ends)),
+        kv_cache=Range(*(cache for cache, _, _ in taken)),
+        activations=Range(*(working + end.workspace for end, (_, working, _) in zip(ends, taken, strict=True))),
+        logits=Range(*(logits for _, _, logits in taken)),
+        overhead=Range(*(end.overhead for end in ends)),
+        reused=Range(*(-min(working, logits) for _, working, logits in taken)),
     )
+
+
+def need_of(held_: Held, requests: int) -> Need:
+    """What they sum to."""
+    total, high = held_.total(held_.likely, requests), held_.total(held_.high, requests)
+    return Need(total, high, held_.likely.weights, held_.likely.slack * held_.cache_bytes(requests))
 
 
 def group_bytes(group: KvGroup, context_tokens: float, kv_bits: float, layout: ParallelLayout) -> float:
@@ -108,17 +195,6 @@ def further_tokens(setup: Setup, coefficients: Coefficients, context: Context) -
     return setup.usual_tokens + reserved * (setup.context_tokens - setup.usual_tokens)
 
 
-def cache_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, requests: int, further: float) -> float:
-    """Bytes per card of the cache of so many sequences, states included: one at full context, the others of `further`
-    tokens.
-    """
-    each = sequence_bytes(shape, setup, layout, setup.context_tokens)
-    total = each * requests
-    if further < setup.context_tokens:
-        total = each + sequence_bytes(shape, setup, layout, further) * (requests - 1)
-    return total * stage_share(shape.layers, layout.pipeline)
-
-
 def sequence_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens: float) -> float:
     """Bytes per card of the cache of one sequence of so many tokens over all layers, states included."""
     each = sum(group_bytes(group, tokens, setup.kv_bits, layout) for group in shape.kv_groups)
@@ -130,15 +206,9 @@ def _state_share(layout: ParallelLayout) -> float:
     return 1.0 if layout.by_requests else 1.0 / layout.tensor
 
 
-def tokens_at_once(
-    shape: ModelShape, setup: Setup, requests: int, coefficients: Coefficients, context: Context
-) -> float:
-    """Tokens one forward pass works on at most: all prompts at once, or the chunk the runtime cuts them into."""
-    asked = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    source = shape.source_tokens if shape.encoder_layers else 0
-    return max(
-        min(float(requests * max(asked, source)), coefficients.pick("prefill-chunk-tokens", context).likely), requests
-    )
+def _asked_tokens(shape: ModelShape, setup: Setup) -> int:
+    """Tokens of a request that are read at once: of one that is answered, its prompt."""
+    return setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
 
 
 def working_width(shape: ModelShape, layout: ParallelLayout, coefficients: Coefficients, context: Context) -> Range:
@@ -166,25 +236,6 @@ def widest_ffn(shape: ModelShape) -> int:
     return max(shape.ffn_size, routed)
 
 
-def _working(
-    shape: ModelShape,
-    setup: Setup,
-    layout: ParallelLayout,
-    tokens: float,
-    coefficients: Coefficients,
-    context: Context,
-) -> Range:
-    """Bytes of the widest layer at work, or of the weights while they are quantized at load where those are more."""
-    each = working_width(shape, layout, coefficients, context).times(tokens * setup.format.compute_bits / 8)
-    scores = score_bytes(shape, setup, layout, tokens)
-    loading = load_bytes(shape, layout, coefficients, context)
-    return Range(
-        max(each.low + scores, loading.low),
-        max(each.likely + scores, loading.likely),
-        max(each.high + scores, loading.high),
-    )
-
-
 def load_bytes(shape: ModelShape, layout: ParallelLayout, coefficients: Coefficients, context: Context) -> Range:
     """Bytes beside the weights while they are quantized on the card at load: 16-bit copies of the largest tensor."""
     return scaled(coefficients.pick("load-copies", context), largest_tensor_bytes(shape) / layout.tensor)
@@ -199,15 +250,16 @@ def load_fragments(shape: ModelShape, layout: ParallelLayout, coefficients: Coef
     return scaled(coefficients.pick("load-fragments", context), matrix / layout.tensor)
 
 
-def score_bytes(shape: ModelShape, setup: Setup, layout: ParallelLayout, tokens: float) -> float:
-    """Bytes of the attention scores of one layer where they are written out (eager): heads * tokens * prompt, before
-    and after they are scaled, in FP32 and their FP32 softmax (transformers, eager_attention_forward; PyTorch copies
-    BF16 before a softmax in FP32, SoftMax.cpp, and its allocator keeps the freed ones, which are too small for FP32).
+def _scores(shape: ModelShape, setup: Setup, layout: ParallelLayout) -> tuple[float, int, float]:
+    """Of the attention scores of one layer where they are written out (eager), the numbers whose product with the
+    tokens is their bytes: heads * tokens * prompt, before and after they are scaled, in FP32 and their FP32 softmax
+    (transformers, eager_attention_forward; PyTorch copies BF16 before a softmax in FP32, SoftMax.cpp, and its allocator
+    keeps the freed ones, which are too small for FP32).
     """
     if setup.attention != "eager":
-        return 0.0
-    length = setup.prompt_tokens if shape.kind in GENERATIVE else setup.context_tokens
-    return shape.heads / _cards_of_token(layout) * tokens * length * (setup.format.compute_bits / 4 + 8)
+        return 0.0, 0, 0.0
+    each = setup.format.compute_bits / 4 + 8
+    return shape.heads / _cards_of_token(layout), _asked_tokens(shape, setup), each
 
 
 def explain(
@@ -215,12 +267,13 @@ def explain(
 ) -> list[Calculation]:
     """How each part of `parts` came about."""
     context = setup.context(shape)
-    requests = layout.requests_on_card(setup.requests_per_replica(layout.data))
+    requests, held_ = requests_on_card(setup, layout), held(shape, setup, layout, coefficients)
     found = _explain_weights(shape, setup, layout, coefficients, context, done.weights.likely)
     if shape.kv_groups or shape.state_layers:
         found.extend(_explain_cache(shape, setup, layout, requests, coefficients, context, done))
-    tokens = tokens_at_once(shape, setup, requests, coefficients, context)
-    found += _explain_working(shape, setup, layout, tokens, coefficients, context, done.activations.likely)
+    found += _explain_working(
+        shape, setup, layout, held_, held_.tokens_at_once(requests), coefficients, context, done.activations.likely
+    )
     if shape.kind in GENERATIVE:
         found.append(_explain_logits(shape, requests, coefficients, context, done.logits.likely))
     found.append(_explain_overhead(shape, layout, coefficients, context, done.overhead.likely))
@@ -233,6 +286,7 @@ def _explain_working(
     shape: ModelShape,
     setup: Setup,
     layout: ParallelLayout,
+    held_: Held,
     tokens: float,
     coefficients: Coefficients,
     context: Context,
@@ -253,14 +307,13 @@ def _explain_working(
         working_width(shape, layout, coefficients, context).likely,
         "elements per token",
     )
-    scores = score_bytes(shape, setup, layout, tokens)
-    load, copies = load_bytes(shape, layout, coefficients, context).likely, pick("load-copies", context)
+    copies = pick("load-copies", context)
     terms = (
         Term("tokens", tokens, "tokens at once"),
         width.as_term(),
         Term("compute_bits", setup.format.compute_bits, "bits"),
-        Term("scores", scores, "bytes", (), "attention scores, where written out"),
-        Term("load", load, "bytes", copies.source, "held while the weights are quantized at load"),
+        Term("scores", held_.score_bytes(tokens), "bytes", (), "attention scores, where written out"),
+        Term("load", held_.likely.loading, "bytes", copies.source, "held while the weights are quantized at load"),
         coefficient_term("workspace", pick("workspace-bytes", context)),
     )
     formula = "max(tokens * working_width * compute_bits / 8 + scores, load) + workspace"

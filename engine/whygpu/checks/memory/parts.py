@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.setup import TRAINING_PHASES, ParallelLayout
 
 NOTHING = Range(0.0, 0.0, 0.0)
+
+
+class Need(NamedTuple):
+    """What the parts of an estimate sum to, found without them: to see whether a card has room takes no more than this.
+
+    Bytes per accelerator, named as those of an estimate are.
+    """
+
+    total: float
+    high: float
+    weights: float
+    kv_cache: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory.activations import Activations, activations
 from whygpu.checks.memory.adapters import adapter_parameters
 from whygpu.checks.memory.alignment import Beside, beside_policy, with_beside
-from whygpu.checks.memory.parts import NOTHING, MemoryParts, overhead, stage_share
+from whygpu.checks.memory.parts import NOTHING, MemoryParts, Need, overhead, stage_share
 from whygpu.checks.memory.weights import ENDS, beside_bytes, held_weights, turns
 from whygpu.checks.model_shape import ModelShape
 from whygpu.checks.setup import GATHERING, SHARDS_GRADIENTS, TABLES, ParallelLayout, Setup
@@ -150,16 +150,19 @@ def parts_of(held_: Held, kept_: Activations) -> MemoryParts:
     return with_beside(policy, held_.beside, held_.ranks)
 
 
-def high_of(held_: Held, kept_: Activations) -> float | None:
-    """The high end of the sum of ``parts_of``, added up in the same order; None where there is more beside the step.
-    To find whether a card has room takes no more than this.
-    """
+def need_of(held_: Held, kept_: Activations) -> Need | None:
+    """What the parts of ``parts_of`` sum to, added up in the same order; None where there is more beside the step."""
     if held_.beside is not None:
         return None
-    layers, logits = kept_.layers.high, kept_.logits.high
-    reused = -held_.reuse.low * min(held_.gradients.high, layers + logits)
-    states = held_.weights.high + held_.gradients.high + held_.optimizer.high
-    return states + layers + logits + held_.overhead.high + reused
+    weights, gradients, optimizer, overhead_ = held_.weights, held_.gradients, held_.optimizer, held_.overhead
+    layers, logits, reuse = kept_.layers, kept_.logits, held_.reuse
+    likely = weights.likely + gradients.likely + optimizer.likely + layers.likely + logits.likely + overhead_.likely
+    high = weights.high + gradients.high + optimizer.high + layers.high + logits.high + overhead_.high
+    return Need(
+        likely - reuse.likely * min(gradients.likely, layers.likely + logits.likely),
+        high - reuse.low * min(gradients.high, layers.high + logits.high),
+        weights.likely,
+    )
 
 
 def host_bytes(shape: ModelShape, setup: Setup, coefficients: Coefficients) -> float:

@@ -9,7 +9,7 @@ measurement), 5.1.2, uncorrelated input quantities.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, overload
@@ -122,24 +122,24 @@ _SPLIT = (
 _NODES = _SPLIT.index("nodes")
 
 
-def split_rows(layouts: Sequence[ParallelLayout]) -> FloatArray:
-    """A row for each split: its widths, its machines, its stages a card, what its sharding does, and what divides its
-    cache.
-    """
-    return np.frombuffer(b"".join(map(_split_row, layouts))).reshape(-1, len(_SPLIT))
+def split_rows(splits: Iterable[bytes]) -> FloatArray:
+    """The rows of splits, as ``split_row`` has them, in one table."""
+    return np.frombuffer(b"".join(splits)).reshape(-1, len(_SPLIT))
 
 
-def splits_on(layouts: Sequence[ParallelLayout], which: IntArray, per_node: IntArray) -> FloatArray:
+def splits_on(splits: Iterable[bytes], which: IntArray, per_node: IntArray) -> FloatArray:
     """The rows of plans that each have one of these splits, with the machines that they take, of so many cards each."""
-    table: FloatArray = split_rows(layouts)[which]
+    table: FloatArray = split_rows(splits)[which]
     cards = np.prod(table[:, :_NODES], axis=1)
     table[:, _NODES] = -(-cards // per_node)
     return table
 
 
 @lru_cache(maxsize=4096)  # plans have few layouts, and many consultations the same
-def _split_row(one: ParallelLayout) -> bytes:
-    """The row as it lies in memory: to join such is several times faster than to convert numbers."""
+def split_row(one: ParallelLayout) -> bytes:
+    """A split as a row, as it lies in memory (to join such is several times faster than to convert numbers): its
+    widths, its machines, its stages a card, what its sharding does, and what divides its cache.
+    """
     row = (
         *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
         *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS),
@@ -227,7 +227,7 @@ class Columns:
         layouts = [layout] if isinstance(layout, ParallelLayout) else list(layout)
         if len(layouts) not in (1, device.size):
             raise ValueError(f"{len(layouts)} splits for {device.size} plans")
-        splits = np.broadcast_to(split_rows(layouts), (device.size, len(split_rows(layouts)[0])))
+        splits = np.broadcast_to(split_rows(map(split_row, layouts)), (device.size, len(_SPLIT)))
         flight = np.full(device.size, float(setup.concurrency)) if concurrency is None else concurrency
         which = np.zeros(device.size, dtype=np.int64)
         return cls.of_plans(shape, (setup,), which, splits, device, coefficients, flight)
