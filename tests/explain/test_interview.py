@@ -13,6 +13,7 @@ from whygpu.errors import AnswerError
 from whygpu.explain.interview import _finds_anew
 from whygpu.explain.rerun import choice, rerun
 from whygpu.explain.trials import REACH, trials
+from whygpu.plans.ways import Ways
 
 if TYPE_CHECKING:
     from whygpu import KnowledgeBase
@@ -215,7 +216,7 @@ def test_plans_are_others_by_how_they_run_not_by_their_numbers(kb: whygpu.Knowle
     ways = plan_set.configurations
 
     def after(configurations: Any, configuration: Any) -> Consultation:
-        changed = replace(plan_set, configurations=tuple(configurations), configuration=configuration)
+        changed = replace(plan_set, configurations=Ways(configurations), configuration=configuration)
         return replace(before, plans=replace(before.plans, plan_set=changed))
 
     assert not _finds_anew(before, after(reversed(ways), len(ways) - 1 - plan_set.configuration))

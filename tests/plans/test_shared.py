@@ -59,7 +59,7 @@ def _same(one: PlanSet, other: PlanSet) -> bool:
     columns = ("card", "configuration", "fits", "owned")
     return (
         all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
-        and one.configurations == other.configurations
+        and list(one.configurations) == list(other.configurations)
         and one.speeds.figures.keys() == other.speeds.figures.keys()
         and all(
             np.array_equal(one.speeds.figures[name], other.speeds.figures[name], equal_nan=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from whygpu.plans.ways import NEEDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -159,10 +161,8 @@ class Rows:
     @cached_property
     def _rejected_by(self) -> tuple[NDArray[np.float64], ...]:
         """Of every plan the numbers that it is compared by where it is rejected, the most telling first."""
-        ways, way = self._plan_set.configurations, self._plan_set.configuration
         against = np.sum([np.zeros(len(self._plan_set)), *self.rejecting.values()], axis=0)
-        need = np.array([item.need.total for item in ways], dtype=np.float64)[way]
-        cards = np.array([item.layout.cards for item in ways], dtype=np.float64)[way]
+        need, cards = self._plan_set.each(NEEDS["total"]), self._plan_set.counts
         lacking = np.maximum(need / self._plan_set.cards.usable_bytes[self._plan_set.card], 1)
         return against, lacking, cards, need
 

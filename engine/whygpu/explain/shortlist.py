@@ -8,6 +8,7 @@ import numpy as np
 
 from whygpu.explain.parts import Pick
 from whygpu.knowledge.preferences import POWER, SPEED
+from whygpu.plans.ways import NEEDS
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
@@ -118,10 +119,7 @@ class _Candidates:
                     values = plan_set.speeds.figures["ttft_ms"] + self._output_tokens * values
                 return self._near(1 / values if name in _RATES else values, within)
             case "room-to-grow":
-                need = np.array([configuration.need.high for configuration in plan_set.configurations])[
-                    plan_set.configuration
-                ]
-                room: Mask = need <= within * plan_set.cards.usable_bytes[plan_set.card]
+                room: Mask = plan_set.each(NEEDS["high"]) <= within * plan_set.cards.usable_bytes[plan_set.card]
                 return room
             case "fewest":
                 return self._near(

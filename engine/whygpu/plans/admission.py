@@ -12,7 +12,8 @@ import numpy as np
 
 from whygpu.checks.memory.estimate import largest, most_within
 from whygpu.checks.model_shape import GENERATIVE
-from whygpu.plans.plan_set import RunConfiguration, plan_set_of
+from whygpu.plans.plan_set import plan_set_of
+from whygpu.plans.ways import RunConfiguration, Ways
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +51,7 @@ def with_in_flight(plan_set: PlanSet, rows: NDArray[np.int64], each: NDArray[np.
     total = np.array([one.need.total for one in configurations])
     return plan_set_of(
         plan_set.work,
-        tuple(configurations),
+        Ways(configurations),
         plan_set.card[rows],
         configuration,
         total[configuration] <= plan_set.cards.usable_bytes[plan_set.card[rows]],

@@ -13,6 +13,7 @@ from whygpu.plans.enumerate import enumerate_plans
 from whygpu.plans.existing import plans_with_owned
 from whygpu.plans.explicit import explicit_plans
 from whygpu.plans.plan_set import PlanSet, Speeds
+from whygpu.plans.ways import Ways
 
 if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
@@ -62,7 +63,7 @@ def joined(one: PlanSet, other: PlanSet) -> PlanSet:
         one.work,
         one.machines,
         one.cards,
-        (*one.configurations, *other.configurations),
+        Ways([*one.configurations, *other.configurations]),
         np.concatenate([one.card, other.card]),
         np.concatenate([one.configuration, other.configuration + len(one.configurations)]),
         np.concatenate([one.fits, other.fits]),

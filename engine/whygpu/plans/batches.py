@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
     from whygpu.checks.model_shape import ModelShape
     from whygpu.checks.setup import ParallelLayout, Setup
-    from whygpu.plans.plan_set import Options, PlanSet, RunConfiguration
+    from whygpu.plans.plan_set import Options, PlanSet
     from whygpu.plans.search import Search
+    from whygpu.plans.ways import RunConfiguration
 
 
 OF_STAGES = ("none", "zero1")

@@ -12,6 +12,7 @@ import numpy as np
 
 from whygpu.checks.model_shape import GENERATIVE
 from whygpu.plans.plan_set import plan_set_of
+from whygpu.plans.ways import NEEDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,8 +65,7 @@ def most_requests_per_s(plan_set: PlanSet, limits: InTime) -> NDArray[np.float64
 
 def _times_held(plan_set: PlanSet) -> NDArray[np.float64]:
     """How many times the requests in flight of each plan its cards hold: the cache grows evenly with them."""
-    need = [(way.need.total, way.need.kv_cache) for way in plan_set.configurations]
-    total, cache = np.array(need, dtype=np.float64).reshape(-1, 2)[plan_set.configuration].T
+    total, cache = (plan_set.each(NEEDS[part]) for part in ("total", "kv_cache"))
     with np.errstate(divide="ignore", invalid="ignore"):
         room = (plan_set.cards.usable_bytes[plan_set.card] - total) / cache
     times: NDArray[np.float64] = np.clip(1 + np.nan_to_num(room, nan=0.0), 1, 1 << MOST_DOUBLINGS)

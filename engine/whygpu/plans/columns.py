@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,6 +23,7 @@ from whygpu.plans.plan_set import cards_of
 from whygpu.plans.price import fresh_days
 from whygpu.plans.recent import Recent
 from whygpu.plans.sharing import SHARING_NAMES, sharing_columns
+from whygpu.plans.ways import NEEDS, batch_of, cards_of_way, format_of, replicas_of
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
@@ -35,9 +37,10 @@ if TYPE_CHECKING:
     from whygpu.language.tree import Expression
     from whygpu.plans.capacity import InTime
     from whygpu.plans.costs import Costs
-    from whygpu.plans.plan_set import PlanSet, RunConfiguration
+    from whygpu.plans.plan_set import PlanSet
     from whygpu.plans.price import Price
     from whygpu.plans.purchase import PurchaseTerms
+    from whygpu.plans.ways import RunConfiguration
 
 GPU_NAMES = ("gpu.id", "gpu.name", "gpu.family", "gpu.vendor", "gpu.usable_gib")
 
@@ -55,23 +58,13 @@ class PricedPlans:
     in_time: InTime | None = None
     """How soon a service must answer, where a load is asked for."""
 
-    def each(self, of: Callable[[RunConfiguration], float | str]) -> NDArray[np.generic]:
-        """Something of each run configuration, plan by plan."""
-        return np.array([of(configuration) for configuration in self.plan_set.configurations])[
-            self.plan_set.configuration
-        ]
-
     def gib(self, part: str) -> NDArray[np.float64]:
         """GiB of one accelerator that each plan needs: of a part, the likely total or its high end."""
-        return self.each(lambda item: getattr(item.need, part) / GIB).astype(np.float64)
+        return self.plan_set.each(NEEDS[part]) / GIB
 
     def usable_gib(self) -> NDArray[np.float64]:
         """GiB of one accelerator that a program gets."""
         return self.plan_set.cards.usable_bytes[self.plan_set.card] / GIB
-
-    def of_prices(self, of: Callable[[Price], float | str], unpriced: float | str) -> NDArray[np.generic]:
-        """Something of each price; ``unpriced`` where there is none."""
-        return np.array([unpriced if price is None else of(price) for price in self.costs.prices])
 
 
 Column: TypeAlias = "Callable[[PricedPlans], v.Value | None]"
@@ -92,20 +85,24 @@ def _every(plans: PricedPlans, flag: bool) -> v.Truth:
 
 
 def _number_of(of: Callable[[RunConfiguration], float]) -> Column:
-    return lambda plans: _numbers(plans.each(of))
+    return lambda plans: _numbers(plans.plan_set.each(of))
 
 
 def _word_of(of: Callable[[RunConfiguration], str]) -> Column:
-    return lambda plans: v.Word(plans.each(of))
+    return lambda plans: v.Word(plans.plan_set.each(of))
+
+
+def _flag_of(of: Callable[[RunConfiguration], bool]) -> Column:
+    return lambda plans: _flags(plans.plan_set.each(of).astype(np.bool_))
 
 
 def _price_of(of: Callable[[Price], float], unpriced: float = math.nan) -> Column:
-    return lambda plans: _numbers(plans.of_prices(of, unpriced))
+    return lambda plans: _numbers(plans.costs.prices.each(of, unpriced))
 
 
 def _price_word_of(of: Callable[[PricedPlans, Price], str], owned: str) -> Column:
     def column(plans: PricedPlans) -> v.Word:
-        words = plans.of_prices(lambda price: of(plans, price), "")
+        words = plans.costs.prices.each(lambda price: of(plans, price), "")
         return v.Word(np.where(plans.plan_set.owned, owned, words))
 
     return column
@@ -137,13 +134,16 @@ def _most_requests_per_s(plans: PricedPlans) -> v.Number | None:
 
 def _batch_size(plans: PricedPlans) -> v.Number | None:
     trains = plans.plan_set.configurations[0].setup.trains
-    return _numbers(plans.each(lambda item: item.setup.batch_size)) if trains else None
+    return _numbers(plans.plan_set.each(batch_of)) if trains else None
 
 
 def _format_runs(plans: PricedPlans) -> v.Truth:
     """Whether the stack that is named runs the format; where none is, each format has one that does."""
-    runtime = plans.runtime
-    return _flags(plans.each(lambda item: runtime is None or item.setup.format.runs_on(runtime)).astype(np.bool_))
+    if plans.runtime is None:
+        return _every(plans, True)
+    names, which = np.unique(plans.plan_set.each(format_of), return_inverse=True)
+    formats = plans.knowledge.catalogue.formats
+    return _flags(np.array([formats[name].runs_on(plans.runtime) for name in names.tolist()])[which])
 
 
 def _verdict(plans: PricedPlans) -> v.Word:
@@ -164,7 +164,7 @@ def _smaller_card_usd_per_hour(plans: PricedPlans) -> v.Number:
     """
     cards = plans.plan_set.cards.accelerators
     memory_gb = [card.number("marketing_gb") or math.nan for card in cards]
-    card, count = plans.plan_set.card.tolist(), plans.each(lambda item: item.layout.cards).tolist()
+    card, count = plans.plan_set.card.tolist(), plans.plan_set.each(cards_of_way).tolist()
     least: dict[tuple[str, int], dict[float, float]] = {}
     for i, n, usd in zip(card, count, plans.costs.hourly.tolist(), strict=True):
         if not math.isnan(usd):
@@ -189,7 +189,7 @@ def _spot_usd_per_hour(plans: PricedPlans) -> v.Number:
 
 
 def _price_age_days(plans: PricedPlans) -> v.Number:
-    dates = plans.of_prices(lambda price: price.offering.as_of or "NaT", "NaT")
+    dates = plans.costs.prices.each(lambda price: price.offering.as_of or "NaT", "NaT")
     return v.column(_days_since(plans, dates))
 
 
@@ -209,7 +209,7 @@ def _days_since(plans: PricedPlans, dates: NDArray[np.generic]) -> NDArray[np.fl
 
 def _price_fresh_days(plans: PricedPlans) -> v.Number:
     catalogue = plans.knowledge.catalogue
-    classes = plans.of_prices(lambda price: catalogue.provider_class(price.offering), "").tolist()
+    classes = plans.costs.prices.each(lambda price: catalogue.provider_class(price.offering), "").tolist()
     fresh = {name: fresh_days(catalogue, name) for name in dict.fromkeys(classes)}
     return v.column(np.array([fresh[name] for name in classes]))
 
@@ -221,16 +221,16 @@ def _offered_by(plans: PricedPlans) -> v.Word:
 
 _COLUMNS: Mapping[str, Column] = MappingProxyType(
     {
-        "plan.count": _number_of(lambda item: item.layout.cards),
+        "plan.count": _number_of(cards_of_way),
         "plan.nodes": lambda plans: _numbers(plans.plan_set.nodes),
         "plan.tensor": _number_of(lambda item: item.layout.tensor),
         "plan.pipeline": _number_of(lambda item: item.layout.pipeline),
-        "plan.data": _number_of(lambda item: item.layout.data),
+        "plan.data": _number_of(replicas_of),
         "plan.cache_split": _word_of(lambda item: item.layout.cache_split),
         "plan.sharding": _word_of(lambda item: item.layout.sharding),
-        "plan.format": _word_of(lambda item: item.setup.format.id),
+        "plan.format": _word_of(format_of),
         "plan.kv_format": _word_of(lambda item: item.setup.kv_format.id if item.setup.kv_format else "native"),
-        "plan.quantized": lambda plans: _flags(plans.each(lambda item: item.setup.format.quantized).astype(np.bool_)),
+        "plan.quantized": _flag_of(lambda item: item.setup.format.quantized),
         "plan.weight_bits": _number_of(lambda item: item.setup.format.bits_per_weight),
         "plan.format_runs": _format_runs,
         "plan.format_stacks": _word_of(lambda item: ", ".join(item.setup.format.runtimes) or "all"),
@@ -301,8 +301,9 @@ def _given(plans: PricedPlans) -> GivenColumns:
         columns[name] = lambda value=value: _take(value, card)  # type: ignore[misc]  # bound early
     for name, column in _COLUMNS.items():
         columns[name] = lambda column=column: column(plans)  # type: ignore[misc]  # bound early
-    for name, value in sharing_columns(plans.knowledge, plans.plan_set, plans.costs.hourly).items():
-        columns[name] = lambda value=value: value  # type: ignore[misc]  # bound early
+    sharing = cache(lambda: sharing_columns(plans.knowledge, plans.plan_set, plans.costs.hourly))
+    for name in SHARING_NAMES:
+        columns[name] = lambda name=name: sharing().get(name)  # type: ignore[misc]  # bound early
     return GivenColumns(_lasting(plans.knowledge), columns)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,14 +13,17 @@ from whygpu.plans.counting import Money
 from whygpu.plans.purchase import purchase_terms_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from whygpu.chain.engines import Mask
     from whygpu.checks.setup import Setup
     from whygpu.knowledge.preferences import Handling
-    from whygpu.plans.plan_set import PlanSet, RunConfiguration
+    from whygpu.plans.plan_set import PlanSet
     from whygpu.plans.price import Price, PriceList
     from whygpu.plans.purchase import PurchaseTerms, Terms
+    from whygpu.plans.ways import RunConfiguration
 
 _UNITS_OF_WORK = {
     "train_tokens_per_s": "USD/million tokens",
@@ -28,6 +31,27 @@ _UNITS_OF_WORK = {
     "samples_per_s": "USD/million samples",
     "frames_per_s": "USD/million samples",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The price of each plan, by row: None where nobody allowed offers it, or it is owned."""
+
+    different: tuple[Price | None, ...]
+    which: NDArray[np.int64]
+    """Which of these each plan has."""
+
+    def __getitem__(self, row: int) -> Price | None:
+        """That of one plan."""
+        return self.different[int(self.which[row])]
+
+    def each(self, of: Callable[[Price], float | str], unpriced: float | str) -> NDArray[Any]:
+        """Something of each plan's price; ``unpriced`` where there is none."""
+        return np.array([unpriced if price is None else of(price) for price in self.different])[self.which]
+
+    def only(self, plans: Mask) -> Prices:
+        """Those of some of the plans, and none of the others."""
+        return Prices((*self.different, None), np.where(plans, self.which, len(self.different)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +63,7 @@ class Costs:
     Where hardware is bought, a plan without a price to buy has no rent either.
     """
 
-    prices: tuple[Price | None, ...]
+    prices: Prices
     usd_per_hour: NDArray[np.float64]
     usd_total: NDArray[np.float64]
     objective: NDArray[np.float64]
@@ -89,8 +113,8 @@ def costs_of(
     purchase_terms = None if terms is None else purchase_terms_of(terms, plan_set, watts_of(plan_set))
     new = np.full(len(plan_set), math.nan) if purchase_terms is None else purchase_terms.usd_per_hour
     if bought:
-        found = tuple(price if known else None for price, known in zip(found, np.isfinite(new).tolist(), strict=True))
-    rent = np.array([math.nan if price is None else price.usd_per_hour for price in found])
+        found = found.only(np.isfinite(new))
+    rent = found.each(lambda price: price.usd_per_hour, math.nan)
     if purchase_terms is not None:
         rent = np.where(plan_set.owned, purchase_terms.usd_power_per_hour, rent)
     hourly = np.where(plan_set.owned, rent, new) if bought else rent
@@ -99,10 +123,8 @@ def costs_of(
     return Costs(found, rent, total, objective, unit, purchase_terms, basis, hourly, spot, prices)
 
 
-def _prices(plan_set: PlanSet, prices: PriceList) -> tuple[Price | None, ...]:
-    """The price of each plan, None where nobody allowed offers it or it is owned; of those on as many of a card in the
-    same groups at once.
-    """
+def _prices(plan_set: PlanSet, prices: PriceList) -> Prices:
+    """The price of each plan; of those on as many of a card in the same groups at once."""
     groups: dict[tuple[int, int], int] = {}
     numbers = [groups.setdefault(_group(configuration), len(groups)) for configuration in plan_set.configurations]
     kind = plan_set.card * len(groups) + np.array(numbers, dtype=np.int64)[plan_set.configuration]
@@ -113,8 +135,7 @@ def _prices(plan_set: PlanSet, prices: PriceList) -> tuple[Price | None, ...]:
         card, group = divmod(kind, len(groups))
         return None if kind < 0 else prices.price(cards[card].id, *sizes[group], together[card])
 
-    found = [price(kind) for kind in kinds.tolist()]
-    return tuple([found[number] for number in place.tolist()])
+    return Prices(tuple(price(kind) for kind in kinds.tolist()), place)
 
 
 def _objective(
@@ -142,7 +163,7 @@ def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, 
     there = {"workstation": handling.own_usd_per_hour, "edge": handling.field_usd_per_hour}
     new = there.get(deployment, handling.usd_per_hour)
     each = np.where(plan_set.owned, min(new, handling.own_usd_per_hour), new)
-    rented = np.array([0.0 if price is None else float(price.machines) for price in costs.prices])
+    rented = costs.prices.each(lambda price: float(price.machines), 0.0)
     bought = np.array(costs.basis != "renting")
     machines = np.where(bought, plan_set.nodes, np.maximum(rented, plan_set.nodes)).astype(np.float64) * each
     if costs.unit == "W":

@@ -11,12 +11,14 @@ from whygpu.kept import kept
 from whygpu.plans.enumerate import enumerate_plans
 from whygpu.plans.plan_set import cards_of, plan_set_of
 from whygpu.plans.search import STEPS
+from whygpu.plans.ways import Ways
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whygpu.chain.engines import Mask
-    from whygpu.plans.plan_set import Options, PlanSet, RunConfiguration, Targets
+    from whygpu.plans.plan_set import Options, PlanSet, Targets
+    from whygpu.plans.ways import RunConfiguration
     from whygpu.plans.work import Work
 
 
@@ -58,7 +60,7 @@ def _with_owned(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
     added = np.array(list(rows), dtype=np.int64).reshape(-1, 2)
     return plan_set_of(
         work,
-        tuple(configurations),
+        Ways(configurations),
         np.concatenate([base.card, added[:, 0]]),
         np.concatenate([base.configuration, added[:, 1]]),
         np.concatenate([base.fits, np.array(list(rows.values()), dtype=np.bool_)]),

@@ -13,6 +13,7 @@ from whygpu.plans.batches import Filler
 from whygpu.plans.capacity import MOST_DOUBLINGS
 from whygpu.plans.plan_set import most_cards
 from whygpu.plans.search import SHARDS, Search
+from whygpu.plans.ways import cards_of_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,8 +49,8 @@ class Growth:
         """``filler``: with what another one filled already."""
         self._work, self._search, self._options, self._targets = work, search, options, targets
         self._filler = filler or Filler(search, options)
-        self._replicated: dict[tuple[int, int, int], int | None] = {}
-        """By replicas, the number of a way and the kind of room: the way with so many, None where there is none."""
+        self._replicated: dict[tuple[int, int, int], int] = {}
+        """By replicas, the number of a way and the kind of room: the way with so many, itself where there is none."""
         machine = search.cards.machine
         self._most = most_cards(search.cards, options, options.max_count)
         self._room: NDArray[np.int64] = machine * (self._most.max(initial=0) + 1) + self._most
@@ -94,6 +95,8 @@ class Growth:
         no machine evenly, the same over as many as do: a job with more at once, a service with fewer requests to each.
         """
         job = is_job(self._work, self._options)
+        if not job and self._options.machines.rented_for is not None:
+            return plan_set  # a service that is rented takes no more cards for being paid for (see enumerate)
         rows: list[int] = []
         ways: list[int] = []
         for index in np.flatnonzero(plan_set.fits).tolist():
@@ -169,15 +172,13 @@ class Growth:
             grown = self._fuller(grown, targets)
         for _ in range(_ROUNDS):
             short = self._short(grown, targets)
-            changed = np.array(grown.configuration)
-            for index in np.flatnonzero(grown.fits & (self._lateness(grown) <= 1) & (short > 1)).tolist():
-                more = self._more(grown, index, float(short[index]))
-                if more is not None:
-                    changed[index] = more
-            rows = np.flatnonzero(changed != grown.configuration)
+            rows = np.flatnonzero(grown.fits & (self._lateness(grown) <= 1) & (short > 1))
+            more = self._more(grown, rows, short[rows])
+            changed = more != grown.configuration[rows]
+            rows, more = rows[changed], more[changed]
             if not rows.size:
                 break
-            timed = self._timed(grown.card[rows], changed[rows], grown.fits[rows])
+            timed = self._timed(grown.card[rows], more, grown.fits[rows])
             if self._options.shared:
                 timed = self._shared(timed, targets)
             grown = self._search.taken(grown, rows, timed, np.arange(rows.size))
@@ -231,8 +232,10 @@ class Growth:
         fewest = self._first(
             plans.take(reach), before[reach], most[reach], lambda timed: self._short(timed, targets) <= 1
         )
-        doubled = [np.minimum(before[near] << doublings, most[near]) for doublings in range(1, _FULL + 1)]
-        tried, numbers = np.concatenate([reach, *[near] * _FULL]), np.concatenate([fewest, *doubled])
+        steps = before[near] << np.arange(_FULL)[:, np.newaxis]
+        place, of = np.nonzero(steps < most[near])
+        tried = np.concatenate([reach, near[of]])
+        numbers = np.concatenate([fewest, np.minimum(2 * steps[place, of], most[near][of])])
         if not tried.size:
             return plan_set
         timed = self._search.timed(plans.card[tried], plans.configuration[tried], plans.fits[tried], numbers)
@@ -255,15 +258,11 @@ class Growth:
         """The most requests in flight that so many bytes hold, run in the way of this number: memory grows evenly with
         those of each replica, so that it lies where a line between two needs says.
         """
-        setup, layout = self._search.configurations[number].setup, self._search.configurations[number].layout
-        replicas = layout.data
-
-        def need(each: int) -> float:
-            return self._search.need(self._search.changed(setup, concurrency=each * replicas), layout).total
-
-        least = setup.requests_per_replica(replicas)
+        way = self._search.configurations[number]
+        replicas = way.layout.data
+        least = way.setup.requests_per_replica(replicas)
         most = least << _FULL
-        low, high = self._search.configurations[number].need.total, need(most)
+        low, high = way.need.total, self._search.need(way.setup, way.layout, most).total
         if high <= usable:
             return most * replicas
         for _ in range(_ROUNDS):
@@ -271,7 +270,7 @@ class Growth:
                 break
             between = least + int((most - least) * (usable - low) / (high - low))
             between = min(max(between, least + 1), most - 1)
-            if (needed := need(between)) <= usable:
+            if (needed := self._search.need(way.setup, way.layout, between).total) <= usable:
                 least, low = between, needed
             else:
                 most, high = between, needed
@@ -288,7 +287,7 @@ class Growth:
         where it holds of none below. Several are timed at once, which takes as long as one.
         """
         for _ in range(_ROUNDS):
-            numbers = least + (most - least) * np.arange(1, _AT_ONCE + 1)[:, np.newaxis] // (_AT_ONCE + 1)
+            numbers = _between(least, most)
             place, rows = np.nonzero(numbers > least)
             if not rows.size:
                 break
@@ -328,7 +327,7 @@ class Growth:
         """
         best, taken = plan_set, np.zeros(len(plan_set), dtype=np.int64)
         for _ in range(_ROUNDS):
-            numbers = least + (most - least) * np.arange(1, _AT_ONCE + 1)[:, np.newaxis] // (_AT_ONCE + 1)
+            numbers = _between(least, most)
             tries = np.diff(numbers, axis=0, prepend=least[np.newaxis]) > 0
             if not tries.any():
                 break
@@ -359,7 +358,7 @@ class Growth:
         if requests and rows.size:  # only what is taken needs a setup of its own
             configuration = np.array(best.configuration)
             configuration[rows] = _of_pairs(self._with_requests, configuration[rows], taken[rows])
-            best = replace(best, configurations=tuple(self._search.configurations), configuration=configuration)
+            best = replace(best, configurations=self._search.configurations, configuration=configuration)
         return best
 
     def _in_time(self, plan_set: PlanSet, targets: Targets) -> NDArray[np.bool_]:
@@ -505,30 +504,53 @@ class Growth:
             return None
         return self._within(setup, layout.across(tensor), card)
 
-    def _more(self, plan_set: PlanSet, index: int, short: float) -> int | None:
-        """The number of the way with more replicas for load; None where the limits leave no room."""
-        number = int(plan_set.configuration[index])
-        setup, layout = plan_set.configurations[number].setup, plan_set.configurations[number].layout
-        card = int(plan_set.card[index])
-        if setup.trains:
-            data = self._replicas(plan_set, index, short, layout.data)
-        else:
-            data = self._whole(layout.over(math.ceil(layout.data * short - 1e-9)), card, trains=False).data
-            if self._options.at_once is not None:  # a job that cannot come in time comes as soon as it may
-                data = max(min(data, int(self._most[card]) // (layout.cards // layout.data)), layout.data)
-        if data == layout.data:
-            return None
-        key = (data, number, int(self._room[card]))
-        if key not in self._replicated:
-            # A replica added for load serves as many requests at once as the others, for spread over more replicas the
-            # same requests would come no faster.
-            if not setup.trains:
-                setup = self._search.changed(setup, concurrency=setup.requests_per_replica(layout.data) * data)
-            elif self._options.fills:
-                setup = self._search.changed(setup, batch_size=self._search.least_batch)
-            more = self._within(setup, layout.over(data), card)
-            self._replicated[key] = None if more is None else self._search.configure(*more)
-        return self._replicated[key]
+    def _more(self, plan_set: PlanSet, rows: NDArray[np.int64], short: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The numbers of the ways with more replicas for load, ``short``: how many times too slow each of these plans
+        is; of those that the limits leave no room for the ways that they run in.
+        """
+        found = plan_set.configuration[rows]
+        keys = zip(
+            self._wanted(plan_set, rows, short), found.tolist(), self._room[plan_set.card[rows]].tolist(), strict=True
+        )
+        for place, (row, key) in enumerate(zip(rows.tolist(), keys, strict=True)):
+            if key not in self._replicated:
+                self._replicated[key] = self._with_more(*key[:2], int(plan_set.card[row]))
+            found[place] = self._replicated[key]
+        return found
+
+    def _wanted(self, plan_set: PlanSet, rows: NDArray[np.int64], short: NDArray[np.float64]) -> list[int]:
+        """How many replicas each of these plans takes that is so many times too slow: of a job no more than there may
+        be, for what cannot come in time comes as soon as it may.
+        """
+        replicas, cards = plan_set.replicas[rows], plan_set.card[rows]
+        if self._work.setup.trains:
+            each = zip(rows.tolist(), short.tolist(), replicas.tolist(), strict=True)
+            return [self._replicas(plan_set, row, times, now) for row, times, now in each]
+        wanted = np.ceil(replicas * short - 1e-9).astype(np.int64)
+        for place in np.flatnonzero(plan_set.cards.sliced[cards]).tolist():
+            layout = plan_set.configurations[int(plan_set.configuration[rows[place]])].layout
+            wanted[place] = self._whole(layout.over(int(wanted[place])), int(cards[place]), trains=False).data
+        if self._options.at_once is not None:
+            most = self._most[cards] // (plan_set.each(cards_of_way)[rows] // replicas)
+            wanted = np.maximum(np.minimum(wanted, most), replicas)
+        found: list[int] = wanted.tolist()
+        return found
+
+    def _with_more(self, replicas: int, number: int, card: int) -> int:
+        """The number of the way with so many replicas on this card; itself where the limits leave no room.
+
+        A replica added for load serves as many requests at once as the others, for spread over more replicas the same
+        requests would come no faster.
+        """
+        setup, layout = self._search.configurations[number].setup, self._search.configurations[number].layout
+        if replicas == layout.data:
+            return number
+        if not setup.trains:
+            setup = self._search.changed(setup, concurrency=setup.requests_per_replica(layout.data) * replicas)
+        elif self._options.fills:
+            setup = self._search.changed(setup, batch_size=self._search.least_batch)
+        more = self._within(setup, layout.over(replicas), card)
+        return number if more is None else self._search.configure(*more)
 
     def _within(self, setup: Setup, layout: ParallelLayout, card: int) -> tuple[Setup, ParallelLayout] | None:
         """The way, in counts that the card is rented in, where the limits leave room for it."""
@@ -552,6 +574,12 @@ def _nearest(missed: NDArray[np.float64], tried: NDArray[np.int64], before: NDAr
     best = order[np.flatnonzero(np.diff(tried[order], prepend=-1))]
     nearest: NDArray[np.int64] = best[missed[best] < before[tried[best]]]
     return nearest
+
+
+def _between(least: NDArray[np.int64], most: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers between the two of each plan (columns), evenly apart."""
+    found: NDArray[np.int64] = least + (most - least) * np.arange(1, _AT_ONCE + 1)[:, np.newaxis] // (_AT_ONCE + 1)
+    return found
 
 
 def is_job(work: Work, options: Options) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,10 +13,11 @@ from whygpu.checks.correction import FIGURES, Corrected, distance, operating_poi
 from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import HALF, TF32, CardKind, Device, ParallelLayout, Setup, first_rate, pcie_bytes_s
 from whygpu.checks.speed import estimate as speed
-from whygpu.checks.speed.columns import Band, Columns, split_row, splits_on
+from whygpu.checks.speed.columns import Band, Columns, on_machines
 from whygpu.kept import kept
 from whygpu.plans.fixed import FixedLayout
 from whygpu.plans.slices import rentable, slices_of
+from whygpu.plans.ways import Ways, at_once_of, cards_of_way, in_flight_of, kind_of, replicas_of, split_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from whygpu.chain.engines import Mask
     from whygpu.checks.memory.estimate import MemoryEstimate
-    from whygpu.checks.memory.parts import Need
     from whygpu.checks.speed.estimate import SpeedEstimate
     from whygpu.knowledge.catalogue import Accelerator, Catalogue
     from whygpu.plans.slices import Slices
+    from whygpu.plans.ways import RunConfiguration
     from whygpu.plans.work import Work
 
 _RATES = (
@@ -125,51 +125,6 @@ class Targets:
     """
 
 
-class Sizer(Protocol):
-    """What sizes ways of running."""
-
-    def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
-        """What each accelerator would hold."""
-        ...
-
-    def need(self, setup: Setup, layout: ParallelLayout) -> Need:
-        """How much that is, found sooner."""
-        ...
-
-    def unloaded(self, setup: Setup) -> Setup:
-        """The setup without its requests in flight: one object for all that differ in these alone."""
-        ...
-
-
-@dataclass(frozen=True)
-class RunConfiguration:
-    """One way of running, spread over some accelerators."""
-
-    setup: Setup
-    layout: ParallelLayout
-    sizer: Sizer = field(compare=False, repr=False)
-
-    @cached_property
-    def memory(self) -> MemoryEstimate:
-        """What each of the accelerators would hold; sized when somebody asks, for few ways are looked at."""
-        return self.sizer.memory(self.setup, self.layout)
-
-    @cached_property
-    def need(self) -> Need:
-        """How much that is."""
-        return self.sizer.need(self.setup, self.layout)
-
-    @cached_property
-    def unloaded(self) -> Setup:
-        """The setup without its requests in flight."""
-        return self.sizer.unloaded(self.setup)
-
-    @cached_property
-    def split(self) -> bytes:
-        """The layout as a row of a table."""
-        return split_row(self.layout)
-
-
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One plan: an accelerator and a way of running on it."""
@@ -209,7 +164,7 @@ class PlanSet:
     work: Work
     machines: Machines
     cards: Cards
-    configurations: tuple[RunConfiguration, ...]
+    configurations: Ways
     card: NDArray[np.int64]
     configuration: NDArray[np.int64]
     fits: Mask
@@ -245,7 +200,7 @@ class PlanSet:
         used = sorted(set(self.configuration.tolist()))
         places = np.zeros(len(self.configurations), dtype=np.int64)
         places[used] = np.arange(len(used))
-        ways = tuple(self.configurations[number] for number in used)
+        ways = Ways(self.configurations[number] for number in used)
         return replace(self, configurations=ways, configuration=places[self.configuration])
 
     def estimate(self, index: int) -> SpeedEstimate:
@@ -289,35 +244,31 @@ class PlanSet:
     @property
     def replicas(self) -> NDArray[np.int64]:
         """Replicas of each plan."""
-        return self._each("replicas", lambda configuration: configuration.layout.data).astype(np.int64)
+        return self.each(replicas_of)
 
     @property
     def in_flight(self) -> NDArray[np.int64]:
         """Requests in flight of each plan."""
-        return self._each("in flight", lambda way: way.setup.concurrency).astype(np.int64)
+        return self.each(in_flight_of)
 
     @property
     def at_once(self) -> NDArray[np.float64]:
         """Requests in flight, or samples of a step, of each plan."""
-        return self._each("at once", lambda way: way.setup.concurrency * way.setup.batch_size)
-
-    @property
-    def nodes(self) -> NDArray[np.int64]:
-        """Machines of each plan."""
-        return -(-self.counts.astype(np.int64) // self.cards.per_node[self.card])
+        return self.each(at_once_of).astype(np.float64)
 
     @property
     def counts(self) -> NDArray[np.float64]:
         """Accelerators of each plan."""
-        return self._each("counts", lambda configuration: configuration.layout.cards)
+        return self.each(cards_of_way).astype(np.float64)
 
-    def _each(self, name: str, figure: Callable[[RunConfiguration], float]) -> NDArray[np.float64]:
-        """A figure of each plan's way of running, found once."""
-        if name not in self.known:
-            found = np.array([figure(configuration) for configuration in self.configurations], dtype=np.float64)
-            self.known[name] = found[self.configuration]
-        column: NDArray[np.float64] = self.known[name]
-        return column
+    @property
+    def nodes(self) -> NDArray[np.int64]:
+        """Machines of each plan."""
+        return -(-self.each(cards_of_way) // self.cards.per_node[self.card])
+
+    def each(self, of: Callable[[RunConfiguration], object]) -> NDArray[Any]:
+        """Something of each plan's way of running; ``of``: a function that stays (see Ways.column)."""
+        return self.configurations.column(of)[self.configuration]
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,7 +376,7 @@ def most_cards(cards: Cards, options: Options, most: int) -> NDArray[np.int64]:
 
 def plan_set_of(
     work: Work,
-    configurations: tuple[RunConfiguration, ...],
+    configurations: Ways,
     card: NDArray[np.int64],
     configuration: NDArray[np.int64],
     fits: Mask,
@@ -455,7 +406,7 @@ def _ranges(estimate: SpeedEstimate, place: int) -> dict[str, Range | None]:
 
 def _timed(
     work: Work,
-    configurations: tuple[RunConfiguration, ...],
+    configurations: Ways,
     card: NDArray[np.int64],
     configuration: NDArray[np.int64],
     machines: Machines,
@@ -464,23 +415,23 @@ def _timed(
     ranges: bool = False,
 ) -> Origin:
     """Speeds of all plans, computed together for those that run alike; ``ranges``: with those of their figures."""
+    if not len(card):
+        return ()
     estimate_of = speed.ranged_estimate_of if ranges else speed.estimate_of
     cards = cards_of(work.catalogue)
-    together: dict[int, tuple[Setup, list[int]]] = {}
-    used, place = np.unique(configuration, return_inverse=True)
-    for number in used.tolist():
-        setup = configurations[number].unloaded  # requests in flight differ from plan to plan
-        together.setdefault(id(setup), (setup, []))[1].append(number)
-    numbers: dict[Setup, list[int]] = {}
-    for setup, found in together.values():
-        numbers.setdefault(setup, []).extend(found)
     if concurrency is None:
-        concurrency = np.array([configurations[number].setup.concurrency for number in used.tolist()])[place]
+        concurrency = configurations.column(in_flight_of)[configuration]
+    kinds = configurations.column(kind_of)[configuration]
+    _, first, kind = np.unique(kinds, return_index=True, return_inverse=True)
+    setups: dict[Setup, list[int]] = {}
+    for number in np.argsort(first).tolist():
+        setups.setdefault(configurations[int(configuration[first[number]])].unloaded, []).append(number)
+    splits = configurations.column(split_of)
     at_once = concurrency.astype(np.float64)
     network, vcpus = (_known(stated, len(cards.accelerators)) for stated in (machines.networks, machines.vcpus))
     origin: list[tuple[SpeedEstimate, NDArray[np.int64]]] = []
-    for setups in _at_once(work, tuple(numbers)):
-        group = _Group.of(configurations, {setup: numbers[setup] for setup in setups}, configuration)
+    for together in _at_once(work, tuple(setups)):
+        group = _Group.of({setup: setups[setup] for setup in together}, kind, len(first))
         rows = card[group.plans]
         device = Device(
             cards.bandwidth_bytes_s[rows],
@@ -504,12 +455,13 @@ def _timed(
             work.shape,
             group.setups,
             group.setup,
-            splits_on((way.split for way in group.ways), group.way, cards.per_node[rows]),
+            on_machines(splits[configuration[group.plans]], cards.per_node[rows]),
             device,
             work.catalogue.coefficients,
             at_once[group.plans],
         )
-        corrected = tuple(_corrected(work, group, cards, rows, at_once[group.plans]))
+        layouts = (configurations[number].layout for number in configuration[group.plans].tolist())
+        corrected = tuple(_corrected(work, group.setups[0], layouts, cards, rows, at_once[group.plans]))
         origin.append((estimate_of(replace(columns, corrected=corrected) if corrected else columns), group.plans))
     return tuple(origin)
 
@@ -532,32 +484,21 @@ def _at_once(work: Work, setups: Sequence[Setup]) -> Iterable[Sequence[Setup]]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Plans that are timed together: which of all they are, the setups they have and which of these each has, and their
-    ways of running.
-    """
+    """Plans that are timed together: which of all they are, the setups they have, and which of these each has."""
 
     plans: NDArray[np.int64]
     setups: tuple[Setup, ...]
     setup: NDArray[np.int64]
-    ways: tuple[RunConfiguration, ...]
-    way: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls,
-        configurations: Sequence[RunConfiguration],
-        numbers: Mapping[Setup, Sequence[int]],
-        configuration: NDArray[np.int64],
-    ) -> _Group:
-        """Of the plans with these setups' ways of running."""
-        all_numbers = [number for each in numbers.values() for number in each]
-        place = np.full(len(configurations), -1, dtype=np.int64)
-        place[all_numbers] = np.arange(len(all_numbers))
-        mine = place[configuration]
-        plans = np.flatnonzero(mine >= 0)
-        which = np.repeat(np.arange(len(numbers)), [len(each) for each in numbers.values()])
-        ways = tuple(configurations[number] for number in all_numbers)
-        return cls(plans, tuple(numbers), which[mine[plans]], ways, mine[plans])
+    def of(cls, setups: Mapping[Setup, Sequence[int]], kind: NDArray[np.int64], kinds: int) -> _Group:
+        """Of plans of so many kinds those of the kinds that these setups are."""
+        place = np.full(kinds, -1, dtype=np.int64)
+        for number, own in enumerate(setups.values()):
+            place[list(own)] = number
+        which = place[kind]
+        plans = np.flatnonzero(which >= 0)
+        return cls(plans, tuple(setups), which[plans])
 
     def gathered(self, of: Callable[[Setup], NDArray[np.float64]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Of each plan the figure of its card (``rows``) for its setup."""
@@ -571,18 +512,24 @@ def _known(stated: tuple[float, ...], size: int) -> NDArray[np.float64]:
 
 
 def _corrected(
-    work: Work, group: _Group, cards: Cards, rows: NDArray[np.int64], concurrency: NDArray[np.float64]
+    work: Work,
+    setup: Setup,
+    layouts: Iterable[ParallelLayout],
+    cards: Cards,
+    rows: NDArray[np.int64],
+    concurrency: NDArray[np.float64],
 ) -> Iterator[Corrected]:
     """By which measurement each plan is corrected: of each kind the nearest on its card."""
-    setup = group.setups[0]
     own = [item for item in work.corrections if item.applies(setup)]
-    ids = [cards.accelerators[row].id for row in rows] if own else []
+    if not own:
+        return
+    ids = [cards.accelerators[row].id for row in rows]
+    places = [
+        operating_point(work.shape, setup, layout, requests)
+        for layout, requests in zip(layouts, concurrency.tolist(), strict=True)
+    ]
     for kind in dict.fromkeys(item.kind for item in own if FIGURES[item.kind]):
         items = [item for item in own if item.kind == kind]
-        places = [
-            operating_point(work.shape, setup, group.ways[number].layout, requests)
-            for number, requests in zip(group.way.tolist(), concurrency.tolist(), strict=True)
-        ]
         yield Corrected.nearest(
             items,
             np.array(

@@ -20,8 +20,9 @@ from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.kept import kept
 from whygpu.plans.fixed import given
-from whygpu.plans.plan_set import Cards, Options, PlanSet, RunConfiguration, Speeds, plan_set_of
+from whygpu.plans.plan_set import Cards, Options, PlanSet, Speeds, plan_set_of
 from whygpu.plans.splits import DIVIDED, cards_that_split, no_larger, split_by
+from whygpu.plans.ways import RunConfiguration, Ways
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -127,17 +128,21 @@ class Sizes:
             found = _keep(self._sized, key, self._work.memory(setup, layout, parts))
         return found
 
-    def need(self, number: int, setup: Setup, layout: ParallelLayout) -> Need:
-        """What the parts of ``memory`` sum to, without the rest of it where nothing else is needed to find it."""
+    def need(self, number: int, setup: Setup, layout: ParallelLayout, each: int | None = None) -> Need:
+        """What the parts of ``memory`` sum to, without the rest of it where nothing else is needed to find it.
+
+        ``each``: the requests of each replica, where not those of the setup.
+        """
         found, spread = None, _spread(setup, layout)
         if self._work.corrections:
             pass
         elif setup.trains:
             found = training.need_of(*self._trained(number, setup, layout, spread))
         elif self._work.shape.kind in TOKEN_KINDS:
-            requests = inference.requests_on_card(setup, layout)
+            requests = layout.requests_on_card(setup.requests_per_replica(layout.data) if each is None else each)
             found = inference.need_of(self._serving(number, setup, layout, spread), requests)
         if found is None:
+            setup = setup if each is None else setup.but(concurrency=each * layout.data)
             whole = self.memory(number, setup, layout)
             found = Need(whole.total, whole.high, whole.weights, whole.kv_cache)
         return found
@@ -236,10 +241,10 @@ class Setups:
         setup = self.one(setup)
         return self._sizes.memory(self._numbered(setup), setup, layout)
 
-    def need(self, setup: Setup, layout: ParallelLayout) -> Need:
-        """What it sums to, found sooner."""
+    def need(self, setup: Setup, layout: ParallelLayout, each: int | None = None) -> Need:
+        """What it sums to, found sooner; ``each``: as ``Sizes.need`` has it."""
         setup = self.one(setup)
-        return self._sizes.need(self._numbered(setup), setup, layout)
+        return self._sizes.need(self._numbered(setup), setup, layout, each)
 
     def _numbered(self, setup: Setup) -> int:
         number = self._number.get(id(setup))
@@ -256,7 +261,7 @@ class Search:
         self._few = 1 if options.count is not None or work.setup.trains else options.replicas
         self.knows_hours = False
         """Whether the hours that a job takes are known of any plan that was timed."""
-        self.configurations: list[RunConfiguration] = []
+        self.configurations = Ways()
         self._setups = Setups(_sizes(replace(work, setup=_alike(work.setup), measured=())))
         self._number: dict[tuple[int, ParallelLayout], int] = {}
         self._replicated: dict[tuple[int, int], int] = {}
@@ -290,9 +295,9 @@ class Search:
         """Samples that every plan's accelerators work on at once at least: of pairs both answers."""
         return 1 if self._options.each is not None else self._work.setup.batch_size
 
-    def need(self, setup: Setup, layout: ParallelLayout) -> Need:
-        """How much each card of a spread would hold."""
-        return self._setups.need(setup, layout)
+    def need(self, setup: Setup, layout: ParallelLayout, each: int | None = None) -> Need:
+        """How much each card of a spread would hold; ``each``: as ``Sizes.need`` has it."""
+        return self._setups.need(setup, layout, each)
 
     def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
@@ -300,8 +305,7 @@ class Search:
         key = (id(setup), layout)
         number = self._number.get(key)
         if number is None:
-            number = self._number[key] = len(self.configurations)
-            self.configurations.append(RunConfiguration(setup, layout, self._setups))
+            number = self._number[key] = self.configurations.add(RunConfiguration(setup, layout, self._setups))
         return number
 
     def changed(
@@ -567,7 +571,7 @@ class Search:
         """The plans with their speeds; ``concurrency``: with so many requests in flight, whatever their setups say."""
         found = plan_set_of(
             self._work,
-            tuple(self.configurations),
+            self.configurations,
             card,
             configuration,
             fits,
@@ -581,7 +585,7 @@ class Search:
 
     def untimed(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
         """The plans without their speeds."""
-        ways, none = tuple(self.configurations), np.zeros(len(card), dtype=np.bool_)
+        ways, none = self.configurations, np.zeros(len(card), dtype=np.bool_)
         machines = self._options.machines
         return PlanSet(self._work, machines, self.cards, ways, card, configuration, fits, none, Speeds({}))
 

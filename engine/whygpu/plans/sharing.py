@@ -12,13 +12,15 @@ from whygpu.checks.memory.weights import expert_bytes
 from whygpu.kept import kept
 from whygpu.language import values as v
 from whygpu.plans.plan_set import cards_of
+from whygpu.plans.ways import NEEDS
 from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.knowledge.base import Knowledge
-    from whygpu.plans.plan_set import PlanSet, RunConfiguration
+    from whygpu.plans.plan_set import PlanSet
+    from whygpu.plans.ways import RunConfiguration
 
 SHARING_NAMES = (
     "plan.slice",
@@ -68,11 +70,8 @@ def _slices(knowledge: Knowledge) -> CardSlices:
 def sharing_columns(knowledge: Knowledge, plan_set: PlanSet, hourly: NDArray[np.float64]) -> dict[str, v.Value]:
     """The names of sharing a card with their columns; unknown for plans over several cards."""
     found: dict[str, v.Value] = {}
-    configurations = plan_set.configurations
-    need = np.array([configuration.need.high / GIB for configuration in configurations])[plan_set.configuration]
-    single = np.array(
-        [configuration.layout.cards == 1 and not configuration.setup.trains for configuration in configurations]
-    )[plan_set.configuration]
+    need = plan_set.each(NEEDS["high"]) / GIB
+    single = plan_set.each(_serves_from_one)
     if "mig-usable-share" in knowledge.catalogue.coefficients:
         slices = _slices(knowledge)
         holds = (slices.usable_gib[plan_set.card] >= need[:, None]) & single[:, None]
@@ -84,15 +83,19 @@ def sharing_columns(knowledge: Knowledge, plan_set: PlanSet, hourly: NDArray[np.
         found["plan.slice_usd_per_hour"] = v.column(hourly / counts)
     memory = plan_set.cards.usable_bytes[plan_set.card] / GIB
     found["plan.copies"] = v.column(np.where(single, np.floor(memory / need), np.nan))
-    if any(_on_host(configuration) for configuration in configurations):
+    if any(_on_host(configuration) for configuration in plan_set.configurations):
         found["plan.host_gib"] = v.column(host_gib(plan_set))
     return found
 
 
+def _serves_from_one(way: RunConfiguration) -> bool:
+    """Whether it is a service on one card."""
+    return way.layout.cards == 1 and not way.setup.trains
+
+
 def host_gib(plan_set: PlanSet) -> NDArray[np.float64]:
     """GiB that each plan keeps in the memory of its machines; zero for all on the cards."""
-    ways = [_on_host(way) / GIB for way in plan_set.configurations]
-    return np.array(ways, dtype=np.float64)[plan_set.configuration]
+    return plan_set.each(_on_host) / GIB
 
 
 def _on_host(way: RunConfiguration) -> float:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Mask
     from whygpu.checks.model_shape import ModelShape
     from whygpu.checks.setup import CacheSplit, ParallelLayout
-    from whygpu.plans.plan_set import Cards, RunConfiguration
+    from whygpu.plans.plan_set import Cards
+    from whygpu.plans.ways import RunConfiguration
     from whygpu.plans.work import Work
 
 DIVIDED: tuple[CacheSplit, ...] = CACHE_SPLITS[1:]

@@ -9,7 +9,7 @@ measurement), 5.1.2, uncorrelated input quantities.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, overload
@@ -122,23 +122,18 @@ _SPLIT = (
 _NODES = _SPLIT.index("nodes")
 
 
-def split_rows(splits: Iterable[bytes]) -> FloatArray:
-    """The rows of splits, as ``split_row`` has them, in one table."""
-    return np.frombuffer(b"".join(splits)).reshape(-1, len(_SPLIT))
-
-
-def splits_on(splits: Iterable[bytes], which: IntArray, per_node: IntArray) -> FloatArray:
-    """The rows of plans that each have one of these splits, with the machines that they take, of so many cards each."""
-    table: FloatArray = split_rows(splits)[which]
+def on_machines(splits: FloatArray, per_node: IntArray) -> FloatArray:
+    """Rows of splits, one for each plan, with the machines that they take, of so many cards each."""
+    table = splits.copy()
     cards = np.prod(table[:, :_NODES], axis=1)
     table[:, _NODES] = -(-cards // per_node)
     return table
 
 
 @lru_cache(maxsize=4096)  # plans have few layouts, and many consultations the same
-def split_row(one: ParallelLayout) -> bytes:
-    """A split as a row, as it lies in memory (to join such is several times faster than to convert numbers): its
-    widths, its machines, its stages a card, what its sharding does, and what divides its cache.
+def split_row(one: ParallelLayout) -> tuple[float, ...]:
+    """A split as a row: its widths, its machines, its stages a card, what its sharding does, and what divides its
+    cache.
     """
     row = (
         *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
@@ -146,7 +141,7 @@ def split_row(one: ParallelLayout) -> bytes:
         *(one.sharding not in ("none", TABLES), one.sharding == TABLES),
         *(one.cache_split == "tokens", one.by_requests),
     )
-    return np.array(row, dtype=np.float64).tobytes()
+    return tuple(map(float, row))
 
 
 def words_of(shape: ModelShape, setups: Sequence[Setup]) -> tuple[Mapping[str, str], ...]:
@@ -227,7 +222,7 @@ class Columns:
         layouts = [layout] if isinstance(layout, ParallelLayout) else list(layout)
         if len(layouts) not in (1, device.size):
             raise ValueError(f"{len(layouts)} splits for {device.size} plans")
-        splits = np.broadcast_to(split_rows(map(split_row, layouts)), (device.size, len(_SPLIT)))
+        splits = np.broadcast_to([split_row(each) for each in layouts], (device.size, len(_SPLIT)))
         flight = np.full(device.size, float(setup.concurrency)) if concurrency is None else concurrency
         which = np.zeros(device.size, dtype=np.int64)
         return cls.of_plans(shape, (setup,), which, splits, device, coefficients, flight)
@@ -243,7 +238,7 @@ class Columns:
         coefficients: Coefficients,
         concurrency: FloatArray,
     ) -> Columns:
-        """A setup, a split (as in ``split_rows``) and the requests in flight for each plan."""
+        """A setup, a split (as ``split_row`` has it) and the requests in flight for each plan."""
         plans: dict[str, Any] = dict(zip(_SPLIT, np.ascontiguousarray(splits.T), strict=True))
         plans |= {"concurrency": concurrency, "coefficients": coefficients}
         return cls(shape, setups, which, device, bases=words_of(shape, setups), **plans)
