@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, get_args
 
 Kind = Literal[
@@ -111,7 +113,7 @@ PARTS = ("embedding", "head", "attention", "value", "ffn", "down", "experts", "o
 """Parts of a model that formats may treat apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelShape:
     """What the checks need to know of a model. Counts of parameters, layers, elements; 0 where it has none or it is
     not known.
@@ -241,6 +243,18 @@ class ModelShape:
         if self.kv_groups:
             return sum(group.layers for group in self.kv_groups if not group.fixed_tokens)
         return self.layers - self.state_layers
+
+    @cached_property
+    def words(self) -> Mapping[str, str]:
+        """What coefficients may depend on of a model, whatever its setup."""
+        return {
+            "kind": self.kind,
+            "ffn": "gated" if self.gated_ffn else "plain",
+            "moe": "yes" if self.is_moe else "no",
+            "denoiser": self.denoiser,
+            "proposals": "yes" if self.sample_operators else "no",
+            "cache": self.cache_kind,
+        }
 
     @property
     def cache_kind(self) -> str:

@@ -300,12 +300,7 @@ class Setup:
             "host": self.host,
             "algorithm": self.algorithm,
             "sharding": sharding,
-            "kind": shape.kind,
-            "ffn": "gated" if shape.gated_ffn else "plain",
-            "moe": "yes" if shape.is_moe else "no",
-            "denoiser": shape.denoiser,
-            "proposals": "yes" if shape.sample_operators else "no",
-            "cache": shape.cache_kind,
+            **shape.words,
             "uncounted": shape.uncounted(self.task),
         }
 

@@ -19,7 +19,7 @@ from whygpu.plans.plan_set import most_cards
 from whygpu.plans.search import SHARDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -65,9 +65,8 @@ def filled(
         most_room = max(bytes_ for _, bytes_ in room)
         for setup, layout in _ways(search, search.configurations[number], options, shardings):
             fewest, *_ = numbers = search.micro_batches(layout)
-            sizes = [setup.batch_size] if given else _sizes(_most(options, layout, fewest), search.least_batch)
-            setups = (search.changed(setup, batch_size=size, gradient_accumulation=fewest) for size in sizes)
-            needs = [need for _, need in _held(search, setups, layout, most_room)]
+            sizes = (setup.batch_size,) if given else _sizes(_most(options, layout, fewest), search.least_batch)
+            needs = search.held_batches(setup, layout, sizes, fewest, most_room)
             held = {
                 row: sizes[:found] for row, each in room if row not in whole and (found := bisect_right(needs, each))
             }
@@ -158,9 +157,12 @@ def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
         rows = np.flatnonzero(plan_set.fits & (plan_set.configuration == number))
         room = usable[rows]
         setup, layout = search.configurations[number].setup, search.configurations[number].layout
-        setups = (_at_once(search, setup, shape, size, layout.data) for size in _sizes(options.at_once or 1))
-        for each, need in _held(search, setups, layout, room.max()):
-            plans.append(rows[need <= room])
+        for size in _sizes(options.at_once or 1):
+            each = _at_once(search, setup, shape, size, layout.data)
+            holds = search.need(each, layout).high <= room
+            if not holds.any():  # more samples need no less
+                break
+            plans.append(rows[holds])
             ways.append(search.configure(each, layout))
     each_way = [np.full(len(rows), way) for rows, way in zip(plans[1:], ways, strict=True)]
     plan, configuration = np.concatenate(plans), np.concatenate([plan_set.configuration, *each_way])
@@ -232,20 +234,9 @@ def _on_twice(
     return search.configure(setup, wide), wide.cards / layout.cards
 
 
-def _sizes(most: float, least: int = 1) -> list[int]:
+def _sizes(most: float, least: int = 1) -> tuple[int, ...]:
     """``least`` and its doubles up to ``most``, and at least the first."""
     sizes = [least]
     while sizes[-1] * 2 <= most:
         sizes.append(sizes[-1] * 2)
-    return sizes
-
-
-def _held(
-    search: Search, setups: Iterable[Setup], layout: ParallelLayout, usable: float
-) -> Iterator[tuple[Setup, float]]:
-    """Of ways of growing need those that ``usable`` holds, each with the high end of what it needs (bytes)."""
-    for setup in setups:
-        need = search.need(setup, layout).high
-        if need > usable:
-            return
-        yield setup, need
+    return tuple(sizes)

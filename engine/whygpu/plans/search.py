@@ -25,7 +25,7 @@ from whygpu.plans.splits import DIVIDED, cards_that_split, no_larger, split_by
 from whygpu.plans.ways import RunConfiguration, Ways
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -147,14 +147,43 @@ class Sizes:
             found = Need(whole.total, whole.high, whole.weights, whole.kv_cache)
         return found
 
+    def highs(self, setups: Sequence[tuple[int, Setup]], layout: ParallelLayout, most: float) -> list[float]:
+        """The high ends of what a spread of these setups holds, each with its number: those of them, in this order,
+        that ``most`` bytes hold. They differ in the samples of a micro-batch alone.
+        """
+        found: list[float] = []
+        number, setup = setups[0]
+        spread = _spread(setup, layout)
+        held = None if self._work.corrections else self._states(number, setup, layout, spread)
+        for number, setup in setups:
+            need = None if held is None else training.need_of(held, self._samples(number, setup, layout, spread))
+            high = self.need(number, setup, layout).high if need is None else need.high
+            if high > most:
+                break
+            found.append(high)
+        return found
+
     def _trained(
         self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key
     ) -> tuple[training.Held, Activations]:
         """What a training step holds, and what it keeps of its samples."""
-        states, one = (self._whatever_kept[number], layout.data, *spread), (number, *spread)
-        work = self._work.shape, setup, layout, self._work.catalogue.coefficients
-        held = self._held.get(states) or _keep(self._held, states, training.held(*work))
-        return held, self._kept.get(one) or _keep(self._kept, one, training.kept(*work))
+        return self._states(number, setup, layout, spread), self._samples(number, setup, layout, spread)
+
+    def _states(self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key) -> training.Held:
+        states = (self._whatever_kept[number], layout.data, *spread)
+        found = self._held.get(states)
+        if found is None:
+            coefficients = self._work.catalogue.coefficients
+            found = _keep(self._held, states, training.held(self._work.shape, setup, layout, coefficients))
+        return found
+
+    def _samples(self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key) -> Activations:
+        one = (number, *spread)
+        found = self._kept.get(one)
+        if found is None:
+            coefficients = self._work.catalogue.coefficients
+            found = _keep(self._kept, one, training.kept(self._work.shape, setup, layout, coefficients))
+        return found
 
     def _serving(self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key) -> inference.Held:
         """What a replica of a service holds whatever its requests."""
@@ -208,6 +237,7 @@ class Setups:
         self._number: dict[int, int] = {}
         self._unloaded: dict[int, Setup] = {}
         self._changed: dict[tuple[int, str, str | int], Setup] = {}
+        self._sized: dict[tuple[int, tuple[int, ...], int], list[tuple[int, Setup]]] = {}
 
     def one(self, setup: Setup) -> Setup:
         """The first that is equal."""
@@ -235,6 +265,20 @@ class Setups:
         if found is None:
             found = self._unloaded[id(setup)] = self.one(setup.but(concurrency=0))
         return found
+
+    def sized(self, setup: Setup, sizes: tuple[int, ...], micro_batches: int) -> Sequence[tuple[int, Setup]]:
+        """A setup that ``one`` gave with micro-batches of each of these sizes, and their numbers."""
+        key = (id(setup), sizes, micro_batches)
+        found = self._sized.get(key)
+        if found is None:
+            changed = (self.changed(setup, "batch_size", size) for size in sizes)
+            setups = [self.changed(each, "gradient_accumulation", micro_batches) for each in changed]
+            found = self._sized[key] = [(self._numbered(each), each) for each in setups]
+        return found
+
+    def highs(self, setups: Sequence[tuple[int, Setup]], layout: ParallelLayout, most: float) -> list[float]:
+        """As ``Sizes.highs`` has it."""
+        return self._sizes.highs(setups, layout, most)
 
     def memory(self, setup: Setup, layout: ParallelLayout) -> MemoryEstimate:
         """Memory of a spread."""
@@ -298,6 +342,14 @@ class Search:
     def need(self, setup: Setup, layout: ParallelLayout, each: int | None = None) -> Need:
         """How much each card of a spread would hold; ``each``: as ``Sizes.need`` has it."""
         return self._setups.need(setup, layout, each)
+
+    def held_batches(
+        self, setup: Setup, layout: ParallelLayout, sizes: tuple[int, ...], micro_batches: int, most: float
+    ) -> list[float]:
+        """The most that each card of a spread may have to hold (bytes) in training with micro-batches of these sizes,
+        the smallest first: of those that ``most`` bytes hold.
+        """
+        return self._setups.highs(self._setups.sized(self._setups.one(setup), sizes, micro_batches), layout, most)
 
     def configure(self, setup: Setup, layout: ParallelLayout) -> int:
         """The number of a way of running; sized when it is new."""
