@@ -132,13 +132,13 @@ def test_a_batch_is_sized_once_for_all_numbers_of_micro_batches(
 ) -> None:
     forget()
     sized: list[Any] = []
-    _watched(monkeypatch, Search, "need", lambda _, *way: sized.append(way))
+    _watched(monkeypatch, Search, "held_batches", lambda _, *batches: sized.append(batches))
     plans = _plans(kb, {"phase": "training", "model": "llama-3.1-405b", "dataset_tokens": 1e11})
     assert plans is not None
     micro_batches = {way.setup.gradient_accumulation / way.layout.pipeline for way in plans.configurations}
     assert len(micro_batches) > 1
     assert sized
-    assert all(way.gradient_accumulation == max(layout.pipeline, 1) for way, layout in sized)
+    assert all(number == max(layout.pipeline, 1) for _, layout, _, number, _ in sized)
 
 
 def test_what_many_plans_ask_is_looked_up_once() -> None:
