@@ -267,6 +267,11 @@ class ModelShape:
             return "window"
         return ("latent" if self.kv_lora_rank else "heads") if self.kv_groups else ""
 
+    @property
+    def sparse_attention(self) -> bool:
+        """Whether a token attends to chosen tokens of a cache that all heads share (DeepSeek-V3.2, 2.1)."""
+        return any(group.chosen and group.heads == 1 for group in self.kv_groups)
+
     def uncounted(self, task: str = "") -> str:
         """The part that the shape leaves out of a `task`, beside the language model that it is of: what makes "sound"
         of the tokens it writes, the tower that turns "images" into tokens where it is given any, or "none".

@@ -188,7 +188,7 @@ class CostSheet:
         return not of_cards or bool(purchase_terms.host_floor[index])
 
     def _memory(self, index: int, purchase_terms: PurchaseTerms) -> Term:
-        """USD of the memory that is bought for weights kept in it."""
+        """USD of the memory that is bought for what is kept in it."""
         gib, each = float(purchase_terms.memory_gib[index]), purchase_terms.terms.site["host-memory-usd-per-gib"]
         return Term("memory", gib * each.likely, "USD", each.source, f"{gib:,.0f} GiB at {each.likely:g} USD")
 

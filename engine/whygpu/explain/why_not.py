@@ -63,6 +63,8 @@ class WhyNot:
     """USD an hour, of the whole plan; None where no price would do, or money is not what counts."""
     enumerated: bool = True
     """Whether it is among the plans that were tried without being asked for."""
+    ahead: bool = False
+    """Whether it would come before the recommendation, which was found without it."""
     engine: str = ""
 
 
@@ -132,8 +134,10 @@ def _asked(maker: PlanMaker, cards: tuple[str, ...], wanted: Wanted) -> Iterator
 
 
 def _nearest(maker: PlanMaker, card: str, wanted: Wanted) -> int | None:
-    """The row of the best plan on a card: that of the best rank, else the one that the fewest rules reject."""
-    plan_set, rows = maker.consultation.plans.plan_set, maker.rows
+    """The row of the best plan on a card: that of the best rank, else the one that the fewest rules reject, of those
+    on what is owned where there are any.
+    """
+    plan_set, rows, alive = maker.consultation.plans.plan_set, maker.rows, maker.consultation.plans.alive
     names = [item.id for item in plan_set.cards.accelerators]
     found = [
         row
@@ -141,7 +145,11 @@ def _nearest(maker: PlanMaker, card: str, wanted: Wanted) -> int | None:
         if (wanted.count is None or rows.identity(row)[1] == wanted.count)
         and (wanted.format is None or rows.identity(row)[2] == wanted.format)
     ]
-    return min(found, key=rows.distance) if found else None
+    return min(
+        found,
+        key=lambda row: (not alive[row], not (alive[row] or plan_set.owned[row]), rows.distance(row)),
+        default=None,
+    )
 
 
 def _answer(maker: PlanMaker, row: int, usual: PlanMaker, planner: Planner | None) -> WhyNot:
@@ -150,11 +158,16 @@ def _answer(maker: PlanMaker, row: int, usual: PlanMaker, planner: Planner | Non
     """
     consultation, rows = maker.consultation, maker.rows
     best = rows.heads[0] if rows.heads else None
+    ahead = False
+    if planner is not None and best == row and usual.rows.heads:
+        told = rows.row_like(usual.rows.identity(usual.rows.heads[0]))
+        ahead = told is not None and not rows.equal(row, told)
+        best = told if ahead else best
     plan = maker.at(row)
     against = tuple(sorted(reasons(consultation, row), key=lambda item: _order(consultation, item)))
     out = tuple(_left_out(consultation, plan)) if planner is not None else ()
     behind = None
-    if not against and best is not None and row != best and not rows.equal(row, best):
+    if not against and not ahead and best is not None and row != best and not rows.equal(row, best):
         behind = rows.behind(row)
     fix = first_fix(maker, row, against[0].rule, planner) if against else None
     sides, price = ((), None) if best is None or against else _sides(maker, row, best)
@@ -168,6 +181,7 @@ def _answer(maker: PlanMaker, row: int, usual: PlanMaker, planner: Planner | Non
         sides,
         price if behind is not None else None,
         planner is None,
+        ahead,
         consultation.engine,
     )
 

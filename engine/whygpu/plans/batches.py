@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whygpu.checks.model_shape import TOKEN_KINDS
+from whygpu.checks.model_shape import GENERATIVE, TOKEN_KINDS
 from whygpu.plans.plan_set import most_cards
 from whygpu.plans.search import SHARDS
+from whygpu.plans.ways import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,10 +182,10 @@ def _of_cards(timed: PlanSet, shape: ModelShape) -> NDArray[np.float64]:
     would make a batch of one seem enough.
     """
     figures = timed.speeds.figures
-    if shape.kind in TOKEN_KINDS:
+    if shape.kind in GENERATIVE:
         return figures["requests_per_s"]
-    samples = np.array([each.setup.batch_size * each.layout.data for each in timed.configurations], dtype=np.float64)
-    found: NDArray[np.float64] = samples[timed.configuration] / figures["ttft_ms"]
+    together = timed.in_flight if shape.kind in TOKEN_KINDS else timed.each(batch_of) * timed.replicas
+    found: NDArray[np.float64] = together / figures["ttft_ms"]
     return found
 
 

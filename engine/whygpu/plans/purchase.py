@@ -12,6 +12,8 @@ from whygpu.checks.cost import money
 from whygpu.kept import kept
 from whygpu.plans.sharing import host_gib
 from whygpu.plans.typical import purchase_estimates
+from whygpu.plans.ways import NEEDS
+from whygpu.quantity import GIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,6 +73,8 @@ class Terms:
     """Of every accelerator: USD of the cheapest machine around it; zero likewise."""
     sold_by: NDArray[np.float64]
     """Of every accelerator: how many are sold together on one board."""
+    processors: NDArray[np.bool_]
+    """Of every accelerator: whether it is a processor, sold without the memory that it works in."""
     draw: NDArray[np.float64]
     """Of every accelerator: the machine's power over that of its accelerators."""
     owned: NDArray[np.float64]
@@ -95,7 +99,7 @@ class PurchaseTerms:
     host_floor: NDArray[np.float64]
     """USD of the cheapest machine; zero likewise."""
     memory_gib: NDArray[np.float64]
-    """Weights in the memory of its machines, which is bought for them."""
+    """What is kept in the memory of its machines, which is bought for that."""
     usd_purchase: NDArray[np.float64]
     usd_power_per_hour: NDArray[np.float64]
     usd_per_hour: NDArray[np.float64]
@@ -136,6 +140,7 @@ def terms_of(knowledge: Knowledge, place: Site) -> Terms | None:
         np.where(whole, 0.0, share),
         np.where(whole, 0.0, floor),
         sold_by,
+        np.array([card.text("class") == "cpu" for card in catalogue.accelerators.values()]) & ~whole,
         draw,
         owned,
         place.machine_is_there,
@@ -152,7 +157,7 @@ def purchase_terms_of(terms: Terms, plan_set: PlanSet, watts: NDArray[np.float64
     bought = np.ceil(missing / terms.sold_by[card]) * terms.sold_by[card]
     there = (nodes == 1) & terms.machine_is_there
     share, floor = (np.where(there, 0.0, each[card]) for each in (terms.host_share, terms.host_floor))
-    gib = host_gib(plan_set)
+    gib = host_gib(plan_set) + terms.processors[card] * bought * plan_set.each(NEEDS["total"]) / GIB
     memory = gib * terms.site["host-memory-usd-per-gib"].likely
     purchase = money.purchase_usd(terms.usd_each[card], bought, share, floor, nodes, memory)
     power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)

@@ -237,6 +237,7 @@ _MODEL_FACTS: Mapping[str, Callable[[ModelShape], float | str | bool]] = {
     "model.flops_per_sample": lambda shape: float(shape.flops_per_sample),
     "model.steps": lambda shape: float(shape.steps),
     "model.sound_tokens_s": lambda shape: shape.sound_tokens_s,
+    "model.sparse_attention": lambda shape: shape.sparse_attention,
     "model.scores_pairs": lambda shape: shape.scores_pairs,
     "model.file_kind": lambda shape: shape.file_kind,
     "model.file_format": lambda shape: shape.stored_format,
@@ -251,6 +252,7 @@ _ALWAYS_KNOWN = frozenset(
         "model.active_parameters",
         "model.experts",
         "model.frames",
+        "model.sparse_attention",
     }
 )
 

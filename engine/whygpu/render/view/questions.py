@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from whygpu.explain.advice import Advice
     from whygpu.explain.flips import Flips, PriceFlip
     from whygpu.explain.parts import Reason
+    from whygpu.explain.plan import Plan
     from whygpu.explain.why_not import Side, WhyNot
     from whygpu.trace import Fact, Outcome
 
@@ -72,6 +73,13 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
         return Section(f"Why not {short_text(plan)}: it is ruled out", tuple(lines))
     if best is not None and plan.id == best.id and not item.left_out:
         return Section(f"{short_text(plan)} is the recommendation", tuple(lines))
+    if item.ahead:
+        lines.append(Line(f"It would come before the recommendation: {_asked_for(advice, plan)}."))
+        return Section(
+            f"{short_text(plan)} would come first, {price_text(plan)}",
+            tuple(lines),
+            _sides(item.factors, None if best is None else short_text(best)),
+        )
     if item.behind is None:
         lines.append(Line("It is as good as the recommendation: the two count as the same, or nearly."))
         return Section(
@@ -87,6 +95,14 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
         tuple(lines),
         _sides(item.factors, None if best is None else short_text(best)),
     )
+
+
+def _asked_for(advice: Advice, plan: Plan) -> str:
+    """Which answer has a plan tried that was not."""
+    if plan.format not in advice.consultation.plans.options.formats:
+        name = advice.consultation.knowledge.catalogue.formats[plan.format].name
+        return f"no rule has {name} tried for such work, so answer format = {plan.format} to have it planned"
+    return f"so many accelerators were not tried, so answer count = {plan.count} to have it planned"
 
 
 def _would_win(advice: Advice, card: str, words: Words) -> Iterator[Line]:

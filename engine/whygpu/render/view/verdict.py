@@ -60,7 +60,7 @@ def _bought(plan: Plan, buying: Buying) -> str:
     missing = f" {buying.count} more" if buying.count < plan.count else ""
     if buying.count > plan.count:
         missing = f" {buying.count} (whole boards)"
-    memory = f"{show(buying.usd_memory, 'USD')} of memory for the experts included" if buying.usd_memory else ""
+    memory = f"{show(buying.usd_memory, 'USD')} of memory for the model included" if buying.usd_memory else ""
     machine = "machine included" if buying.machine else "for the existing machine"
     if buying.machine and memory:
         machine, memory = f"machine and {memory}", ""
