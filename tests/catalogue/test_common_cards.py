@@ -83,20 +83,24 @@ LISTED = [
 ]
 WHAT_CANNOT_RUN = ("cases/serving-runtimes.yaml", "cases/advisers.yaml", "tables/stacks.yaml")
 """Files that name hardware of all kinds, common or not, to say that it is not what to take."""
-NOT_PUBLISHED = {"tpu": {"fp32_tflops", "int4_tops", "tdp_w", "mig_instances", "pcie_generation", "pcie_lanes"}}
-"""What nobody says of machines that are no cards (docs/reference/catalogue.md, limits)."""
+NOT_PUBLISHED = {
+    "tpu": {"fp32_tflops", "int4_tops", "mig_instances", "pcie_generation", "pcie_lanes"},
+    "cloud": {"tdp_w"},
+}
+"""What nobody says of a class or a form (docs/reference/catalogue.md, limits): a cloud's own chip states no power."""
 NO_CLOCK = {"apple", "cpu", "tpu"}
 """Classes whose makers name no clock of the accelerator, or name one that says nothing beside a GPU's."""
 
 
 def _open_fields(card: Accelerator) -> list[str]:
     """Listed fields that neither have a value nor are known to be lacking."""
-    kind = card.text("class") or ""
+    kind, form = card.text("class") or "", card.text("form") or ""
     wanted = [*LISTED, *([] if kind in NO_CLOCK else ["boost_mhz"])]
+    unpublished = NOT_PUBLISHED.get(kind, set()) | NOT_PUBLISHED.get(form, set())
     return [
         name
         for name in wanted
-        if name not in NOT_PUBLISHED.get(kind, ())
+        if name not in unpublished
         and ((figure := card.figures.get(name)) is None or (figure.value is None and not figure.absent))
     ]
 

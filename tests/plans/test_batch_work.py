@@ -230,7 +230,7 @@ def test_a_job_that_is_dearer_and_slower_comes_after(kb: whygpu.KnowledgeBase) -
     """Its price is hours by the price of an hour (runpod-64): an A100 took 9.8 hours and $18, where a B200 takes less
     of both, and came first for its rating.
     """
-    job = {"phase": "batch-inference", "model": "bge-m3", "dataset_tokens": 1e10, "context_tokens": 512}
+    job = {"phase": "batch-inference", "model": "bge-m3", "dataset_tokens": 1e10, "context_tokens": 4096}
     advice = kb.advise({**job, "deadline_hours": 48}, engine="evaluator", today=TODAY)
     plans = [plan for plan in (advice.recommendation, *advice.alternatives) if plan is not None]
     first, slower = (next(plan for plan in plans if plan.accelerator.id == card) for card in ("b200", "a100-sxm-80gb"))
