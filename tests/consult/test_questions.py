@@ -7,6 +7,10 @@ from datetime import date
 import pytest
 
 import whygpu
+from whygpu.chain.durable import DurableEngine
+from whygpu.consult.driver import consult
+from whygpu.explain.advice import Advice
+from whygpu.render.view.questions import why_not_sections
 
 TODAY = date(2026, 11, 21)
 
@@ -52,6 +56,38 @@ def test_why_not_of_a_plan_that_lost_names_the_comparison(chat: whygpu.Advice) -
     assert chat.why_not(chat.recommendation.id)[0].behind is None
     with pytest.raises(whygpu.AnswerError, match="no plan or accelerator 'H1000'"):
         chat.why_not("H1000")
+
+
+def test_why_not_of_a_plan_that_no_rule_has_tried_says_that_it_would_come_first(kb: whygpu.KnowledgeBase) -> None:
+    """A format that is not tried is still read by a card that multiplies it: half of FP8's bytes (nvfp4-blog)."""
+    answers = {
+        "phase": "inference",
+        "model": "llama-3.3-70b",
+        "deployment": "on-prem",
+        "budget_total": 25_000,
+        "concurrency": 8,
+        "context_tokens": 16_384,
+    }
+    engine = DurableEngine(kb.knowledge, without=frozenset({"consider-nvfp4"}))
+    advice = Advice(consult(kb.knowledge, kb.check(answers), engine.chain(), TODAY))
+    asked = "1x RTX PRO 6000 Blackwell Workstation NVFP4"
+    (found,) = advice.why_not(asked)
+    assert advice.recommendation is not None
+    assert advice.recommendation.format != "nvfp4"
+    assert (found.ahead, found.enumerated, found.behind, found.rejected) == (True, False, None, ())
+    (section,) = why_not_sections(advice, asked, [found])
+    assert "would come first" in section.title
+    assert any("answer format = nvfp4" in line.text for line in section.lines)
+    (listed,) = advice.why_not(advice.recommendation.id)
+    assert not listed.ahead
+
+
+def test_why_not_of_a_card_that_is_owned_speaks_of_those_that_are_owned(kb: whygpu.KnowledgeBase) -> None:
+    owned = [{"accelerator": "rtx-4090", "count": 1}]
+    asked = {"phase": "inference", "model": "flux.1-dev", "latency_ms": 1000, "owned": owned}
+    (found,) = kb.advise(asked, today=TODAY).why_not("RTX 4090")
+    assert found.rejected
+    assert found.plan.owned
 
 
 def test_what_if_runs_again_and_says_whether_the_recommendation_changed(chat: whygpu.Advice) -> None:

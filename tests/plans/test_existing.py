@@ -213,6 +213,17 @@ def test_memory_for_experts_is_bought_with_a_board_that_holds_it(kb: whygpu.Know
         assert plan.cost.buying.usd_purchase == pytest.approx(1207 + machine + plan.cost.buying.usd_memory)
 
 
+def test_a_processor_is_bought_with_the_memory_that_it_works_in(kb: whygpu.KnowledgeBase) -> None:
+    """Processors are sold without it, and 580 GiB of RDIMMs are no part of a machine's price (counterpoint-rdimm)."""
+    asked = {"phase": "inference", "deployment": "workstation", "accelerators": ["epyc-9654"], "format": "q4_k_m"}
+    large, small = (kb.estimate({**asked, "model": model}, today=TODAY) for model in ("kimi-k2", "qwen3-8b"))
+    each = kb.knowledge.catalogue.coefficients.pick("host-memory-usd-per-gib", {}).likely
+    for plan in (large, small):
+        assert plan.cost is not None
+        assert plan.cost.buying is not None
+        assert plan.cost.buying.usd_memory == pytest.approx(each * plan.memory.total_gib)
+
+
 def test_renting_is_spoken_of_only_where_there_is_a_rent(kb: whygpu.KnowledgeBase) -> None:
     """Owned cards against a DGX Spark, which nobody rents out."""
     told = {
