@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.checks.memory.training import OFFLOADED, host_bytes
-from whygpu.checks.memory.weights import expert_bytes
+from whygpu.checks.memory.weights import MARGIN, expert_bytes, share_held
 from whygpu.kept import kept
 from whygpu.language import values as v
 from whygpu.plans.plan_set import cards_of
@@ -83,8 +83,9 @@ def sharing_columns(knowledge: Knowledge, plan_set: PlanSet, hourly: NDArray[np.
         found["plan.slice_usd_per_hour"] = v.column(hourly / counts)
     memory = plan_set.cards.usable_bytes[plan_set.card] / GIB
     found["plan.copies"] = v.column(np.where(single, np.floor(memory / need), np.nan))
-    if any(_on_host(configuration) for configuration in plan_set.configurations):
-        found["plan.host_gib"] = v.column(host_gib(plan_set))
+    on_host = host_gib(plan_set)
+    if on_host.any():
+        found["plan.host_gib"] = v.column(on_host)
     return found
 
 
@@ -94,14 +95,33 @@ def _serves_from_one(way: RunConfiguration) -> bool:
 
 
 def host_gib(plan_set: PlanSet) -> NDArray[np.float64]:
-    """GiB that each plan keeps in the memory of its machines; zero for all on the cards."""
-    return plan_set.each(_on_host) / GIB
+    """GiB that each plan keeps in the memory of its machines: experts that its cards have no room for, or training
+    state; zero for all on the cards.
+    """
+    found = plan_set.each(_state_bytes)
+    work = plan_set.work
+    if work.shape.is_moe and work.setup.offloads_experts:
+        experts, margin = plan_set.each(_expert_bytes), work.catalogue.coefficients.pick(MARGIN, {}).likely
+        free = plan_set.cards.usable_bytes[plan_set.card] - margin - plan_set.each(NEEDS["total"])
+        tensor, pipeline = plan_set.each(_tensor), plan_set.each(_pipeline)
+        found = found + experts * (1.0 - share_held(experts, work.shape.moe_layers, free, tensor, pipeline))
+    return found / GIB
 
 
-def _on_host(way: RunConfiguration) -> float:
-    """Bytes in the memory of the machines: experts that are served from there, or training state."""
-    if way.setup.offloads_experts:
-        return expert_bytes(way.memory.shape, way.setup.format)
+def _expert_bytes(way: RunConfiguration) -> float:
+    return expert_bytes(way.memory.shape, way.setup.format)
+
+
+def _tensor(way: RunConfiguration) -> float:
+    return float(way.layout.tensor)
+
+
+def _pipeline(way: RunConfiguration) -> float:
+    return float(way.layout.pipeline)
+
+
+def _state_bytes(way: RunConfiguration) -> float:
+    """Bytes of training state in the memory of the machines."""
     if not way.setup.trains or way.setup.offload not in OFFLOADED:
         return 0.0
     return host_bytes(way.memory.shape, way.setup, way.memory.coefficients)

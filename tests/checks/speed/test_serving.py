@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from tests.checks.speed.closed_loop import never_longer_s
 from tests.checks.strategies import CARDS, FACTS, works
 from whygpu.checks.calculation import Range
 from whygpu.checks.memory import estimate as memory
+from whygpu.checks.memory.weights import share_held
 from whygpu.checks.model_shape import TOKEN_KINDS, ModelShape
 from whygpu.checks.setup import CardKind, Device, ParallelLayout, Setup
 from whygpu.checks.speed import estimate as speed
@@ -22,6 +24,13 @@ from whygpu.checks.speed.serving import touched
 Work = tuple[ModelShape, Setup, ParallelLayout]
 SLOWER_WHEN_MORE, FASTER_WHEN_MORE = ("ttft_ms", "token_ms"), ("tokens_per_s", "requests_per_s")
 H100 = Device.of(3.35e12, 989e12, power_w=700, kinds=CardKind("hopper", "data-centre", memory="hbm3"))
+
+RTX_3090 = Device.of(
+    9.36e11, 71.2e12, memory_bytes=2.53e10, pcie_bytes_s=3.15e10, kinds=CardKind("ampere", "consumer", memory="gddr6x")
+)
+RTX_2080 = Device.of(
+    4.48e11, 40.3e12, memory_bytes=8.2e9, pcie_bytes_s=1.58e10, kinds=CardKind("turing", "consumer", memory="gddr6")
+)
 
 
 def timed(work: Work) -> speed.SpeedEstimate:
@@ -252,6 +261,53 @@ def test_deepseek_on_one_card_and_two_xeons(facts: Facts) -> None:
     done = speed.estimate(shape, setup, ParallelLayout(), card, facts.coefficients)
     assert done.token_ms is not None
     assert done.token_ms.low[0] < 1000 / 8.73 < done.token_ms.high[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "card", "tokens_per_s"),
+    [
+        ("gpt-oss-120b", "mxfp4", RTX_3090, 32.3),  # ai-maestro.online, 2026-05-12: --n-cpu-moe 26, of 36 layers
+        ("gpt-oss-20b", "mxfp4", RTX_2080, 36.4),  # AlexsJones/llmfit#775: --n-cpu-moe 12, of 24
+        ("qwen3-30b-a3b", "q4_k_m", RTX_2080, 36.7),  # AlexsJones/llmfit#755: --n-cpu-moe 36, of 48
+    ],
+)
+def test_cards_hold_what_experts_they_have_room_for(
+    facts: Facts, model: str, name: str, card: Device, tokens_per_s: float
+) -> None:
+    """Measured with as few layers in the host's memory as the card allowed, on desktops of two and four channels."""
+    setup = Setup(facts.formats[name], context_tokens=4096, output_tokens=128, runtime="llama.cpp", offload="experts")
+    shape = facts.shape(model)
+    found, bare = (
+        speed.estimate(shape, setup, ParallelLayout(), each, facts.coefficients).token_ms
+        for each in (card, replace(card, memory_bytes=np.array([np.nan])))
+    )
+    assert found is not None
+    assert bare is not None
+    assert 1000 / found.likely[0] == pytest.approx(tokens_per_s, rel=0.25)
+    assert found.likely[0] < 0.85 * bare.likely[0]
+
+
+def test_experts_that_all_have_room_are_read_as_if_none_were_offloaded(facts: Facts) -> None:
+    shape = facts.shape("gpt-oss-120b")
+    setup = Setup(facts.formats["mxfp4"], context_tokens=8192, runtime="llama.cpp")
+    card = replace(RTX_3090, memory_bytes=np.array([9.0e10]))
+    there, here = (
+        speed.estimate(shape, replace(setup, offload=word), ParallelLayout(), card, facts.coefficients).token_ms
+        for word in ("experts", "none")
+    )
+    assert there is not None
+    assert here is not None
+    assert there.likely[0] == pytest.approx(here.likely[0])
+
+
+@given(
+    st.floats(0, 1e12), st.integers(1, 100), st.floats(0, 1e12), st.floats(0, 1e12), st.sampled_from([1.0, 2.0, 4.0])
+)
+def test_more_room_never_holds_fewer_experts(size: float, layers: int, room: float, more: float, cards: float) -> None:
+    one, size_ = np.ones(1), np.array([size])
+    few, many = (share_held(size_, layers, np.array([each]), one, cards * one) for each in (room, room + more))
+    assert 0 <= few[0] <= many[0] <= 1
+    assert share_held(size_, layers, np.array([np.nan]), one, one)[0] == 0
 
 
 def test_a_mixture_reads_few_experts_for_one_token_and_nearly_all_for_many(facts: Facts) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from whygpu.checks.calculation import Calculation, Range, Term
 from whygpu.checks.coefficients import Coefficient, Coefficients, Context
 from whygpu.checks.memory.parts import coefficient_term, scaled, stage_share
 from whygpu.checks.model_shape import DENOISERS, ModelShape
-from whygpu.checks.setup import BESIDE, TRAINING_PHASES, Format, ParallelLayout, Setup
+from whygpu.checks.setup import BESIDE, TRAINING_PHASES, FloatArray, Format, ParallelLayout, Setup
 
 ENDS = frozenset({"embedding", "head"})
 """Parts outside the layers: the token table and the head."""
+MARGIN = "fit-margin-bytes"
+"""What a runtime leaves of a card that it fills with experts."""
 
 
 def held_weights(
@@ -43,6 +47,18 @@ def held_weights(
 def expert_bytes(shape: ModelShape, number_format: Format) -> float:
     """Bytes of all routed experts; 0 for a dense model."""
     return _bytes_of(shape, number_format, "experts")
+
+
+def share_held(
+    expert_bytes: FloatArray, layers: int, room_bytes: FloatArray, tensor: FloatArray, pipeline: FloatArray
+) -> FloatArray:
+    """Share of the layers whose experts fit into so many free bytes of each card, of plans whose experts take so many
+    bytes in all: whole layers, each divided over a tensor group (llama.cpp --n-cpu-moe, and what --fit finds). 0 where
+    it is not known what is free.
+    """
+    free = np.maximum(np.nan_to_num(room_bytes), 0.0) * tensor
+    held: FloatArray = np.minimum(np.floor(free * layers / np.maximum(expert_bytes, 1.0)) * pipeline / layers, 1.0)
+    return held
 
 
 def beside_bytes(shape: ModelShape, number_format: Format) -> float:

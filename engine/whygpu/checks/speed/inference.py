@@ -22,7 +22,7 @@ from whygpu.checks.setup import FloatArray, Format
 from whygpu.checks.speed import splitting
 from whygpu.checks.speed.columns import LIKELY, WIRE, Band, Columns, Wire
 from whygpu.checks.speed.queue import joined_s, wait_s
-from whygpu.checks.speed.serving import Host, applies_gain, host_of, slowdown, speculative_gain, touched
+from whygpu.checks.speed.serving import Host, applies_gain, experts_held, host_of, slowdown, speculative_gain, touched
 
 UNCERTAIN = (
     "joules-per-operation",
@@ -463,9 +463,7 @@ def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> Flo
     routed: FloatArray = sizes[:, 1]
     if not shape.is_moe:
         return fixed + routed
-    if columns.setup.offloads_experts:
-        return fixed
-    return fixed + routed * touched(shape, tokens)
+    return fixed + routed * touched(shape, tokens) * experts_held(columns)
 
 
 def read_bytes(shape: ModelShape, number_format: Format) -> tuple[float, float]:

@@ -239,7 +239,7 @@ def _read(done: InferenceWork, i: int) -> Calculation:
                 float(done.overheads.host.step_bytes[i]),
                 "bytes",
                 done.columns.shape.source,
-                "in the host's memory",
+                f"in the host's memory: {1 - float(done.overheads.host.held[i]):.0%} of the layers have them there",
             ),
             coefficient_of(done.columns, i, "host-bytes-s", "host"),
         )

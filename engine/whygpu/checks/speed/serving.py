@@ -2,7 +2,7 @@
 experts from the host's memory.
 
 Sources: Leviathan et al. 2022 (arXiv:2211.17192; a step checks several guessed tokens), with gains as measured;
-Chen et al. 2023 (Punica) and vLLM's own measurements of adapters; ktransformers and llama.cpp --cpu-moe.
+Chen et al. 2023 (Punica) and vLLM's own measurements of adapters; ktransformers and llama.cpp --cpu-moe, --n-cpu-moe.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from itertools import pairwise
 import numpy as np
 
 from whygpu.checks.calculation import Calculation, Term
+from whygpu.checks.memory import inference
 from whygpu.checks.memory.beside import guesses
-from whygpu.checks.memory.weights import expert_bytes
+from whygpu.checks.memory.weights import MARGIN, expert_bytes, share_held
 from whygpu.checks.model_shape import ModelShape
-from whygpu.checks.setup import FloatArray, Setup
+from whygpu.checks.setup import CacheSplit, FloatArray, ParallelLayout, Setup
 from whygpu.checks.speed.columns import LIKELY, Columns, coefficient_of
 
 GAIN = "speculative-gain"
@@ -34,8 +35,11 @@ def uncertain(setup: Setup) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Experts in the host's memory: bytes of them a step reads, and seconds of a step and of a prompt; rows over n."""
+    """Experts in the host's memory: share of them that the cards hold, bytes of the others a step reads, and seconds of
+    a step and of a prompt; rows over n.
+    """
 
+    held: FloatArray
     step_bytes: FloatArray
     step_s: FloatArray
     prompt_bytes: FloatArray
@@ -48,6 +52,28 @@ def touched(shape: ModelShape, tokens: FloatArray | float) -> FloatArray:
     return share
 
 
+def experts_held(columns: Columns) -> FloatArray:
+    """Share of the experts that each plan's cards hold: all, or where they are offloaded those that have room beside
+    the rest of the weights and the cache; none where a card's memory is not known.
+    """
+    shape = columns.shape
+    if not columns.setup.offloads_experts or not shape.is_moe:
+        return np.ones(columns.device.size)
+    rest = np.empty(columns.device.size)
+    requests = columns.requests_on_card().tolist()
+    splits = np.stack([columns.which, columns.tensor, columns.pipeline, columns.by_tokens, columns.by_requests], axis=1)
+    for split in np.unique(splits, axis=0):
+        which, tensor, pipeline, by_tokens, by_requests = map(int, split)
+        divided: CacheSplit = "tokens" if by_tokens else "requests" if by_requests else "heads"
+        layout = ParallelLayout(tensor, pipeline, cache_split=divided)
+        held = inference.held(shape, columns.setups[which], layout, columns.coefficients)
+        for plan in np.flatnonzero((splits == split).all(axis=1)).tolist():
+            rest[plan] = inference.need_of(held, int(requests[plan])).total
+    free = columns.device.memory_bytes - columns.coefficients.pick(MARGIN, columns.base).likely - rest
+    size = columns.of_each(lambda own: expert_bytes(shape, own.format))
+    return share_held(size, shape.moe_layers, free, columns.tensor, columns.pipeline)
+
+
 def host_of(columns: Columns, requests: FloatArray, prompt: float, chunks: float) -> Host | None:
     """The time experts in the host's memory take; None where all weights are on the cards.
 
@@ -57,13 +83,15 @@ def host_of(columns: Columns, requests: FloatArray, prompt: float, chunks: float
     shape, setup = columns.shape, columns.setup
     if not setup.offloads_experts or not shape.is_moe:
         return None
-    size = columns.of_each(lambda own: expert_bytes(shape, own.format))
+    held = experts_held(columns)
+    size = columns.of_each(lambda own: expert_bytes(shape, own.format)) * (1.0 - held)
     read = size * touched(shape, requests) * columns.data / columns.nodes
     copied = size * touched(shape, max(prompt / chunks, 1.0)) * chunks
     slot = np.where(
         np.isnan(columns.device.pcie_bytes_s), columns.more_is_better("pcie-bytes-s"), columns.device.pcie_bytes_s
     )
     return Host(
+        held,
         read,
         read / columns.more_is_better("host-bytes-s"),
         copied,
