@@ -204,7 +204,7 @@ def test_memory_for_experts_is_bought_with_a_board_that_holds_it(kb: whygpu.Know
     base = {"phase": "inference", "offload": "experts", "format": "q4_k_m", "deployment": "workstation", "count": 1}
     small, large = (
         kb.estimate({**base, "model": model, "accelerators": ["rtx-3090"]}, today=TODAY)
-        for model in ("qwen3-30b-a3b", "deepseek-r1")
+        for model in ("qwen3-next-80b-a3b", "deepseek-r1")
     )
     for plan, machine in ((small, 600), (large, 1500)):  # a desktop, and a server's board for over 192 GiB
         assert plan.cost is not None
