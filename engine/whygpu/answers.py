@@ -461,8 +461,9 @@ class _Reader:
                 found.extend(self._accelerators(item))
                 continue
             allowed = allowed_words(key, catalogue) or frozenset()
-            if item.text in allowed:
-                found.append(item.text)
+            word = catalogue.region(item.text) if key == "regions" else item.text
+            if word in allowed:
+                found.append(word)
             else:
                 self._add(
                     item,
@@ -481,7 +482,9 @@ class _Reader:
             ids = tuple(card.id for card in cards if fold(card.vendor) == fold(item.text))
         if not ids:
             known = [name for card in cards for name in (card.id, card.name)]
-            longer = [name for card in cards for name in card.aliases if fold(item.text) in fold(name)]
+            newest = sorted(cards, key=lambda card: -(card.number("released") or 0))
+            named = ((name for name in card.aliases if fold(item.text) in fold(name)) for card in newest)
+            longer = [name for names in named if (name := next(names, None)) is not None]
             several = f"one of: {', '.join(longer[:_MOST_NAMED])}" if longer and len(item.text) > 2 else None
             self._add(
                 item,

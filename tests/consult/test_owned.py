@@ -59,3 +59,24 @@ def test_a_word_of_another_answer_is_told_by_that(kb: whygpu.KnowledgeBase) -> N
 def test_a_short_name_lists_the_longer_ones(kb: whygpu.KnowledgeBase) -> None:
     with pytest.raises(whygpu.AnswerError, match="Mac Studio M3 Ultra"):
         kb.advise({**SERVE, "owned": [{"accelerator": "Mac Studio", "count": 1}]})
+
+
+@pytest.mark.parametrize(
+    ("said", "card"),
+    [
+        ("Mac Studio M2 Ultra 192GB", "apple-m2-ultra"),
+        ("MacBook Pro M3 Max 64GB", "apple-m3-max-64gb"),
+        ("MacBook Pro M4 Max 64GB", "apple-m4-max-64gb"),
+        ("Mac mini M4 Pro 48GB", "apple-m4-pro-48gb"),
+    ],
+)
+def test_a_mac_goes_by_the_name_on_its_box(kb: whygpu.KnowledgeBase, said: str, card: str) -> None:
+    assert kb.check({**SERVE, "owned": [{"accelerator": said, "count": 1}]}).owned == ((card, 1),)
+
+
+def test_what_is_owned_is_told_of_the_method_that_it_holds(kb: whygpu.KnowledgeBase) -> None:
+    """24 GB hold FLUX.1 in eight bits beside adapters (ai-toolkit-24gb), where offloading was all that was named."""
+    asked = {"phase": "fine-tuning", "task": "image-generation", "model": "flux.1-dev", "method": "lora"}
+    found = kb.advise({**asked, "dataset_samples": 2000, "owned": [{"accelerator": "rtx-4090", "count": 1}]})
+    (text,) = (item.text for item in found.warnings if item.id == "owned-out-rtx-4090")
+    assert "method = qlora would allow it" in text

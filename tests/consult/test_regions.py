@@ -27,6 +27,23 @@ def test_regions_of_clouds_and_areas_are_understood(kb: whygpu.KnowledgeBase, re
     assert kb.check({**CHAT, "regions": [region]}).regions == (region,)
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("europe", "eu"),
+        ("EU", "eu"),
+        ("United States", "us"),
+        ("usa", "us"),
+        ("Asia", "apac"),
+        ("US-EAST-1", "us-east-1"),
+        ("us-east1", "us-east1"),
+    ],
+)
+def test_areas_and_regions_are_understood_as_people_write_them(kb: whygpu.KnowledgeBase, said: str, meant: str) -> None:
+    """AWS's us-east-1 is another place than Google's us-east1: hyphens tell them apart, capitals do not."""
+    assert kb.check({**CHAT, "regions": [said]}).regions == (meant,)
+
+
 def test_an_unknown_region_is_an_error_with_what_was_perhaps_meant(kb: whygpu.KnowledgeBase) -> None:
     with pytest.raises(whygpu.AnswerError) as caught:
         kb.check({**CHAT, "regions": ["eu-wset-1"]})

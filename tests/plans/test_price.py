@@ -49,8 +49,8 @@ def offering(provider: str, usd: float, **more: Any) -> Offering:
 
 
 AREAS = {
-    "eu": Area("eu", "Europe", {"big": ("eu-west-1",), "gpu-one": ("FIN-01",), "gpu-two": ()}, PLACE),
-    "us": Area("us", "United States", {"big": ("us-east-1",)}, PLACE),
+    "eu": Area("eu", "Europe", (), {"big": ("eu-west-1",), "gpu-one": ("FIN-01",), "gpu-two": ()}, PLACE),
+    "us": Area("us", "United States", (), {"big": ("us-east-1",)}, PLACE),
 }
 
 

@@ -123,6 +123,7 @@ class Area:
 
     id: str
     name: str
+    aliases: tuple[str, ...]
     regions: Mapping[str, tuple[str, ...]]
     """By provider: what it calls its regions there; none where it is known to be there and names no region."""
     location: Location
@@ -229,6 +230,17 @@ class Catalogue:
         """Every word that answers may ask for a region by: areas, and the regions of all providers."""
         regions = (name for known in self.locations.values() for name in known)
         return frozenset({*self.areas, *regions, *(item.region for item in self.offerings if item.region)})
+
+    def region(self, text: str) -> str | None:
+        """The region or area that a text names, whatever its capitals; None where there is none."""
+        return text if text in self.region_names else self._region_words.get(text.lower())
+
+    @cached_property
+    def _region_words(self) -> Mapping[str, str]:
+        found = {name.lower(): name for name in sorted(self.region_names)}
+        for area in self.areas.values():
+            found |= {word.lower(): area.id for word in (area.id, area.name, *area.aliases)}
+        return found
 
     def areas_of(self, offering: Offering) -> frozenset[str]:
         """The areas it may be rented in: that of its region, or all of its provider's where it names none."""

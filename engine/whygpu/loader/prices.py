@@ -35,7 +35,9 @@ PROVIDER: Form = MappingProxyType(
     }
 )
 REGIONS: Form = MappingProxyType({"provider": needed(TEXT), "source": needed(TEXTS), "note": TEXT, "ids": TEXTS})
-AREA: Form = MappingProxyType({"id": needed(IDENTIFIER), "name": needed(TEXT), "regions": list_of(REGIONS)})
+AREA: Form = MappingProxyType(
+    {"id": needed(IDENTIFIER), "name": needed(TEXT), "aliases": TEXTS, "regions": list_of(REGIONS)}
+)
 OFFERING: Form = MappingProxyType(
     {
         "id": needed(IDENTIFIER),
@@ -88,6 +90,7 @@ def read_areas(reader: FactReader, providers: dict[str, Provider]) -> dict[str, 
     found: dict[str, Area] = {}
     for fields, identifier in reader.entries("areas", "area", AREA):
         name = fields.text("name") or identifier
+        aliases = fields.texts("aliases")
         regions: dict[str, tuple[str, ...]] = {}
         for row in fields.mappings("regions", fields.what):
             provider = _known(reader, row, "provider", providers)
@@ -98,7 +101,7 @@ def read_areas(reader: FactReader, providers: dict[str, Provider]) -> dict[str, 
             if provider is not None:
                 regions[provider] = (*regions.get(provider, ()), *ids)
         fields.done()
-        found[identifier] = Area(identifier, name, MappingProxyType(regions), fields.node.location)
+        found[identifier] = Area(identifier, name, aliases, MappingProxyType(regions), fields.node.location)
     return found
 
 
