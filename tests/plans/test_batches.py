@@ -312,6 +312,25 @@ def test_another_kind_of_price_is_a_repair(kb: whygpu.KnowledgeBase) -> None:
     assert {"price_kinds": ["on-demand"]} in [dict(item.changes) for item in found]
 
 
+def test_the_kind_of_price_is_changed_before_a_machine_is_bought(kb: whygpu.KnowledgeBase) -> None:
+    """A purchase of 425,600 USD stood in the place of eight cards on demand in the same region."""
+    job = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "full", "sequence_tokens": 8192}
+    places = {"price_kinds": ["spot"], "provider_classes": ["hyperscaler"], "regions": ["eu"]}
+    found = [dict(item.changes) for item in repairs(advise(kb, **job, dataset_tokens=6e8, **places).consultation)]
+    assert {"price_kinds": ["on-demand"]} in found
+    assert not any("deployment" in changes for changes in found)
+
+
+def test_no_way_out_takes_more_cards_than_anyone_is_assumed_to_have(kb: whygpu.KnowledgeBase) -> None:
+    """768 gaming cards were the way out for somebody who has one."""
+    job = {"phase": "fine-tuning", "model": "llama-3.1-70b", "method": "full", "sequence_tokens": 2048}
+    asked = advise(kb, **job, dataset_tokens=1e7, accelerators=["rtx-4090"], count=1)
+    assert asked.status == "infeasible"
+    found = repairs(asked.consultation)
+    assert [set(item.changes) for item in found] == [{"accelerators", "count"}]
+    assert all(item.plan.count <= 64 for item in found)
+
+
 def test_what_is_owned_is_told_by_the_plan_that_misses_least(kb: whygpu.KnowledgeBase) -> None:
     """Two cards that train in 67 hours were passed over for one that takes 135."""
     work = {"phase": "training", "model": "resnet-50", "dataset_samples": 1.28e6, "epochs": 90, "deadline_hours": 48}

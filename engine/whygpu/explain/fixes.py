@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FIXED = ("phase", "task", "model", "owned")
 """What the work is: to change it is no repair."""
+_OF_FORMATS = frozenset({"runtime", "method", "quantization"})
+"""Answers that number formats depend on."""
 _TRIED = 5
 """Consultations that looking for a fix takes at most."""
 
@@ -107,11 +109,13 @@ def first_fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None 
 
 
 def _alike(rows: Rows, choice: Identity, changes: Mapping[str, Any]) -> Iterator[int]:
-    """The rows of this choice; on another stack, which may have other formats, those of as many of the card."""
+    """The rows of this choice; by another method or on another stack, which may have other formats, those of as many of
+    the card.
+    """
     same = rows.row_like(choice)
     if same is not None:
         yield same
-    elif "runtime" in changes:
+    elif not _OF_FORMATS.isdisjoint(changes):
         yield from rows.of_card(choice[0], choice[1])
 
 

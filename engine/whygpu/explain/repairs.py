@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST_REPAIRS = 3
 _PER_RULE = 6
+_HARDWARE = ("accelerators", "exclude_accelerators", "count", "max_count", "max_nodes", "budget_per_hour")
+"""Answers that each alone may leave no more than another: one card of a kind is neither more cards nor another kind."""
 _TRIED = 24
 """Consultations that looking for repairs takes at most, beside those that find how much less load would do."""
 
@@ -96,9 +98,11 @@ def _alike(one: Plan, other: Plan) -> bool:
     return (one.accelerator, one.count) == (other.accelerator, other.count)
 
 
-def _price(repair: Repair) -> tuple[float, int]:
+def _price(repair: Repair) -> tuple[bool, float, int]:
+    """What is rented before what is bought, though an hour of what is paid for years costs less; then by price."""
     cost = repair.plan.cost
-    return math.inf if cost is None else cost.compared.usd_per_hour, len(repair.changes)
+    bought = cost is not None and cost.basis == "buying"
+    return bought, math.inf if cost is None else cost.compared.usd_per_hour, len(repair.changes)
 
 
 def _candidates(consultation: Consultation) -> Iterator[dict[str, Any]]:
@@ -123,6 +127,8 @@ def _candidates(consultation: Consultation) -> Iterator[dict[str, Any]]:
             options = [list(islice(fixes(consultation, rule, row), 3)) for rule in rules]
             for chosen in product(*options):
                 yield {key: value for part in chosen for key, value in part.items()}
+    if len(hardware := [key for key in given if key in _HARDWARE]) > 1:
+        yield dict.fromkeys(hardware)
 
 
 def _each_once(candidates: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -193,6 +199,8 @@ class _Search:
     def _tried(self, changes: Mapping[str, Any]) -> tuple[Consultation | None, Plan | None]:
         after = rerun_or_none(self._consultation, changes)
         plan = None if after is None else PlanMaker(after).best()
+        if after is not None and plan is not None and plan.count > after.plans.options.usual_count:
+            plan = None  # more than is assumed to be within reach is no way out
         if after is None or plan is None or self._bad is None:
             return after, plan
         same = _alike(plan, self._bad) and plan.format == self._bad.format
