@@ -181,8 +181,8 @@ def test_what_costs_less_is_told_of_once_for_each_card(kb: whygpu.KnowledgeBase)
 
 
 def test_what_would_cost_less_is_said_with_what_keeps_it_back(kb: whygpu.KnowledgeBase) -> None:
-    run = {"phase": "training", "task": "vision", "model": "vit-b-16", "dataset_samples": 1281167, "epochs": 300}
-    view = view_of(kb.advise({**run, "deadline_hours": 18}, engine="evaluator", today=TODAY))
+    asked = {"phase": "inference", "model": "qwen2.5-32b", "format": "int8", "concurrency": 1}
+    view = view_of(kb.advise(asked, engine="evaluator", today=TODAY))
     (said,) = (sentence.text for sentence in view.but if "would cost less" in sentence.text)
     assert ". Against it: " in said or " only: " in said
 

@@ -87,7 +87,7 @@ def test_a_number_at_its_least_is_tried_as_far_above(opened: Opened) -> None:
     ("key", "unit"),
     [
         ("deadline_hours", "in hours"),
-        ("epochs", "as a number"),
+        ("lora_rank", "as a number"),
         ("dataset_tokens", "in tokens; 32k and 8B are understood"),
     ],
 )

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.plan import Plan
 
+_MEMORY = "plan.total_gib"
 _LABELS = {
-    "plan.total_gib": "memory",
+    _MEMORY: "memory",
     "plan.admits": "at once",
     "plan.ttft_ms": "first answer",
     "plan.token_ms": "each token",
@@ -70,6 +71,8 @@ def _limited(need: Need, plan: Plan, assumed: bool) -> MeterRow:
     limit, got = show(need.limit, need.unit), show(need.got.likely, need.unit)
     if need.of_hardware:  # what is needed is the plan's figure, and the accelerator has the limit
         each = " each" if plan.count > 1 else ""
+        if need.name == _MEMORY and plan.method is not None and (plan.batch_size or 1) > 1:
+            each += f" (micro-batch {plan.batch_size})"  # it was filled: a smaller one needs less
         needed = show_with_range(need.got.low, need.got.likely, need.got.high, need.unit)
         return MeterRow(label_of(need) + each, needed, f"{limit} usable", "", margin, used, need.status)
     word = "at most" if need.at_most else "at least"

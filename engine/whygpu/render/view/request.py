@@ -40,6 +40,7 @@ _PHRASES = {
     "dataset_tokens": "{} tokens",
     "dataset_samples": "{}",
     "dataset_columns": "{}",
+    "epochs": "{}",
     "generations": "{} for each sample",
     "deadline_hours": "within {}",
     "budget_per_hour": "at most {}",
@@ -68,6 +69,7 @@ _METHODS = {"full": "all weights trained", "lora": "with LoRA", "qlora": "with Q
 _MATTER = (
     "dataset_tokens",
     "dataset_samples",
+    "epochs",
     "token_latency_ms",
     "concurrency",
     "context_tokens",
