@@ -199,8 +199,8 @@ class _Search:
     def _tried(self, changes: Mapping[str, Any]) -> tuple[Consultation | None, Plan | None]:
         after = rerun_or_none(self._consultation, changes)
         plan = None if after is None else PlanMaker(after).best()
-        if after is not None and plan is not None and plan.count > after.plans.options.usual_count:
-            plan = None  # more than is assumed to be within reach is no way out
+        if after is not None and plan is not None and "count" in changes:
+            plan = plan if plan.count <= after.plans.options.usual_count else None  # more than are assumed at hand
         if after is None or plan is None or self._bad is None:
             return after, plan
         same = _alike(plan, self._bad) and plan.format == self._bad.format

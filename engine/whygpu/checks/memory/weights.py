@@ -50,14 +50,14 @@ def expert_bytes(shape: ModelShape, number_format: Format) -> float:
 
 
 def share_held(
-    expert_bytes: FloatArray, layers: int, room_bytes: FloatArray, tensor: FloatArray, pipeline: FloatArray
+    size_bytes: FloatArray, layers: int, room_bytes: FloatArray, tensor: FloatArray, pipeline: FloatArray
 ) -> FloatArray:
     """Share of the layers whose experts fit into so many free bytes of each card, of plans whose experts take so many
     bytes in all: whole layers, each divided over a tensor group (llama.cpp --n-cpu-moe, and what --fit finds). 0 where
     it is not known what is free.
     """
     free = np.maximum(np.nan_to_num(room_bytes), 0.0) * tensor
-    held: FloatArray = np.minimum(np.floor(free * layers / np.maximum(expert_bytes, 1.0)) * pipeline / layers, 1.0)
+    held: FloatArray = np.minimum(np.floor(free * layers / np.maximum(size_bytes, 1.0)) * pipeline / layers, 1.0)
     return held
 
 
