@@ -41,6 +41,8 @@ _EXAMPLES = {
     **dict.fromkeys(("ms", "s", "minutes", "h", "hours", "days"), "8, 400 ms, 90 s, 12 min, 3 h or 20 days"),
 }
 """Of a number as people write it, by its unit."""
+_FEW = 1e6
+"""Up to so many nobody writes in billions."""
 _MOST_NAMED = 8
 """Models that an error names."""
 LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerators", "exclude_accelerators")
@@ -261,7 +263,8 @@ def read_number(key: str, node: Scalar, spec: NameSpec, problems: list[Problem])
     elif isinstance(node.value, str):
         value = parse_number(node.value, spec.unit)
     if value is None or not math.isfinite(value):
-        example = _EXAMPLES.get(spec.unit or "", "8, 70e9, 32k, 8B or 16GiB")
+        few = spec.integer and (spec.maximum or math.inf) <= _FEW
+        example = _EXAMPLES.get(spec.unit or "", "12 or 1.5k" if few else "8, 70e9, 32k, 8B or 16GiB")
         problem(
             problems,
             node,

@@ -32,9 +32,15 @@ def parse_number(text: str, unit: str | None = None) -> float | None:
 
     ``k``, ``M``, ``B`` (or ``G``) and ``T`` are powers of 1,000, ``Ki`` to ``Ti`` of 1,024. For a quantity in bytes,
     ``GiB`` and ``GB`` are sizes, and a time may be in any unit of time ("8s", "12 min", "3 h"), but not in "m", which
-    is minutes to some and millions to others; otherwise the suffix may repeat the quantity's own ``unit``.
+    is minutes to some and millions to others; otherwise the suffix may repeat the quantity's own ``unit``, which may
+    follow one as a word, too ("20M tokens", "1 stream").
     """
-    match = _NUMBER.match(text.strip()) if len(text) <= MAX_TEXT else None
+    if len(text) > MAX_TEXT:
+        return None
+    number, _, word = text.strip().rpartition(" ")
+    if unit is not None and number and word.lower() in (unit.lower(), unit.lower().removesuffix("s")):
+        text = number
+    match = _NUMBER.match(text.strip())
     if match is None:
         return None
     try:

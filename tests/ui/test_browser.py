@@ -267,6 +267,7 @@ def test_axe_finds_nothing(scheme: Literal["light", "dark"], query: str, server:
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
     page = _open(context.new_page(), server, query)
     page.wait_for_timeout(1_500)
+    page.locator("[aria-busy=true]").first.wait_for(state="detached")  # a skeleton, by Streamlit
     said = _axe(page)
     context.close()
     assert not said

@@ -303,6 +303,21 @@ def test_a_model_is_typed(text: str, model: object, kb: KnowledgeBase) -> None:
     assert typed_model(text, kb.knowledge.catalogue) == model
 
 
+@pytest.mark.parametrize("text", ["4x RTX 3090, 70B", "70B, 4x RTX 3090"])
+def test_what_is_owned_and_a_model_are_read_together(text: str, kb: KnowledgeBase) -> None:
+    found = read_pasted(text.encode(), kb)
+    assert found["model"] == {"parameters": 7e10}
+    assert kb.check({**found, "phase": "inference"}).owned == (("rtx-3090", 4),)
+
+
+def test_a_sentence_is_told_what_of_it_would_do(kb: KnowledgeBase) -> None:
+    """It was told to give a size, which it has, or asked whether Chatterbox was meant."""
+    for sentence in ("I want to serve a 7B chatbot", "7B chatbot"):
+        with pytest.raises(AnswerError) as caught:
+            read_pasted(sentence.encode(), kb)
+        assert "say '7B' alone" in str(caught.value.problems[0].help)
+
+
 @pytest.mark.parametrize("text", ["/etc/passwd", "../../kb/values.yaml", "nobody/none", "8", "1,5"])
 def test_a_path_or_nonsense_is_no_model(text: str, kb: KnowledgeBase) -> None:
     with pytest.raises(AnswerError, match="no model here is called"):

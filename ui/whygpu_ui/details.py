@@ -274,11 +274,11 @@ def _chart(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None: 
         st.rerun()
     limits = " The dashed line is what you asked for." if found.most_time or found.most_usd else ""
     st.markdown(
-        "Filled: it fits with headroom; hollow: it is tight, or a limit could not be checked. Low and left is best."
+        "Filled: the memory has headroom; hollow: it is tight, or a limit could not be checked. Low and left is best."
         f"{limits} Click a plan to compare it."
     )
     with st.expander("The same in numbers"):
-        show(table(("plan", "price", "speed", "fit"), price_speed_rows(found)))
+        show(table(("plan", "price", "speed", "memory"), price_speed_rows(found)))
 
 
 def _memory(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others

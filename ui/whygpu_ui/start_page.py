@@ -181,7 +181,7 @@ def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:
             check_answer(_OWNED, owned, knowledge_base)
             return {_OWNED: owned}
         if ":" not in text or "://" in text:
-            return {"model": typed_model(text, knowledge_base.knowledge.catalogue)}
+            return _typed(text, knowledge_base)
     found = plain_data(read_text(text, "the pasted answers"))
     if not isinstance(found, dict):
         message = "these are not answers: they must map keys to values"
@@ -189,6 +189,18 @@ def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:
     for name, value in found.items():
         check_answer(str(name), value, knowledge_base)
     return found
+
+
+def _typed(text: str, knowledge_base: KnowledgeBase) -> dict[str, Any]:
+    """A model, or what is owned and a model on both sides of a comma ("4x RTX 3090, 70B"). Raises AnswerError."""
+    catalogue = knowledge_base.knowledge.catalogue
+    first, comma, second = text.rpartition(",")
+    for cards, model in ((first, second), (second, first)) if comma else ():
+        owned = typed_owned(cards, catalogue)
+        if owned is not None:
+            check_answer(_OWNED, owned, knowledge_base)
+            return {_OWNED: owned, "model": typed_model(model, catalogue)}
+    return {"model": typed_model(text, catalogue)}
 
 
 def _answers_of(data: dict[str, Any], knowledge_base: KnowledgeBase) -> bool:

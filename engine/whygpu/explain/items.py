@@ -162,6 +162,9 @@ def _doubts(consultation: Consultation) -> Iterator[Item]:
     assumed = consultation.plans.work.shape.assumed
     if assumed and not isinstance(consultation.answers.model, str):
         text = f"Derived or assumed for this model: {', '.join(assumed)}."
+        if set(consultation.answers.model or ()) == {"parameters"}:
+            text = "Of the model only its size is known: layers, heads and vocabulary are the usual ones. "
+            text += "Name it for better figures."
         yield Item("model-shape", "model", text, (), ())
 
 

@@ -19,6 +19,8 @@ _LEAST = 1e5
 """Fewer parameters are no model's size."""
 _HUB = re.compile(r"^https?://(?:huggingface\.co|hf\.co)/([^/\s]+/[^/\s?#]+)\S*$", re.IGNORECASE)
 """The address of a model's page; what it is called there is between the slashes."""
+_SIZE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?\s?[bm](?!\w)", re.IGNORECASE)
+"""A size within a sentence."""
 
 
 def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
@@ -33,7 +35,12 @@ def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
     if size is not None:
         return {"parameters": size}
     names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name, *entry.aliases)]
-    hint = catalogue.instead_of(text) or did_you_mean(text, names) or "give its size, such as 8B, or its config.json"
+    within = _SIZE.search(text)
+    hint = catalogue.instead_of(text) or "give its size, such as 8B, or its config.json"
+    if within is not None and " " in text:
+        hint = f"sentences are not read: say '{within[0]}' alone, and what it is for by a choice"
+    elif hint.startswith("give"):
+        hint = did_you_mean(text, names) or hint
     raise AnswerError([Problem("unknown-model", f"no model here is called '{text[:60]}'", Location("model"), hint)])
 
 

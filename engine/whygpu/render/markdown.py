@@ -53,7 +53,7 @@ def _view(view: View) -> Iterator[str]:
     if view.shortlist:
         yield "## Shortlist"
         yield table(
-            ("role", "plan", "price", "speed", "fit", "against the recommendation"),
+            ("role", "plan", "price", "speed", "memory", "against the recommendation"),
             [(row.role, row.plan, row.price, row.speed, row.fit, row.clause) for row in view.shortlist],
         )
     yield from _why(view)

@@ -188,7 +188,7 @@ class Screen:
             return
         cells = [(">" if row.recommended else " ", row.role, row.plan, row.price, row.speed, row.fit) for row in rows]
         yield ""
-        yield from self._table(("", "shortlist", "", "price", "speed", "fit"), cells, [row.clause for row in rows])
+        yield from self._table(("", "shortlist", "", "price", "speed", "memory"), cells, [row.clause for row in rows])
 
     def _table(
         self, headings: Sequence[str], cells: Sequence[Sequence[str]], last: Sequence[str] | None = None

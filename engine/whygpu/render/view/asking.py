@@ -27,7 +27,7 @@ _MOST_PRESETS = 5
 _NEAR = 0.2
 """Of the answer that is at stake: a preset this close to it is no other choice."""
 _MOST_SIDES = 3
-_THOUSANDS = 1e6
+_THOUSANDS = 1e7
 """What may be as many as this is written with a k or an M: nobody has thousands of hours or of passes."""
 _MOST_CHOICES = 12
 MODELS_SHOWN = 6

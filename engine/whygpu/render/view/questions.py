@@ -65,7 +65,8 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
             continue
         lines += _gap(reason)
         if item.fix:
-            lines.append(Line(f"What would lift it: {words.change(item.fix)}.", 1))
+            lifted = "it" if len(item.rejected) == 1 else "this alone"
+            lines.append(Line(f"What would lift {lifted}: {words.change(item.fix)}.", 1))
         if item.instead is not None:
             instead = f"{short_text(item.instead)}, {price_text(item.instead)}"
             lines.append(Line(f"What the rule would allow on this card: {instead}.", 1))

@@ -125,7 +125,7 @@ def clause(best: Plan, plan: Plan, deciding: Deciding) -> str:
     """The weightiest reason in a few words, a rule against it first; nothing where only its price keeps it back."""
     found = held_back(best, plan, deciding)
     against = next((item.against.title for item in found if item.against is not None), None)
-    return against or (found[0].otherwise.capitalize() if found else "")
+    return f"Against it: {against}" if against else found[0].otherwise.capitalize() if found else ""
 
 
 def told(item: Hold, best: Plan) -> str:

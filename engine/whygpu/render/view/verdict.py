@@ -52,7 +52,13 @@ def headline(advice: Advice) -> Headline:
         )
     confidence, why = _confidence(advice, plan)
     text = f"{plan.label}{spread_text(plan)} in {plan.format.upper()}{method_text(plan)}"
-    return Headline(f"TAKE {text}", price(plan), confidence, why)
+    return Headline(f"TAKE {text}", price(plan) + _rented_from(advice, plan), confidence, why)
+
+
+def _rented_from(advice: Advice, plan: Plan) -> str:
+    """Whose price it is, where it is a rent."""
+    cost, providers = plan.cost, advice.consultation.knowledge.catalogue.providers
+    return f" ({providers[cost.provider].name})" if cost is not None and cost.basis == "renting" else ""
 
 
 def _bought(plan: Plan, buying: Buying) -> str:
