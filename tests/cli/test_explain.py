@@ -209,7 +209,7 @@ def test_answers_from_standard_input(run: Callable[..., subprocess.CompletedProc
     done = run("explain", "-", "--format", "json", stdin='{"model": {"parameters": "8B"}, "context_tokens": "32k"}')
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert any("Derived or assumed" in item["text"] for item in found["warnings"])
+    assert any("Only the size of the model is known" in item["text"] for item in found["warnings"])
 
 
 def test_nothing_satisfies_the_constraints(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -163,8 +163,8 @@ def _doubts(consultation: Consultation) -> Iterator[Item]:
     if assumed and not isinstance(consultation.answers.model, str):
         text = f"Derived or assumed for this model: {', '.join(assumed)}."
         if set(consultation.answers.model or ()) == {"parameters"}:
-            text = "Of the model only its size is known: layers, heads and vocabulary are the usual ones. "
-            text += "Name it for better figures."
+            usual = ", ".join(assumed)
+            text = f"Only the size of the model is known, and the usual {usual} are taken for it. Name it if you can."
         yield Item("model-shape", "model", text, (), ())
 
 
