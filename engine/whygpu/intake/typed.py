@@ -35,12 +35,10 @@ def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
     if size is not None:
         return {"parameters": size}
     names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name, *entry.aliases)]
-    within = _SIZE.search(text)
-    hint = catalogue.instead_of(text) or "give its size, such as 8B, or its config.json"
-    if within is not None and " " in text:
-        hint = f"sentences are not read: say '{within[0]}' alone, and what it is for by a choice"
-    elif hint.startswith("give"):
-        hint = did_you_mean(text, names) or hint
+    within = _SIZE.search(text) if " " in text else None
+    sentence = within and f"sentences are not read: say '{within[0]}' alone, and what it is for by a choice"
+    hint = sentence or catalogue.instead_of(text) or did_you_mean(text, names)
+    hint = hint or "give its size, such as 8B, or its config.json"
     raise AnswerError([Problem("unknown-model", f"no model here is called '{text[:60]}'", Location("model"), hint)])
 
 
