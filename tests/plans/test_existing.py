@@ -367,6 +367,17 @@ def test_what_is_owned_is_written_as_people_count_it(kb: whygpu.KnowledgeBase, t
     assert kb.check({"owned": text}).owned == kb.check({"owned": FOUR_3090}).owned
 
 
+@pytest.mark.parametrize(("requests", "replicas"), [(1, 1), (2, 2)])
+def test_cards_that_were_asked_for_share_a_request_that_is_alone(
+    kb: whygpu.KnowledgeBase, requests: int, replicas: int
+) -> None:
+    """Two cards with a copy each serve two requests; of one request the second copy would have nothing to do."""
+    answers = {"phase": "inference", "model": "llama-3.1-8b", "accelerators": ["rtx-3090"], "count": 2}
+    plan = advise(kb, **answers, concurrency=requests).recommendation
+    assert plan is not None
+    assert (plan.parallelism.data, plan.parallelism.tensor) == (replicas, 2 // replicas)
+
+
 def test_several_kinds_are_owned(kb: whygpu.KnowledgeBase) -> None:
     assert kb.check({"owned": "2x L4 and a RTX 3090 + 10 T4"}).owned == (("l4", 2), ("rtx-3090", 1), ("t4", 10))
 

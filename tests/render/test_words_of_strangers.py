@@ -102,3 +102,12 @@ def test_a_model_that_nobody_named_is_marked_as_assumed(kb: whygpu.KnowledgeBase
 def test_one_accelerator_that_was_named_is_not_said_to_rule_out_others(kb: whygpu.KnowledgeBase) -> None:
     _, view = seen(kb, {**CHAT, "accelerators": ["tpu-v6e"]})
     assert view.because[0].text.startswith("It is the accelerator that was asked for")
+
+
+def test_a_card_that_experts_fill_has_nothing_to_spare(kb: whygpu.KnowledgeBase) -> None:
+    """As many experts go onto the cards as have room there: the rest of them is what the host's memory holds."""
+    owned = [{"accelerator": "rtx-3090", "count": 2}]
+    for model, margin in (("gpt-oss-120b", "experts take the rest"), ("gpt-oss-20b", "to spare")):
+        answers = {"phase": "inference", "model": model, "concurrency": 1, "owned": owned}
+        row = next(row for row in seen(kb, answers)[1].meters if row.label.startswith("memory"))
+        assert margin in row.margin

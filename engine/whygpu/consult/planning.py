@@ -148,6 +148,7 @@ class Planning:
             each=self._each(),
             at_once=self._at_once(),
             shared=bool({"concurrency", "requests_per_second"} & self._answers.values.keys()),
+            busy=self._busy(),
             fixed=self._fixed_layout(),
             owned=self._owned(),
             machines=Machines(
@@ -303,6 +304,12 @@ class Planning:
             return None
         given = "concurrency" if self._work.shape.kind in TOKEN_KINDS else "batch_size"
         return None if given in self._answers.values else int(most)
+
+    def _busy(self) -> int | None:
+        """Most replicas of a service that have a request each; None of other work, and where a rate was given."""
+        if self._work.setup.phase != "inference" or "requests_per_second" in self._answers.values:
+            return None
+        return self._work.setup.concurrency
 
     def _owned(self) -> tuple[tuple[int, int], ...]:
         """The owned accelerators that the answers leave, as rows of the catalogue, and how many there are of each."""

@@ -91,6 +91,10 @@ class Options:
     """Whether the requests in flight, or their rate, were answered: replicas added for a rate share them, as far as
     that reaches it, and a slower plan has more of them.
     """
+    busy: int | None = None
+    """Most replicas of a service on so many cards as were asked for that have a request each: one more helps nobody;
+    None where a rate asks for as many as it takes.
+    """
     short: bool = False
     """Whether to find what does not hold all requests, on each number of cards: nothing that does can be chosen."""
     fixed: FixedLayout = field(default_factory=FixedLayout)

@@ -313,8 +313,13 @@ class Search:
 
     @cached_property
     def _layouts(self) -> list[ParallelLayout]:
-        short = self._options.short
-        return sorted(self._spreads(), key=lambda layout: (layout.cards if short else 0, layout.data < self._few))
+        options = self._options
+        busy = math.inf if options.count is None or options.busy is None else max(options.busy, options.replicas)
+
+        def order(layout: ParallelLayout) -> tuple[int, bool, bool]:
+            return layout.cards if options.short else 0, layout.data < self._few, layout.data > busy
+
+        return sorted(self._spreads(), key=order)
 
     @cached_property
     def _spread(self) -> tuple[_Placed, ...]:

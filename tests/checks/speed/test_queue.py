@@ -109,7 +109,7 @@ def test_no_step_is_faster_than_the_memory_or_the_arithmetic_allow(model: str, r
     setup = Setup(FACTS.formats["bf16"], context_tokens=2048, output_tokens=256, concurrency=requests, runtime=runtime)
     done = served(FACTS, model, setup, ParallelLayout())
     shape = done.columns.shape
-    weights = weights_read(shape, done.columns, np.array([float(requests)]))[0]
+    weights = weights_read(shape, done.columns, np.array([float(requests)]), done.overheads.host)[0]
     assert done.decode.token_s[0, 0] >= weights / 3.35e12
     assert done.decode.token_s[0, 0] >= 2 * shape.matmul_parameters * requests / 989e12
     assert done.prefill.total_s[0, 0] >= 2 * shape.matmul_parameters * (2048 - 256) / 989e12

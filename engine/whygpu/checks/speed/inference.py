@@ -22,7 +22,7 @@ from whygpu.checks.setup import FloatArray, Format
 from whygpu.checks.speed import splitting
 from whygpu.checks.speed.columns import LIKELY, WIRE, Band, Columns, Wire
 from whygpu.checks.speed.queue import joined_s, wait_s
-from whygpu.checks.speed.serving import Host, applies_gain, experts_held, host_of, slowdown, speculative_gain, touched
+from whygpu.checks.speed.serving import Host, applies_gain, host_of, slowdown, speculative_gain, touched
 
 UNCERTAIN = (
     "joules-per-operation",
@@ -195,7 +195,7 @@ def _overheads(columns: Columns, requests: FloatArray, computed: float, layers: 
 
 def _decode(columns: Columns, requests: FloatArray, rates: Rates, overheads: Overheads) -> Decode:
     shape, host = columns.shape, overheads.host
-    weights = weights_read(shape, columns, requests) * written_share(shape)
+    weights = weights_read(shape, columns, requests, host) * written_share(shape)
     cache = splitting.cache_read(columns) * columns.requests_on_card()
     read = (weights / columns.tensor + cache) / rates.bandwidth_bytes_s + (0.0 if host is None else host.step_s)
     attention = splitting.score_flops(columns) * requests / (columns.tensor * columns.device.half_flops_s * rates.power)
@@ -285,7 +285,7 @@ def _prefill(columns: Columns, requests: FloatArray, computed: float, rates: Rat
     prompt = prompt_length(columns)
     flops, scores = prompt_flops(shape, computed), score_flops(shape, prompt, computed)
     filled = pipeline_fill(columns, computed)
-    chunk = weights_read(shape, columns, np.full(device.size, computed / chunks(columns, computed)))
+    chunk = weights_read(shape, columns, np.full(device.size, computed / chunks(columns, computed)), host)
     read = chunk * chunk_passes(columns, computed) / columns.tensor / rates.bandwidth_bytes_s
     # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
     together = np.ones(device.size) if shape.kind in GENERATIVE else requests
@@ -454,16 +454,16 @@ def _full_chunks(columns: Columns, prompt: float) -> float:
     return float(max(prompt / chunk, 1.0))
 
 
-def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray) -> FloatArray:
+def weights_read(shape: ModelShape, columns: Columns, tokens: FloatArray, host: Host | None) -> FloatArray:
     """Bytes of weights on the cards that a step over so many tokens reads: all but a looked-up token table, and the
-    experts that are chosen.
+    experts that are chosen; of them the host has some in its memory.
     """
     sizes = np.array([read_bytes(shape, setup.format) for setup in columns.setups])[columns.which]
     fixed: FloatArray = sizes[:, 0] * splitting.copies(columns)
     routed: FloatArray = sizes[:, 1]
     if not shape.is_moe:
         return fixed + routed
-    return fixed + routed * touched(shape, tokens) * experts_held(columns)
+    return fixed + routed * touched(shape, tokens) * (1.0 if host is None else host.held)
 
 
 def read_bytes(shape: ModelShape, number_format: Format) -> tuple[float, float]:

@@ -143,7 +143,8 @@ def _prompt_read(done: InferenceWork, i: int) -> Calculation:
     columns = done.columns
     tensor, _, bandwidth = _rates(done, i)
     count, passes = chunks(columns, done.computed), float(chunk_passes(columns, done.computed)[i])
-    once = weights_read(columns.shape, columns, np.full(columns.device.size, done.computed / count))
+    tokens = np.full(columns.device.size, done.computed / count)
+    once = weights_read(columns.shape, columns, tokens, done.overheads.host)
     terms = (
         Term("weights", float(once[i]), "bytes", (), "that a chunk of the prompt reads"),
         Term("passes", passes, "", (), f"of {count:g} x {done.computed / count:,.0f} tokens, as stages overlap"),

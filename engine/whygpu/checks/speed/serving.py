@@ -52,13 +52,11 @@ def touched(shape: ModelShape, tokens: FloatArray | float) -> FloatArray:
     return share
 
 
-def experts_held(columns: Columns) -> FloatArray:
-    """Share of the experts that each plan's cards hold: all, or where they are offloaded those that have room beside
-    the rest of the weights and the cache; none where a card's memory is not known.
+def _experts_held(columns: Columns) -> FloatArray:
+    """Share of the experts that each plan's cards hold where they are offloaded: those that have room beside the rest
+    of the weights and the cache; none where a card's memory is not known.
     """
     shape = columns.shape
-    if not columns.setup.offloads_experts or not shape.is_moe:
-        return np.ones(columns.device.size)
     rest = np.empty(columns.device.size)
     requests = columns.requests_on_card().tolist()
     splits = np.stack([columns.which, columns.tensor, columns.pipeline, columns.by_tokens, columns.by_requests], axis=1)
@@ -83,7 +81,7 @@ def host_of(columns: Columns, requests: FloatArray, prompt: float, chunks: float
     shape, setup = columns.shape, columns.setup
     if not setup.offloads_experts or not shape.is_moe:
         return None
-    held = experts_held(columns)
+    held = _experts_held(columns)
     size = columns.of_each(lambda own: expert_bytes(shape, own.format)) * (1.0 - held)
     read = size * touched(shape, requests) * columns.data / columns.nodes
     copied = size * touched(shape, max(prompt / chunks, 1.0)) * chunks

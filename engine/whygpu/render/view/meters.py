@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from whygpu.chain.environment import plain
 from whygpu.explain.meters import Need, needs
 from whygpu.quantity import show, show_ends, show_with_range
 from whygpu.render.view.model import MeterRow
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from whygpu.explain.plan import Plan
 
 _MEMORY = "plan.total_gib"
+_HOST = "plan.host_gib"
+_FILLED = "experts take the rest"
 _LABELS = {
     _MEMORY: "memory",
     "plan.admits": "at once",
@@ -49,7 +53,12 @@ def meter_rows(consultation: Consultation, plan: Plan) -> tuple[MeterRow, ...]:
     found = needs(consultation, plan)
     limited = {item.name for item in found}
     assumed = {item.question.name for item in consultation.applied.assumed}
+    experts = plan.method is None and plain(consultation.plans.environment.at(_HOST, plan.index))
     rows = [_limited(item, plan, item.limit_name in assumed) for item in found]
+    if experts:  # as many of them as there is room for go onto the cards
+        rows = [
+            replace(row, margin=_FILLED) if item.name == _MEMORY else row for item, row in zip(found, rows, strict=True)
+        ]
     return tuple([*rows, *_free(plan, limited)][:_MOST])
 
 
