@@ -182,11 +182,11 @@ def _shortlist(shown: View) -> None:
     for number, row in enumerate(shown.shortlist):
         with columns[number], st.container(border=True, height="stretch", key=f"card-{number}"):
             mark = "recommended" if row.recommended else row.role
-            clause = f"<p>{inline(row.clause)}</p>" if row.clause else ""
+            against = f"<p>Against it: {inline(row.against)}</p>" if row.against else ""
             figures = ", ".join(filter(None, (row.price, row.speed, row.fit)))
             show(
                 f"<p class=who>{inline(mark)}</p><p><strong>{inline(row.plan)}</strong></p>"
-                f"<p>{inline(figures)}</p>{clause}"
+                f"<p>{inline(figures)}</p>{against}"
             )
             if not row.recommended:
                 st.button("Compare", key=f"compare-{number}", on_click=go, args=(COMPARE, row.id))

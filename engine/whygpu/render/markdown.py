@@ -53,8 +53,8 @@ def _view(view: View) -> Iterator[str]:
     if view.shortlist:
         yield "## Shortlist"
         yield table(
-            ("role", "plan", "price", "speed", "memory", "against the recommendation"),
-            [(row.role, row.plan, row.price, row.speed, row.fit, row.clause) for row in view.shortlist],
+            ("role", "plan", "price", "speed", "memory", "against it"),
+            [(row.role, row.plan, row.price, row.speed, row.fit, row.against) for row in view.shortlist],
         )
     yield from _why(view)
     yield from _items("Warnings", [item for item in view.items if item.kind == "warning"])

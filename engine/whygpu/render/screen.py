@@ -188,20 +188,24 @@ class Screen:
             return
         cells = [(">" if row.recommended else " ", row.role, row.plan, row.price, row.speed, row.fit) for row in rows]
         yield ""
-        yield from self._table(("", "shortlist", "", "price", "speed", "memory"), cells, [row.clause for row in rows])
+        against = ["against it", *(row.against for row in rows)]
+        yield from self._table(("", "shortlist", "", "price", "speed", "memory"), cells, against)
 
     def _table(
-        self, headings: Sequence[str], cells: Sequence[Sequence[str]], last: Sequence[str] | None = None
+        self, headings: Sequence[str], cells: Sequence[Sequence[str]], last: Sequence[str] = ()
     ) -> Iterator[str]:
-        """Columns as wide as what is in them; ``last`` is told where there is room for all of it."""
+        """Columns as wide as what is in them; ``last``, with its heading, is told as far as there is room, where that is
+        enough to tell.
+        """
         widths = [max(len(row[column]) for row in (headings, *cells)) for column in range(len(headings))]
         while sum(widths) + len(_GAP) * (len(widths) - 1) > self._width and max(widths) > 1:
             widths[widths.index(max(widths))] -= 1
+        left = self._width - sum(widths) - len(_GAP) * len(widths)
+        told = [cut(text, left) if left >= min(_TITLE, len(text)) else "" for text in map(plain_markdown, last)]
         for number, row in enumerate((headings, *cells)):
             line = _GAP.join(cut(text, width).ljust(width) for text, width in zip(row, widths, strict=True))
-            if last is not None and number:
-                text = plain_markdown(last[number - 1])
-                line += _GAP + text if len(line) + len(_GAP) + len(text) <= self._width else ""
+            if any(told[1:]):
+                line += _GAP + told[number]
             line = line.rstrip()
             yield self._style.faint(line) if not number else self._style.strong(line) if line.startswith(">") else line
 

@@ -21,7 +21,7 @@ from whygpu.render.view.model import (
     RuledOut,
     ShortRow,
 )
-from whygpu.render.view.rivals import clause
+from whygpu.render.view.rivals import against
 from whygpu.render.words import price_text, short_text, spot_text, spread_text, worth_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def shortlist(advice: Advice, deciding: Deciding | None) -> tuple[ShortRow, ...]
             _price(pick.plan),
             speed_text(pick.plan, advice.consultation.plans.work.setup.output_tokens),
             pick.plan.memory.verdict,
-            "" if number == 0 else clause(best, pick.plan, deciding),
+            "" if number == 0 else against(best, pick.plan, deciding),
             pick.plan.id,
         )
         for number, pick in enumerate(advice.shortlist)

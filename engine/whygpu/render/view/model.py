@@ -70,8 +70,8 @@ class ShortRow:
     price: str
     speed: str
     fit: str
-    clause: str
-    """What one gains and gives up by it, in a clause."""
+    against: str
+    """The weightiest reason against it, in a few words; empty of the recommendation, and where only its price is."""
     id: str
 
 

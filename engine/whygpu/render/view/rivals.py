@@ -121,11 +121,11 @@ def cheaper(plan: Plan, best: Plan) -> bool:
     return prices[0] is not None and prices[1] is not None and prices[0] < prices[1]
 
 
-def clause(best: Plan, plan: Plan, deciding: Deciding) -> str:
-    """The weightiest reason in a few words, a rule against it first; nothing where only its price keeps it back."""
+def against(best: Plan, plan: Plan, deciding: Deciding) -> str:
+    """The weightiest reason in a few words, a rule's first; nothing where only its price keeps it back."""
     found = held_back(best, plan, deciding)
-    against = next((item.against.title for item in found if item.against is not None), None)
-    return f"Against it: {against}" if against else found[0].otherwise.capitalize() if found else ""
+    rule = next((item.against.title for item in found if item.against is not None), None)
+    return rule or (found[0].otherwise.capitalize() if found else "")
 
 
 def told(item: Hold, best: Plan) -> str:
