@@ -53,6 +53,14 @@ def test_the_text_shows_both_plans_and_the_cost(run: Run) -> None:
     assert len(text.splitlines()) < 60
 
 
+def test_documents_hold_the_cost_too(run: Run) -> None:
+    markdown = run("explain", EXAMPLE, "--format", "markdown").stdout
+    assert markdown.count("\n## What the lifecycle costs\n") == 1
+    assert "| training | 24 runs in 8 trainings, " in markdown
+    assert "`griddly-26`" in markdown.partition("What the lifecycle costs")[2]
+    assert "<h2>What the lifecycle costs</h2>" in run("explain", EXAMPLE, "--format", "html").stdout
+
+
 def test_one_phase_in_full(run: Run) -> None:
     done = run("explain", EXAMPLE, "--only", "serve", "--format", "json")
     assert done.returncode == 0, done.stderr

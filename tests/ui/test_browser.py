@@ -25,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 SERVING = "phase=inference&task=language&model=llama-3.1-8b&concurrency=8"
 ANSWERS = {"phase": "inference", "task": "language", "model": "llama-3.1-8b", "concurrency": 8}
+LIFE = 'phases={"train":{"method":"lora","dataset_tokens":"100M"},"serve":{"concurrency":4}}&model=llama-3.1-8b'
 PAGES = (
     "",
     "page=start&item=chat",
@@ -32,6 +33,7 @@ PAGES = (
     f"{SERVING}&page=better",
     f"{SERVING}&page=compare",
     f"{SERVING}&page=concurrency",
+    f"{LIFE}&service_months=24",
     "page=knowledge",
     "page=knowledge&item=little-room-to-grow",
     "page=knowledge&item=l4",
@@ -164,6 +166,16 @@ def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) ->
         page.get_by_role("button", name="Price and speed")
     ).first.click()
     page.locator("[data-testid='stVegaLiteChart'] .marks").first.wait_for()
+
+
+def test_a_lifecycle_is_reported_with_its_cost(server: str, context: BrowserContext) -> None:
+    page = _open(context.new_page(), server, f"{LIFE}&service_months=24")
+    with page.expect_download() as report:
+        page.get_by_role("button", name="Report as Markdown").click()
+    text = report.value.path().read_text(encoding="utf-8")
+    assert text.count("\n# TAKE ") + text.startswith("# TAKE ") == 2
+    assert "## What the lifecycle costs" in text
+    assert "| serving | 24 months at " in text
 
 
 def test_a_point_of_the_chart_is_compared(server: str, context: BrowserContext) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice
     from whygpu.explain.parts import Item
     from whygpu.render.view import View
-    from whygpu.render.view.model import ItemRow, Sentence
+    from whygpu.render.view.model import ItemRow, Section, Sentence
 
 _CHART_PX = 340
 _BARS, _BOARD = 5, 4
@@ -346,13 +347,23 @@ def _why_not(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
 
 
 def _report(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
-    with st.container(horizontal=True):
-        st.download_button("Report as Markdown", document([shown]), "whygpu.md", "text/markdown", on_click="ignore")
-        st.download_button(
-            "Report as HTML, to print", html_page([shown]), "whygpu.html", "text/html", on_click="ignore"
-        )
+    reports(lambda: ([shown], []))
     take_along(advice)
     _lifecycle(knowledge_base, advice)
+
+
+def reports(parts: Callable[[], tuple[Sequence[View], Sequence[Section]]]) -> None:
+    """The advice as documents: ``parts`` gives what they are made of once one is wanted."""
+    with st.container(horizontal=True):
+        for label, made, name, kind in (
+            ("Report as Markdown", document, "whygpu.md", "text/markdown"),
+            ("Report as HTML, to print", html_page, "whygpu.html", "text/html"),
+        ):
+            st.download_button(label, partial(_made, made, parts), name, kind, on_click="ignore")
+
+
+def _made(make: Callable[..., str], parts: Callable[[], tuple[Sequence[View], Sequence[Section]]]) -> str:
+    return make(*parts())
 
 
 def take_along(advice: Advice | LifecycleAdvice | None) -> None:

@@ -186,7 +186,9 @@ def _document(options: argparse.Namespace, advice: Advice | LifecycleAdvice, for
     from whygpu.render.view import view_of  # noqa: PLC0415
 
     if isinstance(advice, LifecycleAdvice):
-        views, sections = [view_of(phase, flips="loads") for phase in advice.phases], []
+        from whygpu.render.lifecycle import cost_section  # noqa: PLC0415
+
+        views, sections = [view_of(phase, flips="loads") for phase in advice.phases], [cost_section(advice)]
     else:
         views, sections = [view_of(advice, flips="loads")], list(sections_of(options, advice))
     if form == "html":

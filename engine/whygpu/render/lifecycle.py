@@ -12,6 +12,7 @@ from whygpu.render.screen import Screen, cited
 from whygpu.render.table import table
 from whygpu.render.text import TextRenderer
 from whygpu.render.view import view_of
+from whygpu.render.view.model import Evidence, Grid, Line, Section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 LINES = 55
 _UNKNOWN = "unknown"
+_COST = "What the lifecycle costs"
 _METERS = (3, 2, 1)
 """Needs that are told of each phase: as many as there is room for."""
 _MOST_ASSUMED = 6
@@ -62,7 +64,7 @@ class LifeRenderer(TextRenderer):
     # the cost
 
     def _cost(self, advice: LifecycleAdvice) -> Iterator[str]:
-        yield self._style.strong("What the lifecycle costs")
+        yield self._style.strong(_COST)
         rows = cost_rows(advice)
         if rows:
             lines, _ = table(("", "", "USD", "share"), rows, (False, False, True, True), self._width - 2, self._style)
@@ -85,6 +87,15 @@ class LifeRenderer(TextRenderer):
         texts = [text if len(names) > 1 else f"{names[0]} {text}" for text, names in phases.items()]
         left = len(texts) - _MOST_ASSUMED
         return "; ".join(texts[:_MOST_ASSUMED]) + (f" (+{left} more: --only PHASE --assumed)" if left > 0 else "")
+
+
+def cost_section(advice: LifecycleAdvice) -> Section:
+    """What the life costs and what the rules say of that, for a document after its phases."""
+    items = (*advice.warnings, *advice.advice)
+    said = (Line(item.text, evidence=Evidence(claims=item.claims)) for item in items)
+    lines = (*map(Line, (*why_unknown(advice), *instead(advice))), *said)
+    rows = tuple(cost_rows(advice))
+    return Section(_COST, lines, Grid(("", "made of", "USD", "share"), rows) if rows else None)
 
 
 def where_done(advice: LifecycleAdvice, part: Part) -> str:

@@ -194,8 +194,8 @@ class Screen:
     def _table(
         self, headings: Sequence[str], cells: Sequence[Sequence[str]], last: Sequence[str] = ()
     ) -> Iterator[str]:
-        """Columns as wide as what is in them; ``last``, with its heading, is told as far as there is room, where that is
-        enough to tell.
+        """Columns as wide as what is in them; ``last``, its heading first, is told as far as there is room, where that
+        is enough to tell.
         """
         widths = [max(len(row[column]) for row in (headings, *cells)) for column in range(len(headings))]
         while sum(widths) + len(_GAP) * (len(widths) - 1) > self._width and max(widths) > 1:
