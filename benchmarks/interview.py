@@ -7,7 +7,7 @@ that of the interview, and in the interview of one who first chooses from the li
 answer to (the list counts as one). Times are those of the processor.
 
 ``--decides`` prints what kb/questions.yaml has as ``decides``: of the users with an answer, the share whose
-recommendation it changes, where all are asked in the knowledge base's order.
+recommended hardware it changes, where all are asked in the knowledge base's order.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from whygpu.explain.interview import Interview, Memory, left_to_rules
 from whygpu.explain.rerun import choice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from whygpu import KnowledgeBase
     from whygpu.consult.consultation import Consultation
+    from whygpu.explain.rows import Identity
 
 PHASES = ("inference", "inference", "fine-tuning", "training", "batch-inference")
 KNOWS = 0.5
@@ -88,10 +89,10 @@ class User:
         return USUAL.get(key)
 
 
-def in_file_order(kb: KnowledgeBase, user: User) -> tuple[dict[str, Any], dict[str, object]]:
+def in_file_order(kb: KnowledgeBase, user: User) -> tuple[dict[str, Any], dict[str, Identity | None]]:
     """All answers, and by question what is recommended after it."""
     answers: dict[str, Any] = {}
-    found: dict[str, object] = {}
+    found: dict[str, Identity | None] = {}
     key: str | None = None
     while True:
         consultation = kb.consult(answers, engine="evaluator")
@@ -140,7 +141,7 @@ def _take(kb: KnowledgeBase, answers: dict[str, Any], key: str, value: Any) -> b
     return True
 
 
-def until_settled(found: list[object], final: object) -> int:
+def until_settled(found: Sequence[object], final: object) -> int:
     """Questions until the recommendation is ``final`` and stays it."""
     last = max((number for number, item in enumerate(found, 1) if item != final), default=0)
     return last + 1
@@ -174,6 +175,11 @@ def _by_way(counts: list[tuple[int, int, int]]) -> Iterator[tuple[str, tuple[int
     return zip(("interview", "questions chosen first", "file order"), zip(*counts, strict=True), strict=True)
 
 
+def hardware(found: Identity | None) -> tuple[str, int] | None:
+    """The card and how many: a number format that was asked for is no news to who asked."""
+    return None if found is None else found[:2]
+
+
 def decides(kb: KnowledgeBase, users: int, seed: int, *, leaves: bool) -> Mapping[str, Any]:
     """By question, the share of users with an answer whose recommendation it changed, and how many these were."""
     answered: Counter[str] = Counter()
@@ -182,8 +188,12 @@ def decides(kb: KnowledgeBase, users: int, seed: int, *, leaves: bool) -> Mappin
     for number in range(users):
         answers, found = in_file_order(kb, User(kb, seed + number, leaves=leaves))
         before = (nothing, *found.values())
-        answered.update(answers)
-        changed.update(key for key, old in zip(found, before, strict=False) if key in answers and found[key] != old)
+        answered.update(answers.keys())
+        changed.update(
+            key
+            for key, old in zip(found, before, strict=False)
+            if key in answers and hardware(found[key]) != hardware(old)
+        )
     return {key: f"{changed[key] / count:.2f} of {count}" for key, count in answered.items()}
 
 

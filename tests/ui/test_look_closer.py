@@ -74,6 +74,14 @@ def test_what_if_begins_with_what_the_request_names(opened: Opened) -> None:
     assert next(item for item in app.selectbox if item.key == "what-if-key").value == "streams"
 
 
+def test_what_if_of_a_job_tells_what_the_whole_of_it_costs(opened: Opened) -> None:
+    """Eight times the data stood at the same dollars an hour."""
+    app = _part(opened(phase="fine-tuning", model="llama-3.1-8b", method="lora", dataset_tokens="100M"), "What if")
+    rows = re.findall(r"\$([\d.,]+) to \$([\d.,]+) for the job", _html(app))
+    assert rows
+    assert all(float(low.replace(",", "")) < float(high.replace(",", "")) for low, high in rows)
+
+
 def test_a_number_at_its_least_is_tried_as_far_above(opened: Opened) -> None:
     """Of one request at once, as is assumed, the staircase ended at eight."""
     app = _part(opened(phase="inference", model="llama-3.1-8b", page="answer"), "What if")

@@ -6,7 +6,7 @@ import json
 import math
 from functools import partial
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 import yaml
@@ -15,6 +15,7 @@ from whygpu.errors import AnswerError
 from whygpu.explain.trials import REACH
 from whygpu.lifecycle.answers import KEY
 from whygpu.quantity import show as show_number
+from whygpu.quantity import show_range
 from whygpu.render.html import page as html_page
 from whygpu.render.markdown import document
 from whygpu.render.view import board
@@ -45,9 +46,12 @@ if TYPE_CHECKING:
 
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice
     from whygpu.explain.parts import Item
+    from whygpu.explain.plan import Plan
     from whygpu.render.view import View
     from whygpu.render.view.model import ItemRow, Section, Sentence
 
+At = TypeVar("At")
+"""What is known at a value beside what is recommended there."""
 _CHART_PX = 340
 _BARS, _BOARD = 5, 4
 _SLIDERS = (
@@ -207,10 +211,10 @@ def _staircase(
     """Which plan is recommended from which value on."""
     spec = knowledge_base.knowledge.name_by_answer[key]
 
-    def at(value: float) -> tuple[str, str]:
+    def at(value: float) -> tuple[str, Plan | None]:
         advice = find(knowledge_base, {**answers, key: value} if value != now or key in answers else answers).advice
         plan = None if advice is None else advice.recommendation
-        return ("no plan is left", "") if plan is None else (short_text(plan), price_text(plan))
+        return "no plan is left" if plan is None else short_text(plan), plan
 
     found = {value: at(value) for value in values}
     for low, high in pairwise(values):
@@ -220,20 +224,31 @@ def _staircase(
         over = list(run)
         last = show_number(over[-1], spec.unit)
         ends = last if len(over) == 1 else f"{show_number(over[0])} to {last}"
-        rows.append((ends + (" (now)" if now in over else ""), ", ".join(filter(None, (name, found[over[0]][1])))))
+        prices = _prices(found[over[0]][1], found[over[-1]][1])
+        rows.append((ends + (" (now)" if now in over else ""), ", ".join(filter(None, (name, prices)))))
     return table((key.replace("_", " "), "recommended"), rows)
+
+
+def _prices(first: Plan | None, last: Plan | None) -> str:
+    """What a plan costs over a step of the staircase: of a job at both ends of it."""
+    if first is None or last is None or first.cost is None or last.cost is None:
+        return "" if first is None else price_text(first)
+    jobs = first.cost.compared.usd_total, last.cost.compared.usd_total
+    if jobs[0] is None or jobs[1] is None or jobs[0] == jobs[1]:
+        return money_text(first)
+    return f"{show_range(jobs[0], jobs[1], 'USD')} for the job"
 
 
 def between(
     low: float,
     high: float,
-    found: Mapping[float, tuple[str, str]],
-    at: Callable[[float], tuple[str, str]],
+    found: Mapping[float, tuple[str, At]],
+    at: Callable[[float], tuple[str, At]],
     *,
     whole: bool,
-) -> dict[float, tuple[str, str]]:
+) -> dict[float, tuple[str, At]]:
     """More values where the plan of two is not the same, until they are next to each other or as good as."""
-    more: dict[float, tuple[str, str]] = {low: found[low], high: found[high]}
+    more: dict[float, tuple[str, At]] = {low: found[low], high: found[high]}
     while more[low][0] != more[high][0] and high / low > _NEAR:
         middle = float(f"{math.sqrt(low * high):.2g}")
         middle = float(round(middle)) if whole else middle
