@@ -144,6 +144,32 @@ def test_a_chip_is_edited_in_place(server: str, context: BrowserContext, kb: Kno
     _verdict(page, _headline(kb, concurrency=200))
 
 
+@pytest.mark.parametrize(
+    ("key", "given", "shown", "typed", "then"),
+    [
+        ("owned", '[{"accelerator":"rtx-3090","count":2}]', "owned 2x RTX 3090", "4x RTX 3090", "4x RTX 3090"),
+        ("accelerators", "l4", "L4", "T4, A10", ["T4", "A10"]),
+    ],
+)
+def test_what_was_named_is_edited_in_place(
+    key: str,
+    given: str,
+    shown: str,
+    typed: str,
+    then: str | list[str],
+    server: str,
+    context: BrowserContext,
+    kb: KnowledgeBase,
+) -> None:
+    """Cards that are owned, or named, could only be taken back."""
+    page = _open(context.new_page(), server, f"{SERVING}&{key}={given}&page=answer")
+    page.get_by_role("button", name=shown).first.click()
+    enter(page, "4x RTX 9999")
+    page.get_by_text("9999").last.wait_for()
+    enter(page, typed)
+    _verdict(page, _headline(kb, **{key: then}))
+
+
 def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) -> None:
     page = _open(context.new_page(), server, f"{SERVING}&page=answer")
     for name, text in (

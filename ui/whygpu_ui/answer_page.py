@@ -14,7 +14,7 @@ from whygpu_ui.knowledge import find, view
 from whygpu_ui.markdown import literal, rendered
 from whygpu_ui.pieces import inline, meters, show, spoken, who
 from whygpu_ui.problems import show_problems
-from whygpu_ui.question_page import answer_form, question_of
+from whygpu_ui.question_page import answer_form, named_form, question_of
 from whygpu_ui.session import BETTER, COMPARE, change, forget, go, part, state
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ def _chip(knowledge_base: KnowledgeBase, item: Chip) -> None:
             _refused(item.answer)
             answer_form(knowledge_base, question, "chip")
         else:
+            _refused(item.answer)
+            named_form(item.answer, item.text)
             st.button(f"Remove: {label}", key=f"remove-{item.answer}", on_click=forget, args=(item.answer,))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import streamlit as st
 
+from whygpu.answers import LISTS
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.render.view.asking import ask_view
 from whygpu_ui.knowledge import find
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 8
 """Choices shown side by side; more than these go into a list that can be searched."""
 _MAX_TEXT = 200
+_OWNED = "owned"
 _FLAGS = {"true": "yes", "false": "no"}
 
 
@@ -143,6 +145,33 @@ def take(question: str, text: str, page: str | None) -> None:
             refuse(error.problems, question)
         return
     give(question, text == "true" if spec.kind == "flag" else text, page)
+
+
+def named_form(answer: str, label: str) -> None:
+    """The field for hardware, regions or providers that were named, which no question asks; none of what is no text."""
+    given = state().answers.get(answer)
+    if answer == _OWNED and isinstance(given, list | tuple):
+        shown = ", ".join(f"{item['count']}x {item['accelerator']}" for item in given)
+    elif answer in LISTS and isinstance(given, list | tuple):
+        shown = ", ".join(map(str, given))
+    elif isinstance(given, str | int | float):
+        shown = str(given)
+    else:
+        return
+    key = f"named-{answer}-{state().visit}"
+    with st.form(f"form-{key}", border=False):
+        hint = "Several stand with commas between them." if answer in (_OWNED, *LISTS) else None
+        st.text_input(literal(label), shown, _MAX_TEXT, key, autocomplete="off", help=hint)
+        st.form_submit_button("Update", type="primary", key=f"next-{key}", on_click=_named, args=(answer, key))
+
+
+def _named(answer: str, key: str) -> None:
+    text = str(st.session_state.get(key) or "").strip()
+    if not text:
+        forget(answer)
+        return
+    names = [name for name in map(str.strip, text.split(",")) if name]
+    give(answer, names if answer in LISTS else text)
 
 
 def _profiles(knowledge_base: KnowledgeBase) -> None:
