@@ -144,30 +144,35 @@ def test_a_chip_is_edited_in_place(server: str, context: BrowserContext, kb: Kno
     _verdict(page, _headline(kb, concurrency=200))
 
 
-@pytest.mark.parametrize(
-    ("key", "given", "shown", "typed", "then"),
-    [
-        ("owned", '[{"accelerator":"rtx-3090","count":2}]', "owned 2x RTX 3090", "4x RTX 3090", "4x RTX 3090"),
-        ("accelerators", "l4", "L4", "T4, A10", ["T4", "A10"]),
-    ],
-)
-def test_what_was_named_is_edited_in_place(
-    key: str,
-    given: str,
-    shown: str,
-    typed: str,
-    then: str | list[str],
-    server: str,
-    context: BrowserContext,
-    kb: KnowledgeBase,
-) -> None:
-    """Cards that are owned, or named, could only be taken back."""
-    page = _open(context.new_page(), server, f"{SERVING}&{key}={given}&page=answer")
-    page.get_by_role("button", name=shown).first.click()
+def test_what_is_owned_is_edited_in_place(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
+    """It could only be taken back."""
+    owned = '[{"accelerator":"rtx-3090","count":2}]'
+    page = _open(context.new_page(), server, f"{SERVING}&owned={owned}&page=answer")
+    page.get_by_role("button", name="owned 2x RTX 3090").click()
     enter(page, "4x RTX 9999")
     page.get_by_text("9999").last.wait_for()
-    enter(page, typed)
-    _verdict(page, _headline(kb, **{key: then}))
+    enter(page, "4x RTX 3090")
+    _verdict(page, _headline(kb, owned="4x RTX 3090"))
+
+
+def test_what_no_question_asks_can_be_said(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
+    """Hardware, regions and providers could be named in a link or a file alone."""
+    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    for question, typed in (("Which hardware may it be", "L40S"), ("From which providers", "CoreWeave")):
+        page.get_by_role("button", name="Say more").click()
+        more = page.get_by_role("combobox", name="What else is known?")
+        more.fill(question)
+        more.press("Enter")
+        field = page.get_by_role("combobox", name=question)
+        field.wait_for()
+        page.wait_for_function(SETTLED)
+        field.fill(typed)
+        field.press("Enter")
+        field.press("Tab")  # which closes the list
+        page.get_by_role("button", name="Update").click()
+        page.get_by_role("button", name=typed).first.wait_for()
+        page.wait_for_function(SETTLED)
+    _verdict(page, _headline(kb, accelerators=["l40s"], providers=["coreweave"]))
 
 
 def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) -> None:

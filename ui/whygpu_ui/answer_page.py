@@ -14,7 +14,7 @@ from whygpu_ui.knowledge import find, view
 from whygpu_ui.markdown import literal, rendered
 from whygpu_ui.pieces import inline, meters, show, spoken, who
 from whygpu_ui.problems import show_problems
-from whygpu_ui.question_page import answer_form, named_form, question_of
+from whygpu_ui.question_page import NAMED, answer_form, named_form, question_of
 from whygpu_ui.session import BETTER, COMPARE, change, forget, go, part, state
 
 if TYPE_CHECKING:
@@ -80,14 +80,14 @@ def _chip(knowledge_base: KnowledgeBase, item: Chip) -> None:
             answer_form(knowledge_base, question, "chip")
         else:
             _refused(item.answer)
-            named_form(item.answer, item.text)
-            st.button(f"Remove: {label}", key=f"remove-{item.answer}", on_click=forget, args=(item.answer,))
+            named_form(knowledge_base, item.answer, NAMED.get(item.answer, item.text))
 
 
 @part
 def _another(knowledge_base: KnowledgeBase, advice: Advice, said: set[str]) -> None:
     """What no chip says yet can be said too, whether or not it would change anything by itself."""
-    rest = {item.id: item.ask for item in advice.consultation.applied.applicable if item.id not in said}
+    asked = {item.id: item.ask for item in advice.consultation.applied.applicable}
+    rest = {key: ask for key, ask in (asked | NAMED).items() if key not in said}
     key = f"more-{state().visit}"
     more = st.popover(literal("+ Say more"), key=f"chip-{key}", on_change="rerun")
     if not more.open:
@@ -96,7 +96,10 @@ def _another(knowledge_base: KnowledgeBase, advice: Advice, said: set[str]) -> N
         chosen = st.selectbox(
             "What else is known?", list(rest), None, lambda name: rest[name], key, placeholder="Choose, or type"
         )
-        if chosen is not None:
+        if chosen in NAMED:
+            _refused(chosen)
+            named_form(knowledge_base, chosen, NAMED[chosen])
+        elif chosen is not None:
             question = question_of(knowledge_base, chosen)
             st.markdown(f"**{rendered(question.ask)}**")
             _refused(chosen)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import streamlit as st
 
-from whygpu.answers import LISTS
+from whygpu.answers import LISTS, MEASURED, allowed_words
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.render.view.asking import ask_view
 from whygpu_ui.knowledge import find
@@ -23,7 +23,18 @@ if TYPE_CHECKING:
 MOST_SHOWN = 8
 """Choices shown side by side; more than these go into a list that can be searched."""
 _MAX_TEXT = 200
+_MOST_NAMED = 50
 _OWNED = "owned"
+NAMED = {
+    _OWNED: "Which hardware is there already?",
+    "accelerators": "Which hardware may it be, and no other?",
+    "exclude_accelerators": "Which hardware must it not be?",
+    "providers": "From which providers, and no others?",
+    "provider_classes": "From which kinds of providers?",
+    "regions": "In which regions?",
+    "price_kinds": "At which kinds of prices?",
+}
+"""What no rule asks for and one may say all the same, as a question."""
 _FLAGS = {"true": "yes", "false": "no"}
 
 
@@ -147,31 +158,58 @@ def take(question: str, text: str, page: str | None) -> None:
     give(question, text == "true" if spec.kind == "flag" else text, page)
 
 
-def named_form(answer: str, label: str) -> None:
-    """The field for hardware, regions or providers that were named, which no question asks; none of what is no text."""
+def named_form(knowledge_base: KnowledgeBase, answer: str, label: str) -> None:
+    """The field for hardware, regions or providers that are named, which no question asks; none for a mapping."""
     given = state().answers.get(answer)
-    if answer == _OWNED and isinstance(given, list | tuple):
-        shown = ", ".join(f"{item['count']}x {item['accelerator']}" for item in given)
-    elif answer in LISTS and isinstance(given, list | tuple):
-        shown = ", ".join(map(str, given))
-    elif isinstance(given, str | int | float):
-        shown = str(given)
-    else:
-        return
-    key = f"named-{answer}-{state().visit}"
-    with st.form(f"form-{key}", border=False):
-        hint = "Several stand with commas between them." if answer in (_OWNED, *LISTS) else None
-        st.text_input(literal(label), shown, _MAX_TEXT, key, autocomplete="off", help=hint)
-        st.form_submit_button("Update", type="primary", key=f"next-{key}", on_click=_named, args=(answer, key))
+    if answer != MEASURED and not isinstance(given, dict):
+        key = f"named-{answer}-{state().visit}"
+        with st.form(f"form-{key}", border=False):
+            if answer in LISTS:
+                _names(knowledge_base, answer, label, key, given)
+            else:
+                hint = "Several stand with commas between them, as 4x RTX 3090, 1x L4." if answer == _OWNED else None
+                st.text_input(literal(label), _as_text(given), _MAX_TEXT, key, autocomplete="off", help=hint)
+            st.form_submit_button("Update", type="primary", key=f"next-{key}", on_click=_named, args=(answer, key))
+    if given is not None:
+        st.button("Take the answer back", key=f"forget-{answer}", on_click=forget, args=(answer,))
+
+
+def _names(knowledge_base: KnowledgeBase, answer: str, label: str, key: str, given: object) -> None:
+    """A list to choose from; hardware goes by more names than it holds, as of a family."""
+    catalogue = knowledge_base.knowledge.catalogue
+    said = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
+    words = allowed_words(answer, catalogue)
+    names = {item.id: item.name for item in catalogue.accelerators.values()} if words is None else {}
+    if answer == "providers":
+        names = {item.id: item.name for item in catalogue.providers.values()}
+    options = list(dict.fromkeys([*map(str, said), *sorted(names or words or (), key=lambda one: names.get(one, one))]))
+    st.multiselect(
+        literal(label),
+        options,
+        list(map(str, said)),
+        lambda one: names.get(one, one),
+        key,
+        max_selections=_MOST_NAMED,
+        accept_new_options=words is None,
+        placeholder="Choose, or type",
+    )
+
+
+def _as_text(given: object) -> str:
+    """What was given as it is typed."""
+    if isinstance(given, list | tuple):
+        return ", ".join(
+            f"{item['count']}x {item['accelerator']}" if isinstance(item, dict) else str(item) for item in given
+        )
+    return "" if given is None else str(given)
 
 
 def _named(answer: str, key: str) -> None:
-    text = str(st.session_state.get(key) or "").strip()
-    if not text:
+    entered = st.session_state.get(key)
+    if entered:
+        give(answer, list(entered) if answer in LISTS else str(entered).strip())
+    else:
         forget(answer)
-        return
-    names = [name for name in map(str.strip, text.split(",")) if name]
-    give(answer, names if answer in LISTS else text)
 
 
 def _profiles(knowledge_base: KnowledgeBase) -> None:

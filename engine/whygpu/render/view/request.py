@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu.consult.consultation import Consultation
+    from whygpu.knowledge.catalogue import Accelerator, Provider
 
 _VERBS = {
     "inference": "Serve",
@@ -137,11 +138,13 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
         number = len(consultation.answers.measured)
         return "as corrected by a measurement" if number == 1 else f"as corrected by {number} measurements"
     value = consultation.answers.values.get(key, raw)
-    cards = consultation.knowledge.catalogue.accelerators
+    catalogue = consultation.knowledge.catalogue
+    cards = catalogue.accelerators
+    named: Mapping[str, Accelerator | Provider] = catalogue.providers if key == "providers" else cards
     if key == "owned":
         text = ", ".join(f"{count}x {cards[card].name}" for card, count in consultation.answers.owned)
     elif isinstance(value, list | tuple):
-        text = " or ".join(cards[item].name if item in cards else str(item) for item in value)
+        text = " or ".join(named[item].name if item in named else str(item) for item in value)
     elif spec is None or isinstance(value, dict):
         text = str(value)
     elif spec.unit == "pixels":
