@@ -378,6 +378,14 @@ def test_cards_that_were_asked_for_share_a_request_that_is_alone(
     assert (plan.parallelism.data, plan.parallelism.tensor) == (replicas, 2 // replicas)
 
 
+def test_whole_layers_go_on_any_number_of_cards_that_are_there(kb: whygpu.KnowledgeBase) -> None:
+    """Three cards that llama.cpp fills with layers were no plan, for three is no power of two."""
+    owned = [{"accelerator": "rtx-3090", "count": 3}]
+    plans = every_plan(advise(kb, phase="inference", model="llama-3.3-70b", concurrency=1, owned=owned))
+    found = {(plan.count, plan.parallelism.pipeline) for plan in plans if plan.owned}
+    assert {(2, 2), (3, 3)} <= found
+
+
 def test_several_kinds_are_owned(kb: whygpu.KnowledgeBase) -> None:
     assert kb.check({"owned": "2x L4 and a RTX 3090 + 10 T4"}).owned == (("l4", 2), ("rtx-3090", 1), ("t4", 10))
 

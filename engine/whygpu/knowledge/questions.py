@@ -35,7 +35,7 @@ class Question:
     sources: tuple[str, ...]
     location: Location
     decides: float | None = None
-    """Of users with an answer, the share whose recommendation it changes; None where nobody measured it."""
+    """Of users with an answer, the share whose recommended hardware it changes; None where nobody measured it."""
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
