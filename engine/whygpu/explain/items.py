@@ -163,7 +163,7 @@ def _doubts(consultation: Consultation) -> Iterator[Item]:
     if assumed and not isinstance(consultation.answers.model, str):
         text = f"Derived or assumed for this model: {', '.join(assumed)}."
         if set(consultation.answers.model or ()) == {"parameters"}:
-            usual = ", ".join(assumed)
+            usual = ", ".join(name.replace("_", " ") for name in assumed)
             text = f"Only the size of the model is known, and the usual {usual} are taken for it. Name it if you can."
         yield Item("model-shape", "model", text, (), ())
 
