@@ -368,14 +368,22 @@ def test_what_is_owned_is_written_as_people_count_it(kb: whygpu.KnowledgeBase, t
 
 
 @pytest.mark.parametrize(("requests", "replicas"), [(1, 1), (2, 2)])
-def test_cards_that_were_asked_for_share_a_request_that_is_alone(
+def test_layers_of_a_lone_request_are_spread_over_the_cards_that_were_asked_for(
     kb: whygpu.KnowledgeBase, requests: int, replicas: int
 ) -> None:
     """Two cards with a copy each serve two requests; of one request the second copy would have nothing to do."""
     answers = {"phase": "inference", "model": "llama-3.1-8b", "accelerators": ["rtx-3090"], "count": 2}
-    plan = advise(kb, **answers, concurrency=requests).recommendation
+    plan = advise(kb, **answers, runtime="llama.cpp", concurrency=requests).recommendation
     assert plan is not None
-    assert (plan.parallelism.data, plan.parallelism.tensor) == (replicas, 2 // replicas)
+    assert (plan.parallelism.data, plan.parallelism.pipeline) == (replicas, 2 // replicas)
+
+
+@pytest.mark.parametrize("answers", [{"model": "bge-m3"}, {"model": "llama-3.1-8b", "requests_per_second": 1}])
+def test_cards_of_a_stack_that_shards_hold_a_copy_each(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> None:
+    """Shards of a small model exchange what they compute, and answer a twelfth of what copies do."""
+    plan = advise(kb, phase="inference", accelerators=["l4"], count=4, **answers).recommendation
+    assert plan is not None
+    assert plan.parallelism.data == 4
 
 
 def test_whole_layers_go_on_any_number_of_cards_that_are_there(kb: whygpu.KnowledgeBase) -> None:

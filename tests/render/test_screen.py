@@ -131,7 +131,9 @@ def test_a_request_says_how_long_a_clip_is_and_how_large(kb: whygpu.KnowledgeBas
 def test_no_plan_is_said_to_cost_less_whose_handling_makes_it_cost_more(kb: whygpu.KnowledgeBase) -> None:
     """A job of minutes: on the dearer card its hours cost less, with the hour before and after it they do not."""
     asked = {"phase": "fine-tuning", "method": "lora", "task": "image-generation", "model": "flux.1-dev"}
-    advice = kb.advise({**asked, "dataset_samples": 3000, "epochs": 1, "ecosystem": "cuda"}, engine="evaluator", today=TODAY)
+    advice = kb.advise(
+        {**asked, "dataset_samples": 3000, "epochs": 1, "ecosystem": "cuda"}, engine="evaluator", today=TODAY
+    )
     assert advice.recommendation is not None
     best = advice.recommendation
     dearer = [
@@ -149,7 +151,9 @@ def test_no_plan_is_said_to_cost_less_whose_handling_makes_it_cost_more(kb: whyg
 def test_where_the_hour_to_set_it_up_decides_that_is_said(kb: whygpu.KnowledgeBase) -> None:
     """A dearer accelerator would be done sooner and for less; an hour of it before the job turns that around."""
     asked = {"phase": "fine-tuning", "method": "lora", "task": "image-generation", "model": "flux.1-dev"}
-    advice = kb.advise({**asked, "dataset_samples": 3000, "epochs": 1, "ecosystem": "cuda"}, engine="evaluator", today=TODAY)
+    advice = kb.advise(
+        {**asked, "dataset_samples": 3000, "epochs": 1, "ecosystem": "cuda"}, engine="evaluator", today=TODAY
+    )
     best = advice.recommendation
     assert best is not None
     turned = [pick.plan for pick in advice.shortlist if handling_tells(best, pick.plan)]

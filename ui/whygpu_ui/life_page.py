@@ -11,8 +11,7 @@ import yaml
 from whygpu.consult.names import LIFE_KEYS
 from whygpu.errors import AnswerError
 from whygpu.lifecycle.answers import PARTS
-from whygpu.render.lifecycle import cost_rows, cost_section, instead, where_done, why_unknown
-from whygpu.render.view import view_of
+from whygpu.render.lifecycle import cost_rows, documented, instead, where_done, why_unknown
 from whygpu.render.view.meters import meter_rows
 from whygpu.render.words import sentence
 from whygpu_ui.answers_link import check_answer
@@ -25,7 +24,6 @@ from whygpu_ui.session import refuse, replace_all, restart, state
 
 if TYPE_CHECKING:
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice
-    from whygpu.render.view.model import Section, View
 
 _TITLES = {"train": "Train", "serve": "Serve"}
 
@@ -44,17 +42,12 @@ def life_page(knowledge_base: KnowledgeBase) -> None:
         _cost(life)
         _terms(knowledge_base)
         st.header("Report", anchor=False)
-        reports(partial(_documented, life))
+        reports(partial(documented, life))
     take_along(life)
     known = {key: value for key, value in state().answers.items() if value is not None}
     with st.expander("The answers, as a file"):
         st.code(yaml.safe_dump(known, sort_keys=False, allow_unicode=True), "yaml")
     st.button("Begin again", key="restart", on_click=restart)
-
-
-def _documented(life: LifecycleAdvice) -> tuple[list[View], list[Section]]:
-    """Both phases as they are reported alone, then what they cost together."""
-    return [view_of(phase, flips="loads") for phase in life.phases], [cost_section(life)]
 
 
 def _phase(title: str, advice: Advice) -> None:

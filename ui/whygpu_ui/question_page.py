@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 8
 """Choices shown side by side; more than these go into a list that can be searched."""
 _MAX_TEXT = 200
+_MAX_LIST = 2_000
 _MOST_NAMED = 50
 _OWNED = "owned"
 NAMED = {
@@ -168,7 +169,7 @@ def named_form(knowledge_base: KnowledgeBase, answer: str, label: str) -> None:
                 _names(knowledge_base, answer, label, key, given)
             else:
                 hint = "Several stand with commas between them, as 4x RTX 3090, 1x L4." if answer == _OWNED else None
-                st.text_input(literal(label), _as_text(given), _MAX_TEXT, key, autocomplete="off", help=hint)
+                st.text_input(literal(label), _as_text(given), _MAX_LIST, key, autocomplete="off", help=hint)
             st.form_submit_button("Update", type="primary", key=f"next-{key}", on_click=_named, args=(answer, key))
     if given is not None:
         st.button("Take the answer back", key=f"forget-{answer}", on_click=forget, args=(answer,))
@@ -189,7 +190,7 @@ def _names(knowledge_base: KnowledgeBase, answer: str, label: str, key: str, giv
         list(map(str, said)),
         lambda one: names.get(one, one),
         key,
-        max_selections=_MOST_NAMED,
+        max_selections=max(_MOST_NAMED, len(said)),
         accept_new_options=words is None,
         placeholder="Choose, or type",
     )
@@ -199,15 +200,19 @@ def _as_text(given: object) -> str:
     """What was given as it is typed."""
     if isinstance(given, list | tuple):
         return ", ".join(
-            f"{item['count']}x {item['accelerator']}" if isinstance(item, dict) else str(item) for item in given
+            f"{int(item['count'])}x {item['accelerator']}" if isinstance(item, dict) else str(item) for item in given
         )
     return "" if given is None else str(given)
 
 
 def _named(answer: str, key: str) -> None:
     entered = st.session_state.get(key)
+    if not isinstance(entered, str):
+        entered = list(entered or ())
+    elif answer == _OWNED and entered.strip().isdigit():  # "4090" is a card, which a link would read as a number
+        entered = f"1x {entered}"
     if entered:
-        give(answer, list(entered) if answer in LISTS else str(entered).strip())
+        give(answer, entered)
     else:
         forget(answer)
 

@@ -186,9 +186,9 @@ def _document(options: argparse.Namespace, advice: Advice | LifecycleAdvice, for
     from whygpu.render.view import view_of  # noqa: PLC0415
 
     if isinstance(advice, LifecycleAdvice):
-        from whygpu.render.lifecycle import cost_section  # noqa: PLC0415
+        from whygpu.render.lifecycle import documented  # noqa: PLC0415
 
-        views, sections = [view_of(phase, flips="loads") for phase in advice.phases], [cost_section(advice)]
+        views, sections = documented(advice)
     else:
         views, sections = [view_of(advice, flips="loads")], list(sections_of(options, advice))
     if form == "html":

@@ -33,7 +33,7 @@ def hardware_facts(answers: Answers, catalogue: Catalogue) -> dict[str, float | 
         facts |= _alike("owned", owned, catalogue)
         facts["owned.plug_in"] = any(_in_a_slot(catalogue.accelerators[name]) for name in owned)
         facts["owned.count"] = float(owned.total())
-        facts["owned.memory_gib"] = sum(
+        facts["owned.memory_gib"] = max(  # a plan takes cards of one kind
             count * catalogue.usable_bytes(catalogue.accelerators[name]) / GIB for name, count in owned.items()
         )
     allowed = set(answers.accelerators or ()) - set(answers.exclude_accelerators)

@@ -306,8 +306,11 @@ class Planning:
         return None if given in self._answers.values else int(most)
 
     def _busy(self) -> int | None:
-        """Most replicas of a service that have a request each; None of other work, and where a rate was given."""
-        if self._work.setup.phase != "inference" or "requests_per_second" in self._answers.values:
+        """Most replicas of a service that have a request each, of a stack that spreads layers; None of other work, and
+        where a rate was given.
+        """
+        served = self._work.setup.phase == "inference" and self._work.shape.kind in TOKEN_KINDS
+        if not served or "requests_per_second" in self._answers.values or not self._work.splits_layers:
             return None
         return self._work.setup.concurrency
 

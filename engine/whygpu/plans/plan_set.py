@@ -92,8 +92,8 @@ class Options:
     that reaches it, and a slower plan has more of them.
     """
     busy: int | None = None
-    """Most replicas of a service on so many cards as were asked for that have a request each: one more helps nobody;
-    None where a rate asks for as many as it takes.
+    """Most replicas of a service on so many cards as were asked for that have a request each, where layers are spread
+    over cards: one more helps nobody, and fewer hold more; None where a rate asks for as many as it takes.
     """
     short: bool = False
     """Whether to find what does not hold all requests, on each number of cards: nothing that does can be chosen."""

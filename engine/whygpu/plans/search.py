@@ -577,8 +577,8 @@ class Search:
                 if cards % tensor or (shape.heads and shape.heads % tensor):
                     continue
                 deep = shardable and tensor == SHARDS[-1]  # stages only beyond the widest shard
-                several = dict.fromkeys((*SHARDS, asked or 1)) if layered else STAGES if deep else (1,)
-                for stages in given(fixed.pipeline, several):  # of cards that are there whole layers go on any number
+                several = tuple(range(1, cards + 1)) if layered else STAGES if deep else (1,)
+                for stages in given(fixed.pipeline, several):
                     if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
                         data, interleave = cards // (tensor * stages), self._work.interleave(stages)
                         layout = ParallelLayout(tensor, stages, data, interleave=interleave)

@@ -89,7 +89,12 @@ class LifeRenderer(TextRenderer):
         return "; ".join(texts[:_MOST_ASSUMED]) + (f" (+{left} more: --only PHASE --assumed)" if left > 0 else "")
 
 
-def cost_section(advice: LifecycleAdvice) -> Section:
+def documented(advice: LifecycleAdvice) -> tuple[list[View], list[Section]]:
+    """What a document of it is made of: both phases as they are reported alone, then what they cost together."""
+    return [view_of(phase, flips="loads") for phase in advice.phases], [_cost_section(advice)]
+
+
+def _cost_section(advice: LifecycleAdvice) -> Section:
     """What the life costs and what the rules say of that, for a document after its phases."""
     items = (*advice.warnings, *advice.advice)
     said = (Line(item.text, evidence=Evidence(claims=item.claims)) for item in items)

@@ -53,9 +53,9 @@ def meter_rows(consultation: Consultation, plan: Plan) -> tuple[MeterRow, ...]:
     found = needs(consultation, plan)
     limited = {item.name for item in found}
     assumed = {item.question.name for item in consultation.applied.assumed}
-    experts = plan.method is None and plain(consultation.plans.environment.at(_HOST, plan.index))
+    on_host = plain(consultation.plans.environment.at(_HOST, plan.index)) if plan.method is None else None
     rows = [_limited(item, plan, item.limit_name in assumed) for item in found]
-    if experts:  # as many of them as there is room for go onto the cards
+    if on_host is not None:  # as many experts as there is room for go onto the cards, or all of them
         rows = [
             replace(row, margin=_FILLED) if item.name == _MEMORY else row for item, row in zip(found, rows, strict=True)
         ]
