@@ -35,6 +35,8 @@ MOST_REPAIRS = 3
 _PER_RULE = 6
 _HARDWARE = ("accelerators", "exclude_accelerators", "count", "max_count", "max_nodes", "budget_per_hour")
 """Answers that each alone may leave no more than another: one card of a kind is neither more cards nor another kind."""
+_MATTERS = "criticality"
+"""What is assumed of it stays: with less load a service would be taken for one that matters less."""
 _TRIED = 24
 """Consultations that looking for repairs takes at most, beside those that find how much less load would do."""
 
@@ -163,6 +165,8 @@ class _Search:
         trouble = infeasible(PlanMaker(consultation)) if consultation.plans.objections else None
         self._bad = None if trouble is None else trouble.least_bad
         self._against = set() if self._bad is None else _against(consultation, self._bad)
+        held = next((item.value for item in consultation.applied.assumed if item.question.id == _MATTERS), None)
+        self._held = {} if held is None else {_MATTERS: held}
 
     def repair(self, changes: Mapping[str, Any]) -> Repair | None:
         """The repair, with a value in the place of each answer that is lifted, where that brings a plan back, too."""
@@ -197,7 +201,7 @@ class _Search:
         return None if ends is None or plan is None else Repair({key: ends[1]}, plan)
 
     def _tried(self, changes: Mapping[str, Any]) -> tuple[Consultation | None, Plan | None]:
-        after = rerun_or_none(self._consultation, changes)
+        after = rerun_or_none(self._consultation, {**self._held, **changes})
         plan = None if after is None else PlanMaker(after).best()
         if after is not None and plan is not None and "count" in changes:
             plan = plan if plan.count <= after.plans.options.usual_count else None  # more than are assumed at hand
