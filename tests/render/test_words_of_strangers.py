@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from whygpu.explain.repairs import repairs
 from whygpu.explain.shortlist import answer_ms
 from whygpu.quantity import show
 from whygpu.render.view import view_of
+from whygpu.render.view.questions import why_not_sections
 
 if TYPE_CHECKING:
     import whygpu
@@ -35,7 +37,7 @@ def warned(view: View) -> set[str | None]:
 def test_assumed_data_is_in_the_request_and_first_among_what_was_assumed(kb: whygpu.KnowledgeBase) -> None:
     _, view = seen(kb, {"model": {"parameters": 7e9}, "phase": "training"})
     assert "140B tokens?" in view.request.text
-    assert [row.answer for row in view.assumed][:2] == ["dataset_tokens", "batch_size"]
+    assert view.assumed[0].answer == "dataset_tokens"
 
 
 def test_a_spot_price_says_so_wherever_it_stands(kb: whygpu.KnowledgeBase) -> None:
@@ -111,3 +113,28 @@ def test_a_card_that_experts_fill_has_nothing_to_spare(kb: whygpu.KnowledgeBase)
         answers = {"phase": "inference", "model": model, "concurrency": 1, "owned": owned}
         row = next(row for row in seen(kb, answers)[1].meters if row.label.startswith("memory"))
         assert margin in row.margin
+
+
+def test_what_plans_fill_is_no_assumption_to_change(kb: whygpu.KnowledgeBase) -> None:
+    """Of batch work it said that 64 requests instead of 32 would change it, where each plan has 256 of its own."""
+    _, view = seen(kb, {"phase": "batch-inference", "model": "llama-3.3-70b", "dataset_samples": 5e5})
+    assert all(not row.change.startswith("concurrency") for row in view.flips)
+    assert view.assumed[0].answer != "concurrency"
+    _, view = seen(kb, {"phase": "fine-tuning", "method": "qlora", "model": "llama-3.3-70b", "dataset_tokens": 2e7})
+    assert view.assumed[0].answer != "batch_size"
+
+
+def test_what_is_left_and_no_answer_is_not_called_as_good(kb: whygpu.KnowledgeBase) -> None:
+    """Where nothing is recommended a plan was as good as the recommendation."""
+    asked = {"phase": "inference", "model": "llama-3.1-8b", "requests_per_second": 1, "regions": ["eu"]}
+    found = kb.advise({**asked, "hours_per_day": 10, "context_tokens": 4096, "budget_per_hour": 1}, engine="evaluator")
+    assert found.recommendation is None
+    assert found.infeasible is not None
+    bad = found.infeasible.least_bad
+    assert bad is not None
+    (section,) = why_not_sections(found, bad.id, found.why_not(bad.id))
+    assert "no answer" in section.title
+    assert section.lines[0].evidence.rule in found.infeasible.conflict
+    for repair in repairs(found.consultation):  # less load makes no service one in development
+        assert {item.value for item in found.assumed if item.answer == "criticality"} == {"production"}
+        assert (repair.plan.label, repair.plan.format) != (bad.label, bad.format)

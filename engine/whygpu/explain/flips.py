@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from whygpu.collector import collector_at_rest
 from whygpu.explain.bracket import Tried, nearest
 from whygpu.explain.meters import needs
+from whygpu.explain.open_questions import filled
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rerun import ENGINE, Among, changed, choice, lead_of, rerun_or_none
 from whygpu.explain.rows import Rows
@@ -169,7 +170,7 @@ def doubled(consultation: Consultation) -> tuple[Flip, ...]:
     found = []
     for key in LOADS:
         value = consultation.session.number(key)
-        if not value:
+        if not value or key in filled(consultation):
             continue
         twice = min(2 * value, consultation.knowledge.name_by_answer[key].maximum or math.inf)
         after = changed(consultation, {key: twice}, choice(consultation))
@@ -196,7 +197,8 @@ class _Search:
 
     def run(self) -> Flips:
         """Choices first: most of them leave the plans as they are, and those are kept for a while."""
-        assumed = {item.question.id: item.value for item in self._c.applied.assumed}
+        own = filled(self._c)
+        assumed = {item.question.id: item.value for item in self._c.applied.assumed if item.question.id not in own}
         known = {key: value for key, value in {**assumed, **self._c.answers.values}.items() if key not in _THE_WORK}
         specs = {key: self._c.knowledge.name_by_answer[key] for key in known}
         found: dict[str, list[Flip]] = {}

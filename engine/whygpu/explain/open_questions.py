@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.chain.strata import used_names
+from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.consult.names import LIFE_KEYS
 from whygpu.explain.parts import Assumed, OpenQuestion
 from whygpu.explain.templates import fill_template
@@ -24,6 +25,15 @@ def assumed(consultation: Consultation) -> tuple[Assumed, ...]:
         Assumed(item.question.name, item.question.id, item.value, fill_template(item.because, environment, knowledge))
         for item in consultation.applied.assumed
     )
+
+
+def filled(consultation: Consultation) -> set[str]:
+    """Answers of which each plan has as much as its cards hold: what is assumed of them is where filling begins."""
+    plans = consultation.plans
+    found = {"batch_size"} if plans.options.fills else set()
+    if plans.options.at_once is not None:
+        found.add("concurrency" if plans.work.shape.kind in TOKEN_KINDS else "batch_size")
+    return found
 
 
 def settled(consultation: Consultation, question: Question) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from whygpu.chain.strata import used_names
 from whygpu.explain import rejections
 from whygpu.explain.figures import show_plain
-from whygpu.explain.open_questions import settled
+from whygpu.explain.open_questions import filled, settled
 from whygpu.explain.shortlist import answer_ms
 from whygpu.quantity import show
 from whygpu.render.view.model import (
@@ -158,7 +158,9 @@ def assumed(advice: Advice, decisive: Iterable[Rule]) -> tuple[AssumedRow, ...]:
     weight = {item.question.name: item.question.decides or 0.0 for item in consultation.applied.assumed}
     fired = [*consultation.session.fired, *(knowledge.rule_by_id[name] for name in consultation.plans.fired)]
     second = used_names((rule.condition for rule in fired), knowledge.values)
-    told = {item.question.name for item in consultation.applied.assumed if settled(consultation, item.question)}
+    own = filled(consultation)
+    assumptions = (item.question for item in consultation.applied.assumed)
+    told = {item.name for item in assumptions if item.id in own or settled(consultation, item)}
     rows = []
     for item in advice.assumed:
         spec = knowledge.vocabulary.get(item.name)
