@@ -432,21 +432,32 @@ def test_what_is_owned_and_out_is_told(kb: whygpu.KnowledgeBase) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "requests", "tokens", "owned", "cache"),
+    ("model", "requests", "tokens", "owned"),
     [
-        ("qwen3-32b", 12, 12000, {"accelerator": "rtx-4090", "count": 2}, "fp8"),
-        ("llama-3.3-70b", 2, 16000, {"accelerator": "rtx-6000-ada", "count": 1}, "int8"),
+        ("qwen3-32b", 12, 12000, {"accelerator": "rtx-4090", "count": 2}),
+        ("llama-3.3-70b", 2, 16000, {"accelerator": "rtx-6000-ada", "count": 1}),
     ],
 )
-def test_a_cache_of_eight_bits_that_lets_in_what_is_owned_is_told(
-    kb: whygpu.KnowledgeBase, model: str, requests: int, tokens: int, owned: Mapping[str, Any], cache: str
+def test_a_cache_of_eight_bits_lets_in_what_is_owned(
+    kb: whygpu.KnowledgeBase, model: str, requests: int, tokens: int, owned: Mapping[str, Any]
 ) -> None:
-    """vLLM halves the cache with --kv-cache-dtype fp8, llama.cpp, which has no FP8, with q8_0 (their arguments)."""
+    """vLLM has --kv-cache-dtype int8_per_token_head, llama.cpp q8_0 (their arguments)."""
     load = {"concurrency": requests, "context_tokens": tokens}
     answers = {"phase": "inference", "model": model, **load, "owned": [owned]}
-    (told,) = [item.text for item in advise(kb, **answers).warnings if item.id == f"owned-out-{owned['accelerator']}"]
-    assert told.endswith(f"kv_format = {cache} would allow it.")
-    best = advise(kb, **answers, kv_format=cache).recommendation
+    best = advise(kb, **answers).recommendation
+    assert best is not None
+    assert (best.owned, best.kv_format) == (True, "int8")
+    kept = advise(kb, **answers, kv_format="fp16").recommendation
+    assert kept is None or not kept.owned
+
+
+def test_a_cache_that_lets_in_what_is_owned_is_told_where_it_is_not_tried(kb: whygpu.KnowledgeBase) -> None:
+    """SGLang has no INT8 cache, and one in FP8 (its arguments)."""
+    answers = {"phase": "inference", "model": "qwen3-32b", "concurrency": 12, "context_tokens": 12000}
+    answers |= {"runtime": "sglang", "owned": [{"accelerator": "rtx-4090", "count": 2}]}
+    (told,) = [item.text for item in advise(kb, **answers).warnings if item.id == "owned-out-rtx-4090"]
+    assert told.endswith("kv_format = fp8 would allow it.")
+    best = advise(kb, **answers, kv_format="fp8").recommendation
     assert best is not None
     assert best.owned
 
