@@ -178,16 +178,16 @@ def named_form(knowledge_base: KnowledgeBase, answer: str, label: str) -> None:
 def _names(knowledge_base: KnowledgeBase, answer: str, label: str, key: str, given: object) -> None:
     """A list to choose from; hardware goes by more names than it holds, as of a family."""
     catalogue = knowledge_base.knowledge.catalogue
-    said = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
+    said = [given] if isinstance(given, str) else [*map(str, given)] if isinstance(given, list | tuple) else []
     words = allowed_words(answer, catalogue)
     names = {item.id: item.name for item in catalogue.accelerators.values()} if words is None else {}
     if answer == "providers":
         names = {item.id: item.name for item in catalogue.providers.values()}
-    options = list(dict.fromkeys([*map(str, said), *sorted(names or words or (), key=lambda one: names.get(one, one))]))
+    options = list(dict.fromkeys([*said, *sorted(names or words or (), key=lambda one: names.get(one, one))]))
     st.multiselect(
         literal(label),
         options,
-        list(map(str, said)),
+        said,
         lambda one: names.get(one, one),
         key,
         max_selections=max(_MOST_NAMED, len(said)),

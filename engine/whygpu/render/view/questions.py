@@ -81,11 +81,14 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
             tuple(lines),
             _sides(item.factors, None if best is None else short_text(best)),
         )
+    if best is None and not item.enumerated:
+        lines.append(Line(f"No rule rules it out, but {_asked_for(advice, plan)}."))
+        return Section(f"{short_text(plan)} was not tried, {price_text(plan)}", tuple(lines))
     if best is None and advice.infeasible is not None:
         fired = advice.consultation.plans.fired
-        names = [name for name in advice.infeasible.conflict if item.enumerated and fired[name][plan.index]]
+        names = [name for name in advice.infeasible.conflict if fired[name][plan.index]]
         lines += [Line(words.because(rules[name], plan.index), evidence=words.of_rule(rules[name])) for name in names]
-        return Section(f"{short_text(plan)}, {price_text(plan)}, is left, and no answer", tuple(lines))
+        return Section(f"{short_text(plan)} is left, and no answer, {price_text(plan)}", tuple(lines))
     if item.behind is None:
         lines.append(Line("It is as good as the recommendation: the two count as the same, or nearly."))
         return Section(
