@@ -144,7 +144,8 @@ def _owned_out(maker: PlanMaker, name: str) -> Iterator[Item]:
     text = f"The {consultation.knowledge.catalogue.accelerators[name].name} that you own is ruled out: {said}"
     fix = first_fix(maker, row, why.rule) if why else None
     if fix:
-        text += f" {', '.join(f'{key} = {value}' for key, value in fix.items())} would allow it."
+        changes = (f"{key} = {f'{value:g}' if isinstance(value, float) else value}" for key, value in fix.items())
+        text += f" {', '.join(changes)} would allow it."
     yield Item(f"owned-out-{name}", "answers", text, (), ())
 
 

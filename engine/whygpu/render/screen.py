@@ -105,7 +105,7 @@ class Screen:
             yield from self._sentence("BUT" if not number else "", sentence)
         warnings = sorted((x for x in view.items if x.kind == "warning"), key=lambda x: x.evidence.rule is None)
         ruled = sum(item.evidence.rule is not None for item in warnings)  # all are told
-        for item in warnings if room.but > 1 else warnings[: max(ruled, 1)]:
+        for item in warnings if room.but > 1 else warnings[: ruled + 1]:
             yield from self.labelled("WARNING" if item.evidence.rule else "NOTE", item.text + cited(item.evidence))
         if view.trouble is not None:
             yield from self._trouble(view, room)
