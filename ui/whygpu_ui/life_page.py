@@ -70,7 +70,7 @@ def _cost(life: LifecycleAdvice) -> None:
     st.header("What the lifecycle costs", anchor=False)
     rows = cost_rows(life)
     if rows:
-        names = ("", "made of", "USD", "share")
+        names = ("phase", "made of", "USD", "share")
         st.table([dict(zip(names, map(literal, row), strict=True)) for row in rows])
     for text in (*why_unknown(life), *instead(life)):
         st.markdown(literal(text))

@@ -100,7 +100,7 @@ def _cost_section(advice: LifecycleAdvice) -> Section:
     said = (Line(item.text, evidence=Evidence(claims=item.claims)) for item in items)
     lines = (*map(Line, (*why_unknown(advice), *instead(advice))), *said)
     rows = tuple(cost_rows(advice))
-    return Section(_COST, lines, Grid(("", "made of", "USD", "share"), rows) if rows else None)
+    return Section(_COST, lines, Grid(("phase", "made of", "USD", "share"), rows) if rows else None)
 
 
 def where_done(advice: LifecycleAdvice, part: Part) -> str:
