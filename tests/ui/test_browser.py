@@ -155,33 +155,6 @@ def test_what_is_owned_is_edited_in_place(server: str, context: BrowserContext, 
     _verdict(page, _headline(kb, owned="4x RTX 3090"))
 
 
-def test_what_no_question_asks_can_be_said(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
-    """Hardware, regions and providers could be named in a link or a file alone."""
-    page = _open(context.new_page(), server, f"{SERVING}&page=answer")
-    said: dict[str, list[str]] = {}
-    for key, question, typed in (
-        ("accelerators", "Which hardware may it be", "L40S"),
-        ("providers", "From which providers", "CoreWeave"),
-    ):
-        page.get_by_role("button", name="Say more").click()
-        more = page.get_by_role("combobox", name="What else is known?")
-        more.wait_for()
-        page.wait_for_function(SETTLED)  # what is opened is drawn again
-        more.fill(question)
-        more.press("Enter")
-        field = page.get_by_role("combobox", name=question)
-        field.wait_for()
-        page.wait_for_function(SETTLED)
-        field.fill(typed)
-        field.press("Enter")
-        field.press("Tab")  # which closes the list
-        page.get_by_role("button", name="Update").click()
-        said[key] = [typed.lower()]
-        page.get_by_role("button", name=re.compile(f"^(on|from) {typed}")).wait_for()
-        _verdict(page, _headline(kb, **said))
-        page.wait_for_function(SETTLED)
-
-
 def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) -> None:
     page = _open(context.new_page(), server, f"{SERVING}&page=answer")
     for name, text in (
