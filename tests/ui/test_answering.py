@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -199,3 +200,18 @@ def test_memory_is_a_table_too(kb: KnowledgeBase) -> None:
     for plan, row in zip(plans, rows, strict=True):
         for name, gib in parts(plan.memory).items():
             assert row[headings.index(name)] == f"{gib:.2f}"
+
+
+def test_what_was_named_is_chosen_anew(opened: Opened, opened_chip: OpenedChip, kb: KnowledgeBase) -> None:
+    """Hardware, regions and providers could only be taken back; of more names than are usual none is lost."""
+    many = sorted(kb.knowledge.catalogue.accelerators)[:60]
+    for given in (["l4"], many):
+        app = opened(page="answer", phase="inference", model="llama-3.1-8b", accelerators=json.dumps(given))
+        app = opened_chip(app, "given-accelerators")
+        assert not app.exception
+        (field,) = app.multiselect
+        assert field.value == given
+        field.set_value(["t4", "a10"])
+        next(item for item in app.button if item.key.startswith("next-named-accelerators")).click()
+        app = app.run()
+        assert app.session_state["whygpu"].answers["accelerators"] == ["t4", "a10"]
