@@ -212,6 +212,6 @@ def test_what_was_named_is_chosen_anew(opened: Opened, opened_chip: OpenedChip, 
         (field,) = app.multiselect
         assert field.value == given
         field.set_value(["t4", "a10"])
-        next(item for item in app.button if item.key.startswith("next-named-accelerators")).click()
+        next(item for item in app.button if str(item.key).startswith("next-named-accelerators")).click()
         app = app.run()
         assert app.session_state["whygpu"].answers["accelerators"] == ["t4", "a10"]
