@@ -181,7 +181,7 @@ def hardware(found: Identity | None) -> tuple[str, int] | None:
 
 
 def decides(kb: KnowledgeBase, users: int, seed: int, *, leaves: bool) -> Mapping[str, Any]:
-    """By question, the share of users with an answer whose recommendation it changed, and how many these were."""
+    """By question, the share of users with an answer whose hardware it changed, and how many these were."""
     answered: Counter[str] = Counter()
     changed: Counter[str] = Counter()
     nothing = choice(kb.consult({}, engine="evaluator"))

@@ -127,7 +127,8 @@ def test_what_plans_fill_is_no_assumption_to_change(kb: whygpu.KnowledgeBase) ->
 def test_what_is_left_and_no_answer_is_not_called_as_good(kb: whygpu.KnowledgeBase) -> None:
     """Where nothing is recommended a plan was as good as the recommendation."""
     asked = {"phase": "inference", "model": "llama-3.1-8b", "requests_per_second": 1, "regions": ["eu"]}
-    found = kb.advise({**asked, "hours_per_day": 10, "context_tokens": 4096, "budget_per_hour": 1}, engine="evaluator")
+    asked |= {"hours_per_day": 10, "context_tokens": 4096, "budget_per_hour": 1}
+    found = kb.advise(asked, engine="evaluator")
     assert found.recommendation is None
     assert found.infeasible is not None
     bad = found.infeasible.least_bad
@@ -135,6 +136,10 @@ def test_what_is_left_and_no_answer_is_not_called_as_good(kb: whygpu.KnowledgeBa
     (section,) = why_not_sections(found, bad.id, found.why_not(bad.id))
     assert "no answer" in section.title
     assert section.lines[0].evidence.rule in found.infeasible.conflict
+    assert {item.value for item in found.assumed if item.answer == "criticality"} == {"production"}
     for repair in repairs(found.consultation):  # less load makes no service one in development
-        assert {item.value for item in found.assumed if item.answer == "criticality"} == {"production"}
         assert (repair.plan.label, repair.plan.format) != (bad.label, bad.format)
+        given = {key: value for key, value in {**asked, **repair.changes}.items() if value is not None}
+        taken = kb.advise(given, engine="evaluator").recommendation
+        assert taken is not None
+        assert taken.label == repair.plan.label

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from functools import partial
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -370,15 +369,12 @@ def _report(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
 def reports(parts: Callable[[], tuple[Sequence[View], Sequence[Section]]]) -> None:
     """The advice as documents: ``parts`` gives what they are made of once one is wanted."""
     with st.container(horizontal=True):
-        for label, made, name, kind in (
-            ("Report as Markdown", document, "whygpu.md", "text/markdown"),
-            ("Report as HTML, to print", html_page, "whygpu.html", "text/html"),
-        ):
-            st.download_button(label, partial(_made, made, parts), name, kind, on_click="ignore")
-
-
-def _made(make: Callable[..., str], parts: Callable[[], tuple[Sequence[View], Sequence[Section]]]) -> str:
-    return make(*parts())
+        st.download_button(
+            "Report as Markdown", lambda: document(*parts()), "whygpu.md", "text/markdown", on_click="ignore"
+        )
+        st.download_button(
+            "Report as HTML, to print", lambda: html_page(*parts()), "whygpu.html", "text/html", on_click="ignore"
+        )
 
 
 def take_along(advice: Advice | LifecycleAdvice | None) -> None:

@@ -35,7 +35,7 @@ NAMED = {
     "regions": "In which regions?",
     "price_kinds": "At which kinds of prices?",
 }
-"""What no rule asks for and one may say all the same, as a question."""
+"""What no question of the knowledge base asks and one may say all the same, as a question."""
 _FLAGS = {"true": "yes", "false": "no"}
 
 

@@ -167,10 +167,10 @@ def doubled(consultation: Consultation) -> tuple[Flip, ...]:
     """Of the loads, contexts and sizes of a job that are known, those that change the recommendation when they double:
     a consultation each. ``search`` finds from which number on.
     """
-    found = []
+    found, own = [], filled(consultation)
     for key in LOADS:
         value = consultation.session.number(key)
-        if not value or key in filled(consultation):
+        if not value or key in own:
             continue
         twice = min(2 * value, consultation.knowledge.name_by_answer[key].maximum or math.inf)
         after = changed(consultation, {key: twice}, choice(consultation))
