@@ -6,6 +6,7 @@ Keys as in ggml-org/ggml, docs/gguf.md, and gguf-py's constants: `<arch>.block_c
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -273,8 +274,6 @@ def _with_groups(shape: ModelShape, facts: _Facts) -> ModelShape:
     if facts.latent or shape.kind != "decoder" or (len(set(groups)) < 2 and values in (0, facts.head_dim)):
         return shape
     width = facts.head_dim + (values or facts.head_dim)
-    heads = [count for count in (groups or (shape.kv_heads,) * facts.layers) if count > 0]
-    found = tuple(
-        KvGroup(heads.count(count), min(count, 2**14) * width, min(count, 2**14)) for count in sorted(set(heads))
-    )
+    layers = Counter(heads for heads in (groups or (shape.kv_heads,) * facts.layers) if heads > 0)
+    found = tuple(KvGroup(layers[heads], min(heads, 2**14) * width, min(heads, 2**14)) for heads in sorted(layers))
     return replace(shape, kv_groups=found) if not shape.sliding_layers else shape
