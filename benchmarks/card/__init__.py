@@ -1,0 +1,1 @@
+"""Works measured on a card of one's own, beside what is estimated of them."""
