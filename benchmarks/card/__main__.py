@@ -1,8 +1,9 @@
-"""Compare what was measured on a card with what is estimated of the same work.
+"""Compare what was measured on a card with what is estimated of the same work, as a table in Markdown.
 
-    python -m benchmarks.card ROWS.jsonl --accelerator h100-sxm [--kb DIR]
+    python -m benchmarks.card [ROWS.jsonl] [--accelerator h100-sxm] [--kb DIR] [--out FILE]
 
-ROWS.jsonl is what `python -m benchmarks.card.measure` wrote. Exits 2 where it cannot be read.
+ROWS.jsonl is what `python -m benchmarks.card.measure` wrote; by default the rows that are kept here. Exits 2 where they
+cannot be read. `--out` writes the table into a page between its marks.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import argparse
 import json
 import statistics
 import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,60 +21,108 @@ import whygpu
 from whygpu.checks.calculation import Range
 from whygpu.explain.plan import Plan
 
+KEPT = Path(__file__).with_name("h100-sxm-2026-11-28.jsonl")
+BEGIN, END = "<!-- begin: python -m benchmarks.card --out -->", "<!-- end -->"
 PLANNED = "token_ms"
 """The figure that estimates give without the plans of cuDNN's attention (rule no-attention-planned-for-each-token)."""
-FIGURES = {"samples_per_s": "1/s", "ttft_ms": "ms", "token_ms": "ms", "allocated_gib": "GiB"}
+FIGURES = {
+    "samples_per_s": ("a second", ""),
+    "ttft_ms": ("first token", " ms"),
+    "token_ms": ("token", " ms"),
+    "allocated_gib": ("memory", " GiB"),
+}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.card", description=__doc__)
-    parser.add_argument("rows", type=Path)
-    parser.add_argument("--accelerator", required=True, help="which of the catalogue it is")
-    parser.add_argument("--kb", type=Path)
-    asked = parser.parse_args(arguments)
-    try:
-        rows = [json.loads(line) for line in asked.rows.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
-        print(f"{asked.rows}: {error}", file=sys.stderr)
-        return 2
-    knowledge = whygpu.load(asked.kb)
-    errors: dict[str, list[float]] = {}
-    inside = 0
-    print("| work | figure | measured | estimated | error | card at work |")
-    print("| --- | --- | ---: | ---: | ---: | ---: |")
+@dataclass(frozen=True)
+class Compared:
+    """One figure of one work."""
+
+    work: str
+    figure: str
+    measured: float
+    told: Range
+    busy: float | None
+
+    @property
+    def error(self) -> float:
+        """Of the likely figure, relative to the measurement."""
+        return self.told.likely / self.measured - 1
+
+    @property
+    def inside(self) -> bool:
+        """Whether the low-high range holds the measurement."""
+        return self.told.low <= self.measured <= self.told.high
+
+
+def compare(rows: Iterable[Mapping[str, Any]], knowledge: whygpu.KnowledgeBase, accelerator: str) -> Iterator[Compared]:
+    """Every figure that was measured and is estimated."""
     for row in rows:
-        if "measured" not in row:
-            continue
-        plan = knowledge.estimate({**row["answers"], "accelerators": asked.accelerator, "count": 1})
-        for figure, unit in FIGURES.items():
+        plan = knowledge.estimate({**row["answers"], "accelerators": accelerator, "count": 1})
+        default = row["attention"] == "default"
+        for figure, measured in row.get("measured", {}).items():
             told = estimated(plan, figure)
-            measured = row["measured"].get(figure)
-            if measured is None or told is None or (figure == PLANNED and row["attention"] == "default"):
-                continue
-            off = told.likely / measured - 1
-            errors.setdefault(figure, []).append(off)
-            held = told.low <= measured <= told.high
-            inside += held
-            band = f"{told.likely:.4g} ({told.low:.4g} to {told.high:.4g}){'' if held else ' **outside**'}"
-            kernels = "" if row["attention"] == "default" else f", {row['attention']}"
-            busy = "" if row["busy"] is None else f"{row['busy']:.0%}"
-            print(f"| {row['case']}{kernels} | {figure} | {measured:.4g} {unit} | {band} | {off:+.0%} | {busy} |")
-    print()
-    for figure, found in errors.items():
-        median, bias = statistics.median(map(abs, found)), statistics.median(found)
-        print(f"{figure}: {len(found)} rows, median error {median:.1%}, bias {bias:+.1%}")
-    print(f"inside: {inside} of {sum(map(len, errors.values()))}")
-    return 0
+            if told is not None and not (figure == PLANNED and default):
+                work = row["case"] if default else f"{row['case']}, {row['attention']}"
+                yield Compared(work, figure, measured, told, row["busy"])
 
 
 def estimated(plan: Plan, figure: str) -> Range | None:
     """The plan's figure; PyTorch's allocator does not see what the driver holds."""
     if figure == "allocated_gib":
         memory = plan.memory
-        return Range(*(each - memory.overhead_gib for each in (memory.low_gib, memory.total_gib, memory.high_gib)))
+        return Range(
+            *(max(gib - memory.overhead_gib, 0.0) for gib in (memory.low_gib, memory.total_gib, memory.high_gib))
+        )
     told: Any = plan.speed[figure]
     return told if isinstance(told, Range) else None
+
+
+def table(compared: list[Compared]) -> str:
+    """The page's tables: a summary, then every figure."""
+    lines = ["| figure | rows | median error | bias | inside |", "| --- | ---: | ---: | ---: | ---: |"]
+    for figure, (name, _) in FIGURES.items():
+        rows = [row for row in compared if row.figure == figure]
+        if not rows:
+            continue
+        median = statistics.median(abs(row.error) for row in rows)
+        bias = statistics.median(row.error for row in rows)
+        held = f"{sum(row.inside for row in rows)} of {len(rows)}"
+        lines.append(f"| {name} | {len(rows)} | {median:.1%} | {bias:+.1%} | {held} |")
+    lines += [
+        "",
+        "| work | figure | measured | estimated | error | card at work |",
+        "| --- | --- | ---: | --- | ---: | ---: |",
+    ]
+    for row in compared:
+        name, unit = FIGURES[row.figure]
+        told = f"{row.told.likely:,.4g} ({row.told.low:,.4g} to {row.told.high:,.4g})"
+        busy = "" if row.busy is None else f"{row.busy:.0%}"
+        error = f"{row.error:+.0%}" if row.inside else f"**{row.error:+.0%}**"
+        lines.append(f"| {row.work} | {name} | {row.measured:,.4g}{unit} | {told} | {error} | {busy} |")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.card", description=__doc__)
+    parser.add_argument("rows", type=Path, nargs="?", default=KEPT)
+    parser.add_argument("--accelerator", default="h100-sxm", help="which of the catalogue it is")
+    parser.add_argument("--kb", type=Path)
+    parser.add_argument("--out", type=Path, help="the page to write the tables into")
+    asked = parser.parse_args(arguments)
+    try:
+        rows = [json.loads(line) for line in asked.rows.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        print(f"{asked.rows}: {error}", file=sys.stderr)
+        return 2
+    written = table(list(compare(rows, whygpu.load(asked.kb), asked.accelerator)))
+    if asked.out is None:
+        print(written)
+        return 0
+    page = asked.out.read_text(encoding="utf-8")
+    before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+    asked.out.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}", encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
