@@ -378,6 +378,20 @@ def test_layers_of_a_lone_request_are_spread_over_the_cards_that_were_asked_for(
     assert (plan.parallelism.data, plan.parallelism.pipeline) == (replicas, 2 // replicas)
 
 
+@pytest.mark.parametrize(("requests", "replicas"), [(None, 4), (1, 1), (2, 2), (4, 4)])
+def test_requests_that_were_counted_share_the_cards_that_were_asked_for(
+    kb: whygpu.KnowledgeBase, requests: int | None, replicas: int
+) -> None:
+    """A second copy has nothing to do for a lone request, which shards of one answer sooner; where nobody counted the
+    requests, each card has a copy.
+    """
+    answers = {"phase": "inference", "model": "llama-3.1-8b", "format": "fp8", "accelerators": ["l40s"], "count": 4}
+    counted = {} if requests is None else {"concurrency": requests}
+    plan = advise(kb, **answers, **counted).recommendation
+    assert plan is not None
+    assert (plan.parallelism.data, plan.parallelism.tensor) == (replicas, 4 // replicas)
+
+
 @pytest.mark.parametrize("answers", [{"model": "bge-m3"}, {"model": "llama-3.1-8b", "requests_per_second": 1}])
 def test_cards_of_a_stack_that_shards_hold_a_copy_each(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> None:
     """Shards of a small model exchange what they compute, and answer a twelfth of what copies do."""

@@ -306,13 +306,15 @@ class Planning:
         return None if given in self._answers.values else int(most)
 
     def _busy(self) -> int | None:
-        """Most replicas of a service that have a request each, of a stack that spreads layers; None of other work, and
-        where a rate was given.
+        """Most replicas of a service that have a request each: where a stack spreads layers, and of a decoder whose
+        requests were counted; None of other work, and where a rate was given.
         """
-        served = self._work.setup.phase == "inference" and self._work.shape.kind in TOKEN_KINDS
-        if not served or "requests_per_second" in self._answers.values or not self._work.splits_layers:
+        work, said = self._work, self._answers.values
+        served = work.setup.phase == "inference" and work.shape.kind in TOKEN_KINDS
+        counted = work.shape.kind == "decoder" and "concurrency" in said
+        if not served or "requests_per_second" in said or not (work.splits_layers or counted):
             return None
-        return self._work.setup.concurrency
+        return work.setup.concurrency
 
     def _owned(self) -> tuple[tuple[int, int], ...]:
         """The owned accelerators that the answers leave, as rows of the catalogue, and how many there are of each."""

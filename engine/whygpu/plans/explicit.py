@@ -100,7 +100,8 @@ def _configurations(
 
 def _layouts(work: Work, setup: Setup, options: Options, per_node: int, kind: CardKind) -> Iterator[ParallelLayout]:
     """Ways to spread over exactly as many cards, laid out as the answers say, whatever the machine; replicas that would
-    have no request to serve come last, and what divides a cache after copies of it.
+    have no request to serve come last, and what divides a cache after copies of it. Cards that are named together are
+    meant to work together, so that one request is assumed where none were counted.
     """
     shape, fixed = work.shape, options.fixed
     count = options.count or fixed.least

@@ -92,8 +92,8 @@ class Options:
     that reaches it, and a slower plan has more of them.
     """
     busy: int | None = None
-    """Most replicas of a service on so many cards as were asked for that have a request each, where layers are spread
-    over cards: one more helps nobody, and fewer hold more; None where a rate asks for as many as it takes.
+    """Most replicas of a service that have a request each: on so many cards as were asked for one more helps nobody,
+    and fewer hold more or answer sooner; None where as many as there are may have one.
     """
     short: bool = False
     """Whether to find what does not hold all requests, on each number of cards: nothing that does can be chosen."""
@@ -101,6 +101,11 @@ class Options:
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
     machines: Machines = field(default_factory=Machines)
+
+    @property
+    def most_replicas(self) -> float:
+        """Most replicas, on so many cards as were asked for, before those that have no request."""
+        return math.inf if self.count is None or self.busy is None else max(self.busy, self.replicas)
 
     @property
     def fills(self) -> bool:

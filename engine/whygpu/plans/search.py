@@ -314,10 +314,9 @@ class Search:
     @cached_property
     def _layouts(self) -> list[ParallelLayout]:
         options = self._options
-        busy = math.inf if options.count is None or options.busy is None else max(options.busy, options.replicas)
 
         def order(layout: ParallelLayout) -> tuple[int, bool, bool]:
-            return layout.cards if options.short else 0, layout.data < self._few, layout.data > busy
+            return layout.cards if options.short else 0, layout.data < self._few, layout.data > options.most_replicas
 
         return sorted(self._spreads(), key=order)
 
