@@ -91,7 +91,8 @@ def _percent(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table whose first column is of words and the others of figures."""
     align = ["---", *["---:"] * (len(head) - 1)]
     return [f"| {' | '.join(row)} |" for row in [head, align, *rows]]
 
@@ -120,7 +121,7 @@ def _kinds(done: Results) -> list[str]:
                 _beside(found.half_width, WIDTH_AIM),
             ]
         )
-    return _table(["kind", "rows", "median error", "90th percentile", "bias", "inside", "half-width"], rows)
+    return markdown_table(["kind", "rows", "median error", "90th percentile", "bias", "inside", "half-width"], rows)
 
 
 def _families(done: Results) -> list[str]:
@@ -140,7 +141,7 @@ def _families(done: Results) -> list[str]:
                     f"{100 * found.half_width:.0f}%",
                 ]
             )
-    return _table(["kind", "family", "rows", "median", "90th", "bias", "inside", "half-width"], rows)
+    return markdown_table(["kind", "family", "rows", "median", "90th", "bias", "inside", "half-width"], rows)
 
 
 def _unseen(done: Results) -> list[str]:
@@ -169,7 +170,7 @@ def _unseen(done: Results) -> list[str]:
             for item in mine
         ]
     head = ["kind", "family", "rows", "unseen", "inside", "roofline", "seen", "taken out", "kept"]
-    return [text, "", *_table(head, rows)]
+    return [text, "", *markdown_table(head, rows)]
 
 
 def _unseen_cells(rows: Sequence[Compared]) -> list[str]:
@@ -202,7 +203,7 @@ def _fits(done: Results) -> list[str]:
         if found.rows
     ]
     unjudged = [row.id for row in done.fits if row.held is None]
-    table = _table(["what was seen", "rows", "right", "share", "wrong"], rows)
+    table = markdown_table(["what was seen", "rows", "right", "share", "wrong"], rows)
     return [*table, *(["", f"Not judged: {_ids(unjudged)}."] if unjudged else [])]
 
 
@@ -233,7 +234,7 @@ def _peers(done: Results) -> list[str]:
         "accelerate's rule is the weights, and four times them for training with Adam; hf-mem adds the cache to the "
         "weights of the file; DeepSpeed's estimators give the model states of full training. None says how fast."
     )
-    return [text, "", *_table(["kind", "family", "tool", "rows", "tool", "whygpu"], rows)]
+    return [text, "", *markdown_table(["kind", "family", "tool", "rows", "tool", "whygpu"], rows)]
 
 
 def _count(done: Results) -> str:

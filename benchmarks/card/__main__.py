@@ -17,9 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.accuracy.report import markdown_table
+
 import whygpu
 from whygpu.checks.calculation import Range
 from whygpu.explain.plan import Plan
+from whygpu.files import write_whole
 
 KEPT = Path(__file__).with_name("h100-sxm-2026-11-28.jsonl")
 BEGIN, END = "<!-- begin: python -m benchmarks.card --out -->", "<!-- end -->"
@@ -27,7 +30,7 @@ PLANNED = "token_ms"
 """The figure that estimates give without the plans of cuDNN's attention (rule no-attention-planned-for-each-token)."""
 FIGURES = {
     "samples_per_s": ("a second", ""),
-    "ttft_ms": ("first token", " ms"),
+    "ttft_ms": ("first answer", " ms"),
     "token_ms": ("token", " ms"),
     "allocated_gib": ("memory", " GiB"),
 }
@@ -79,27 +82,24 @@ def estimated(plan: Plan, figure: str) -> Range | None:
 
 def table(compared: list[Compared]) -> str:
     """The page's tables: a summary, then every figure."""
-    lines = ["| figure | rows | median error | bias | inside |", "| --- | ---: | ---: | ---: | ---: |"]
+    sums = []
     for figure, (name, _) in FIGURES.items():
         rows = [row for row in compared if row.figure == figure]
-        if not rows:
-            continue
-        median = statistics.median(abs(row.error) for row in rows)
-        bias = statistics.median(row.error for row in rows)
-        held = f"{sum(row.inside for row in rows)} of {len(rows)}"
-        lines.append(f"| {name} | {len(rows)} | {median:.1%} | {bias:+.1%} | {held} |")
-    lines += [
-        "",
-        "| work | figure | measured | estimated | error | card at work |",
-        "| --- | --- | ---: | --- | ---: | ---: |",
-    ]
+        if rows:
+            median = statistics.median(abs(row.error) for row in rows)
+            bias = statistics.median(row.error for row in rows)
+            held = f"{sum(row.inside for row in rows)} of {len(rows)}"
+            sums.append((name, str(len(rows)), f"{median:.1%}", f"{bias:+.1%}", held))
+    each = []
     for row in compared:
         name, unit = FIGURES[row.figure]
         told = f"{row.told.likely:,.4g} ({row.told.low:,.4g} to {row.told.high:,.4g})"
         busy = "" if row.busy is None else f"{row.busy:.0%}"
         error = f"{row.error:+.0%}" if row.inside else f"**{row.error:+.0%}**"
-        lines.append(f"| {row.work} | {name} | {row.measured:,.4g}{unit} | {told} | {error} | {busy} |")
-    return "\n".join(lines)
+        each.append((row.work, name, f"{row.measured:,.4g}{unit}", told, error, busy))
+    summary = markdown_table(("figure", "rows", "median error", "bias", "inside"), sums)
+    figures = markdown_table(("work", "figure", "measured", "estimated", "error", "card at work"), each)
+    return "\n".join([*summary, "", *figures])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -121,7 +121,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     page = asked.out.read_text(encoding="utf-8")
     before, after = page.partition(BEGIN)[0], page.partition(END)[2]
-    asked.out.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}", encoding="utf-8")
+    write_whole(asked.out, f"{before}{BEGIN}\n{written}\n{END}{after}")
     return 0
 
 

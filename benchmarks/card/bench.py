@@ -85,9 +85,19 @@ class Bench:
         finally:
             torch.set_default_dtype(before)
 
-    def autocast(self, dtype: torch.dtype | None) -> Any:
-        """Mixed precision, where a format is named."""
-        return nullcontext() if dtype is None or self.tiny else torch.autocast(self.device.type, dtype)
+    def step_seconds(
+        self, loss_of: Callable[[], Any], optimizer: torch.optim.Optimizer, *, mixed: bool = True
+    ) -> float:
+        """Those of a training step: forward and backward pass, in mixed BF16 or as the model is, and update."""
+
+        def step() -> None:
+            with torch.autocast(self.device.type, torch.bfloat16) if mixed and not self.tiny else nullcontext():
+                loss = loss_of()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+
+        return self.seconds(step)
 
 
 def fill(model: Any) -> Any:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import torch
 from benchmarks.card import diffusion, language, vision
 from benchmarks.card.bench import Bench, Figures
 
@@ -21,17 +20,17 @@ class Case:
     run: Callable[[Bench], Figures]
 
 
-def _images(model: str, name: str, batch: int, pixels: int = 224, **more: Any) -> Case:
+def _images(model: str, name: str, batch: int, pixels: int = 224) -> Case:
     answers = {
         "phase": "inference",
         "model": model,
         "batch_size": batch,
         "resolution": pixels,
         "format": "fp16",
-        "runtime": "compiled" if more.get("compiled") else "transformers",
+        "runtime": "transformers",
     }
-    done = partial(vision.images, name=name, batch=batch, pixels=pixels, **more)
-    return Case(f"{model}, {batch} images of {pixels}{', compiled' if more else ''}", answers, done)
+    done = partial(vision.images, name=name, batch=batch, pixels=pixels)
+    return Case(f"{model}, {batch} images of {pixels}", answers, done)
 
 
 def _encoder(model: str, kind: str, config: dict[str, Any], batch: int, tokens: int) -> Case:
@@ -88,7 +87,6 @@ def _tuned(
         "cross_entropy": "plain",
         **({"lora_rank": 16, "lora_targets": "all-linear"} if method != "full" else {}),
     }
-    mixed = precision == "mixed-bf16"
     done = partial(
         language.tuned,
         kind=kind,
@@ -97,8 +95,7 @@ def _tuned(
         batch=batch,
         tokens=tokens,
         checkpoints=checkpoints,
-        mixed=mixed,
-        dtype=torch.float32 if mixed and method == "full" else torch.bfloat16,  # what is frozen is held in 16 bits
+        mixed=precision == "mixed-bf16",
     )
     kept = "checkpoints" if checkpoints else "no checkpoints"
     return Case(f"{model}, {method} {precision}, {batch} of {tokens} tokens, {kept}", answers, done)

@@ -14,17 +14,20 @@ WAN_PASSES = 100
 """Of a video: 50 steps, twice each for guidance (Wan2.1's defaults)."""
 
 
-def pictures(bench: Bench, which: str, dtype: torch.dtype = torch.bfloat16) -> Figures:
+def pictures(bench: Bench, which: str) -> Figures:
     """Pictures a second of 1024x1024, as diffusers makes one: its pipeline, without the text encoders."""
     import diffusers
 
-    bench.clear()
-    dtype = bench.format(dtype)
+    dtype = bench.format(torch.bfloat16)
     side = 128 if bench.tiny else 1024
     steps = 2 if bench.tiny else {"sdxl": 50, "flux": 28, "sd35": 28}[which]
 
-    def text(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, device=bench.device, dtype=dtype)
+    def prompt(tokens: int, width: int, pooled: int, *, negative: bool) -> dict[str, torch.Tensor]:
+        """What the text encoders would say of a prompt, and of what a guided picture is to be unlike."""
+        shapes = {"prompt_embeds": (1, tokens, width), "pooled_prompt_embeds": (1, pooled)}
+        if negative:
+            shapes |= {f"negative_{name}": shape for name, shape in shapes.items()}
+        return {name: torch.randn(*shape, device=bench.device, dtype=dtype) for name, shape in shapes.items()}
 
     scheduler = diffusers.EulerDiscreteScheduler() if which == "sdxl" else diffusers.FlowMatchEulerDiscreteScheduler()
     with bench.built_as(dtype):
@@ -34,12 +37,7 @@ def pictures(bench: Bench, which: str, dtype: torch.dtype = torch.bfloat16) -> F
                 vae, None, None, None, None, unet, scheduler, add_watermarker=False
             )
             pipe.vae.config.force_upcast = False
-            given = {
-                "prompt_embeds": text(1, 77, 2048),
-                "negative_prompt_embeds": text(1, 77, 2048),
-                "pooled_prompt_embeds": text(1, 1280),
-                "negative_pooled_prompt_embeds": text(1, 1280),
-            }
+            given = prompt(77, 2048, 1280, negative=True)
         elif which == "flux":
             pipe = diffusers.FluxPipeline(
                 scheduler,
@@ -50,7 +48,7 @@ def pictures(bench: Bench, which: str, dtype: torch.dtype = torch.bfloat16) -> F
                 None,
                 fill(_flux(bench)).eval(),
             )
-            given = {"prompt_embeds": text(1, 512, 4096), "pooled_prompt_embeds": text(1, 768)}
+            given = prompt(512, 4096, 768, negative=False)
         else:
             pipe = diffusers.StableDiffusion3Pipeline(
                 fill(_sd35(bench)).eval(),
@@ -63,12 +61,7 @@ def pictures(bench: Bench, which: str, dtype: torch.dtype = torch.bfloat16) -> F
                 None,
                 None,
             )
-            given = {
-                "prompt_embeds": text(1, 333, 4096),
-                "negative_prompt_embeds": text(1, 333, 4096),
-                "pooled_prompt_embeds": text(1, 2048),
-                "negative_pooled_prompt_embeds": text(1, 2048),
-            }
+            given = prompt(333, 4096, 2048, negative=True)
     pipe.set_progress_bar_config(disable=True)
     beside = torch.empty(0 if bench.tiny else TEXT_ENCODERS[which], device=bench.device, dtype=dtype)
 
@@ -90,7 +83,6 @@ def video(bench: Bench, which: str) -> Figures:
     """Videos a second that the passes of Wan's transformer leave, over 81 frames of 832x480 (21 x 60 x 104 latents)."""
     from diffusers import WanTransformer3DModel
 
-    bench.clear()
     size = {"1.3b": (12, 30, 8960), "14b": (40, 40, 13824)}[which]
     heads, layers, ffn = size
     with bench.built_as(torch.bfloat16):
@@ -109,7 +101,6 @@ def drawn(bench: Bench, which: str, side: int, checkpoints: bool) -> Figures:
     """A step that trains adapters of rank 16 beside the attention of a denoiser, latents and text computed before."""
     import peft
 
-    bench.clear()
     with bench.built_as(torch.bfloat16):
         model = fill(_sdxl(bench) if which == "sdxl" else _flux(bench))
     model.requires_grad_(False)
@@ -126,33 +117,29 @@ def drawn(bench: Bench, which: str, side: int, checkpoints: bool) -> Figures:
     def random(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, device=bench.device, dtype=bench.format(torch.bfloat16))
 
-    def step() -> None:
-        with bench.autocast(torch.bfloat16):
-            if which == "sdxl":
-                extra = {"text_embeds": random(1, 1280), "time_ids": random(1, 6)}
-                out = model(
-                    random(1, 4, latent, latent),
-                    torch.tensor([500], device=bench.device),
-                    random(1, 77, 2048),
-                    added_cond_kwargs=extra,
-                ).sample
-            else:
-                tokens = (latent // 2) ** 2
-                out = model(
-                    hidden_states=random(1, tokens, 64),
-                    encoder_hidden_states=random(1, 512, 4096),
-                    pooled_projections=random(1, 768),
-                    timestep=torch.tensor([0.5], device=bench.device, dtype=torch.bfloat16),
-                    img_ids=torch.zeros(tokens, 3, device=bench.device),
-                    txt_ids=torch.zeros(512, 3, device=bench.device),
-                    guidance=torch.ones(1, device=bench.device, dtype=torch.bfloat16),
-                ).sample
-            loss = out.float().pow(2).mean()
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+    def loss_of() -> Any:
+        if which == "sdxl":
+            extra = {"text_embeds": random(1, 1280), "time_ids": random(1, 6)}
+            out = model(
+                random(1, 4, latent, latent),
+                torch.tensor([500], device=bench.device),
+                random(1, 77, 2048),
+                added_cond_kwargs=extra,
+            ).sample
+        else:
+            tokens = (latent // 2) ** 2
+            out = model(
+                hidden_states=random(1, tokens, 64),
+                encoder_hidden_states=random(1, 512, 4096),
+                pooled_projections=random(1, 768),
+                timestep=torch.tensor([0.5], device=bench.device, dtype=torch.bfloat16),
+                img_ids=torch.zeros(tokens, 3, device=bench.device),
+                txt_ids=torch.zeros(512, 3, device=bench.device),
+                guidance=torch.ones(1, device=bench.device, dtype=torch.bfloat16),
+            ).sample
+        return out.float().pow(2).mean()
 
-    return {"samples_per_s": 1 / bench.seconds(step), **bench.peak_gib()}
+    return {"samples_per_s": 1 / bench.step_seconds(loss_of, optimizer), **bench.peak_gib()}
 
 
 def _vae(bench: Bench, channels: int) -> Any:

@@ -81,8 +81,6 @@ def encoder(bench: Bench, config: dict[str, Any], kind: str, batch: int, tokens:
     """Texts a second of a BERT-like encoder in FP16."""
     import transformers
 
-    bench.clear()
-
     if bench.tiny:
         config, batch = {**config, "num_hidden_layers": 1}, 1
     made = transformers.AutoConfig.for_model(kind, **config)
@@ -101,7 +99,6 @@ def labelled(bench: Bench, kind: str, config: dict[str, Any], batch: int, tokens
     """Texts a second of an encoder with a classifier, in mixed BF16, all parameters trained; and the peak of memory."""
     import transformers
 
-    bench.clear()
     if bench.tiny:
         config, batch = {**config, "num_hidden_layers": 1}, 2
     made = transformers.AutoConfig.for_model(kind, **config)
@@ -112,21 +109,15 @@ def labelled(bench: Bench, kind: str, config: dict[str, Any], batch: int, tokens
     ids = torch.randint(5, 1000, (batch, tokens), device=bench.device)
     labels = torch.randint(0, 2, (batch,), device=bench.device)
 
-    def step() -> None:
-        with bench.autocast(torch.bfloat16):
-            loss = model(input_ids=ids, attention_mask=torch.ones_like(ids), labels=labels).loss
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    return {"samples_per_s": batch / bench.seconds(step), **bench.peak_gib()}
+    mask = torch.ones_like(ids)
+    taken = bench.step_seconds(lambda: model(input_ids=ids, attention_mask=mask, labels=labels).loss, optimizer)
+    return {"samples_per_s": batch / taken, **bench.peak_gib()}
 
 
 def speech(bench: Bench, batch: int, output: int) -> Figures:
     """Pieces of 30 seconds: how long until the first token, and then for each."""
     import transformers
 
-    bench.clear()
     layers = {"encoder_layers": 1, "decoder_layers": 1} if bench.tiny else {}
     made = transformers.WhisperConfig(**{**WHISPER_LARGE, **layers})
     with bench.built_as(torch.float16):
@@ -154,7 +145,6 @@ def _whisper_step(model: Any, done: Any, token: torch.Tensor) -> Any:
 
 def text(bench: Bench, kind: str, config: dict[str, Any], batch: int, prompt: int, output: int) -> Figures:
     """A batch of equal requests: how long until the first token, and then for each."""
-    bench.clear()
     model = causal(bench, kind, config, torch.bfloat16).eval()
     ids = torch.randint(5, 500, (batch, 64 if bench.tiny else prompt), device=bench.device)
 
@@ -200,11 +190,10 @@ def tuned(
     batch: int,
     tokens: int,
     checkpoints: bool,
-    dtype: torch.dtype = torch.bfloat16,
-    mixed: bool = False,
+    mixed: bool,
 ) -> Figures:
     """Sequences a second and the peak of memory of a step with AdamW: all parameters, or adapters of rank 16."""
-    bench.clear()
+    dtype = torch.float32 if mixed and method == "full" else torch.bfloat16  # what is frozen is held in 16 bits
     model = causal(bench, kind, config, dtype)
     if method == "qlora":
         _quantize(model)
@@ -217,21 +206,14 @@ def tuned(
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         if method != "full":
             model.enable_input_require_grads()
-    if bench.cuda:
-        bench.clear()
+    bench.clear()  # quantizing held the weights in 16 bits
     model.train()
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=1e-5, fused=bench.cuda)
     ids = torch.randint(5, 500, (batch, 64 if bench.tiny else tokens), device=bench.device)
 
-    def step() -> None:
-        with bench.autocast(torch.bfloat16 if mixed else None):
-            loss = model(input_ids=ids, labels=ids).loss
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    return {"samples_per_s": batch / bench.seconds(step), **bench.peak_gib()}
+    taken = bench.step_seconds(lambda: model(input_ids=ids, labels=ids).loss, optimizer, mixed=mixed)
+    return {"samples_per_s": batch / taken, **bench.peak_gib()}
 
 
 def _quantize(model: nn.Module) -> None:

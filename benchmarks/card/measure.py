@@ -33,16 +33,18 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     torch.backends.cuda.enable_cudnn_sdp(not asked.no_cudnn_attention)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+    where: dict[str, Any] = {
+        "card": torch.cuda.get_device_name() if device == "cuda" else "CPU",
+        "torch": torch.__version__,
+        "date": datetime.date.today().isoformat(),
+        "attention": "FlashAttention" if asked.no_cudnn_attention else "default",
+    }
     bench, failed, began = Bench(device, asked.tiny), 0, time.monotonic()
     with asked.out.open("w", encoding="utf-8") as file:
         for case in CASES:
             if not re.search(asked.only, case.name) or time.monotonic() - began > asked.seconds:
                 continue
-            row: dict[str, Any] = {"case": case.name, "answers": case.answers, "card": name, "torch": torch.__version__}
-            row["date"], row["attention"] = datetime.date.today().isoformat(), "default"
-            if asked.no_cudnn_attention:
-                row["attention"] = "FlashAttention"
+            row = {"case": case.name, "answers": case.answers, **where}
             bench.clear()
             try:
                 row["measured"] = case.run(bench)
@@ -50,10 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
             except Exception as error:  # noqa: BLE001  the next case is measured all the same
                 failed += 1
                 row["error"] = f"{type(error).__name__}: {error}"[:300]
-            print(
-                f"{case.name}: {row.get('measured') or row['error']}, busy {row.get('busy')}",
-                flush=True,
-            )
+            print(f"{case.name}: {row.get('measured') or row['error']}, busy {row.get('busy')}", flush=True)
             file.write(json.dumps(row) + "\n")
             file.flush()
     return 1 if failed else 0
