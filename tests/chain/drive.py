@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from whygpu.chain.engines import Chain, Mask
     from whygpu.chain.names import EngineName
     from whygpu.consult.consultation import SessionResult
+    from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.strata import Stratum
     from whygpu.language.names import Kind
 
@@ -146,9 +148,15 @@ class Jury:
         self._tally.disagreements.append(f"seed {self._seed}: {rule}: {engine}: {what}")
 
 
+@lru_cache(1)
+def _compiled(knowledge: Knowledge) -> DurableEngine:
+    """Compiled once for the programs of one knowledge base, which come one after another."""
+    return DurableEngine(knowledge)
+
+
 def chains_of(program: Program) -> dict[str, Chain]:
     """Every engine on the program; durable-rules with and without sharing."""
-    engine = DurableEngine(program.knowledge)
+    engine = _compiled(program.knowledge)
     unshared = copy(engine)  # the same compiled rules
     unshared.share = False
     return {

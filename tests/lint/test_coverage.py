@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -21,10 +23,11 @@ from whygpu.loader.files import default_root, read_texts
 from whygpu.yamldoc.document import plain_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from whygpu.explain.advice import Advice
     from whygpu.knowledge.cases import Case
+    from whygpu.knowledge.catalogue import Entry
     from whygpu.trace import Trace
 
 pytestmark = pytest.mark.slow
@@ -191,16 +194,20 @@ def _traces(advice: Advice | LifecycleAdvice) -> Iterator[tuple[Phase, Trace]]:
         yield "training" if work is not None and work.setup.trains else "inference", item.trace
 
 
-def _unlike_first(cases: Iterable[Case]) -> list[Case]:
-    """The cases, those that answer what none before them does first."""
-    unlike: list[Case] = []
-    others: list[Case] = []
+def _in_turn(cases: Iterable[Case], models: Mapping[str, Entry]) -> list[Case]:
+    """The cases: those that answer what none before them does, lives, and each kind of model in turn."""
+    order: list[tuple[int, Case]] = []
     answered: set[str] = set()
+    before: Counter[object] = Counter()
     for case in cases:
-        keys = set(map(str, cast("dict[str, object]", plain_data(case.answers))))
-        (others if keys <= answered else unlike).append(case)
-        answered |= keys
-    return [*unlike, *others]
+        answers = cast("dict[str, object]", plain_data(case.answers))
+        model = models.get(str(answers.get("model")))
+        kind = None if model is None else model.data.get("task")
+        before[kind] += 1
+        first = "phases" in answers or not answers.keys() <= answered
+        order.append((0 if first else before[kind], case))
+        answered |= answers.keys()
+    return [case for _, case in sorted(order, key=itemgetter(0))]
 
 
 def test_every_check_has_a_formula_and_every_calculation_is_a_check() -> None:
@@ -209,7 +216,7 @@ def test_every_check_has_a_formula_and_every_calculation_is_a_check() -> None:
     kb = KnowledgeBase(load_texts(read_texts(root), str(root), REGISTRY))
     seen: dict[Phase, set[str]] = {"training": set(), "inference": set(), "life": set()}
     unseen = {"further_states"}  # states of requests at their average, beside one at its longest: no case asks for them
-    for case in _unlike_first(kb.knowledge.cases):
+    for case in _in_turn(kb.knowledge.cases, kb.knowledge.catalogue.models):
         if all(CHECKS[phase] - names <= unseen for phase, names in seen.items()):
             break
         for phase, trace in _traces(kb.advise(case.answers, engine="evaluator")):

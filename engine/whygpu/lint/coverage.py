@@ -21,7 +21,7 @@ from whygpu.lifecycle.advice import LifecycleAdvice
 from whygpu.lint.cases import asked_on
 from whygpu.lint.outcome import Outcome
 from whygpu.lint.parallel import at_once, batched
-from whygpu.lint.use import WHO_CITES
+from whygpu.lint.use import WHO_CITES, only_words
 from whygpu.plans.existing import plans_with_owned
 
 if TYPE_CHECKING:
@@ -239,6 +239,7 @@ class _Movers:
         self._thinned: dict[str, KnowledgeBase] = {}
         self._found: dict[tuple[str, str, str], Moved | None] = {}
         self._planner = _keeping()
+        self._words = only_words(knowledge)
 
     def of_each(self, claims: Iterable[Claim]) -> dict[str, tuple[Mover, ...]]:
         """Those of each claim, by its id."""
@@ -278,7 +279,7 @@ class _Movers:
 
         Where there is none, the first whose verdicts change.
         """
-        if not any(map(_may_move, rules)):
+        if all(rule.id in self._words for rule in rules):
             return None
         others = {source for rule in rules for source in rule.sources}
         weak: Mover | None = None
@@ -320,11 +321,6 @@ def _keeping() -> Planner:
         return plans_with_owned(work, np.frombuffer(allowed, dtype=np.bool_), options, targets)
 
     return lambda work, allowed, options, targets: found(work, allowed.tobytes(), options, targets)
-
-
-def _may_move(rule: Rule) -> bool:
-    """Whether it does more than talk."""
-    return bool(rule.overrides) or not rule.only_says
 
 
 def _without(knowledge: Knowledge, ids: set[str]) -> Knowledge:

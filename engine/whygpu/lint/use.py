@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whygpu.chain.strata import used_names
 from whygpu.checks.calculation import CHECKS
 from whygpu.consult.names import (
     LEAST_REPLICAS,
@@ -15,14 +16,17 @@ from whygpu.consult.names import (
     USUAL_TOKEN_MS,
 )
 from whygpu.errors import Location
-from whygpu.knowledge.rules import Advise, Require, Warn, expression_of
+from whygpu.explain.trials import graded
+from whygpu.knowledge.rules import Advise, Conclude, Require, Warn, concluded_names, expression_of
 from whygpu.language.tree import names
 from whygpu.measured.measurement import OF_DEVICE, POINT, PREFIX, SCALING, SIZED, TOLD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.rules import Rule
+    from whygpu.language.tree import Expression
     from whygpu.lint.finding import Finding
 
 _ENGINE_READS = frozenset(
@@ -72,6 +76,43 @@ def _read_names(knowledge: Knowledge) -> set[str]:
         texts += [part.text for part in parts] + [refusal.because for refusal in launch.refusals]
     found = {name.name for tree in trees for name in names(tree)}
     return found | {name for text in texts for name in text.names}
+
+
+def only_words(knowledge: Knowledge) -> frozenset[str]:
+    """The rules that move no plans: they advise, warn, override others of these, and conclude what these alone read."""
+    found = {rule.id: rule for rule in knowledge.rules if _only_concludes(rule)}
+    while True:
+        others = [rule for rule in knowledge.rules if rule.id not in found]
+        read = _ENGINE_READS | _sized_by(knowledge) | used_names(_conditions(others), knowledge.values)
+        moving = {
+            rule.id
+            for rule in found.values()
+            if not found.keys() >= set(rule.overrides) or not read.isdisjoint(concluded_names([rule]))
+        }
+        if not moving:
+            return frozenset(found)
+        for name in moving:
+            del found[name]
+
+
+def _only_concludes(rule: Rule) -> bool:
+    return all(isinstance(effect, Advise | Warn | Conclude) for effect in rule.effects)
+
+
+def _conditions(rules: Iterable[Rule]) -> Iterator[Expression]:
+    """What rules fire by and their effects rest on."""
+    for rule in rules:
+        yield rule.condition
+        yield from graded(rule)
+        yield from (effect.condition.tree for effect in rule.effects if isinstance(effect, Require))
+
+
+def _sized_by(knowledge: Knowledge) -> set[str]:
+    """Names that decide what is assumed, and what the ranking counts speed by."""
+    assumed = [tree for item in knowledge.questions for each in item.assumptions for tree in (each.when, each.value)]
+    asked = [item.when for item in knowledge.questions]
+    counted = {name for item in knowledge.preferences.speeds for name in (item.figure, item.limit) if name}
+    return used_names([*asked, *assumed], knowledge.values) | counted
 
 
 def unread_conclusions(knowledge: Knowledge) -> Iterator[Finding]:
