@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import loops
+from tests.effort import takes_less
 from tests.intake.files import LLAMA_GGUF, LLAMA_KEYS, gguf_bytes, text
 from whygpu.checks.coefficients import Coefficients
 from whygpu.checks.setup import Format
@@ -41,7 +41,7 @@ def test_a_small_header_takes_little_time(tmp_path: Path, coefficients: Coeffici
     keys = LLAMA_KEYS | {"llama.block_count": 4096, "llama.attention.head_count": 4096}
     data = gguf_bytes(LLAMA_GGUF, keys | {"llama.attention.head_count_kv": kinds})
     said: list[str] = []
-    assert loops(lambda: said.append(problem_of(data, tmp_path, coefficients))) < 20
+    assert takes_less(lambda: said.append(problem_of(data, tmp_path, coefficients)), 20)
     assert "has 4096 kinds of layers by their heads, more than 64" in said[0]
 
 
@@ -53,7 +53,7 @@ def test_as_many_texts_as_are_walked_over_take_bounded_time(tmp_path: Path, coef
         path.write_bytes(gguf_bytes({}, {"general.architecture": "llama", "x": _lists_of(8, b"", count)}))
         os.truncate(path, 100 + 8 * count)
         said: list[str] = []
-        assert loops(lambda: said.append(str(read({"gguf": str(path)}, {}, coefficients)[1][0]))) < 100  # noqa: B023  called at once
+        assert takes_less(lambda: said.append(str(read({"gguf": str(path)}, {}, coefficients)[1][0])), 100)  # noqa: B023  called at once
         assert message in said[0] or "holds no parameters" in said[0]
 
 

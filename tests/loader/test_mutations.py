@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.effort import loops
+from tests.effort import takes_less
 from tests.loader.mutate import mutate
 from tests.loader.small import real_texts, small_texts
 from tests.schema.validators import data_of, faults, kind_of
@@ -51,7 +51,7 @@ def _try(seed: int, *, whole_files: bool) -> bool:
     name = generator.choice(sorted(real_texts() if whole_files else texts))
     texts[name] = mutate((real_texts() if whole_files else texts)[name], generator)
     loaded: list[Knowledge | tuple[Problem, ...]] = []
-    assert loops(lambda: loaded.append(_load(texts))) < LOOPS_EACH, (seed, name)
+    assert takes_less(lambda: loaded.append(_load(texts)), LOOPS_EACH), (seed, name)
     found = loaded[0]
     if isinstance(found, Knowledge):
         _allow(found, texts[name], (seed, name))
