@@ -162,7 +162,7 @@ def test_where_the_hour_to_set_it_up_decides_that_is_said(kb: whygpu.KnowledgeBa
         sections = why_not_sections(advice, plan.accelerator.id, advice.why_not(plan.id))
         said = [line.text for section in sections for line in section.lines]
         costs = f"{money_with_handling(plan)} against {money_with_handling(best)}"
-        assert f"With an hour to set it up, it costs {costs}." in said
+        assert f"With the time to set it up and look after it, it costs {costs}." in said
 
 
 def test_two_prices_that_differ_are_written_differently(kb: whygpu.KnowledgeBase) -> None:

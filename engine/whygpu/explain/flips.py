@@ -39,6 +39,7 @@ _CONTENDERS = 8
 """Cards among which the search goes on: what it finds is made sure of among all of them."""
 _MOST_CHOICES = 12
 _HAIR = 1e-3
+_MONEY = ("USD", "USD/hour")
 _THE_WORK = ("phase", "task", "model")
 """What the work is: another one is no change of this one."""
 
@@ -114,12 +115,25 @@ def price_flips(consultation: Consultation, most: int = 8) -> tuple[PriceFlip, .
     if len(groups) < 2 or groups[0][0] != best:
         return ()
     found = [_price_flip(maker, rows, float(values[best]), rows[0]) for rows in groups[1:]]
-    found.append(_price_flip(maker, groups[0], float(values[groups[1][0]]), groups[1][0]))
+    within = _within_budget(consultation, maker.at(best))
+    found.append(_price_flip(maker, groups[0], float(values[groups[1][0]]), groups[1][0], within))
     return tuple(sorted((item for item in found if item is not None), key=lambda item: item.near))
 
 
-def _price_flip(maker: PlanMaker, rows: list[int], value: float, winner: int) -> PriceFlip | None:
-    """The price at which the best of one card's plans counts as ``value``; ``winner``: what is first beyond it."""
+def _within_budget(consultation: Consultation, plan: Plan) -> float:
+    """How many times its price a rented plan may cost before a budget rules it out."""
+    if plan.cost is None or plan.cost.basis != "renting":
+        return math.inf
+    budgets = (need for need in needs(consultation, plan) if need.unit in _MONEY and need.at_most)
+    return min((need.limit / need.got.likely for need in budgets if need.got.likely > 0), default=math.inf)
+
+
+def _price_flip(
+    maker: PlanMaker, rows: list[int], value: float, winner: int, within: float = math.inf
+) -> PriceFlip | None:
+    """The price at which the best of one card's plans counts as ``value``, or budgets rule it out, at so many times its
+    price; ``winner``: what is first beyond it.
+    """
     ranking, costs = maker.consultation.plans.ranking, maker.consultation.plans.costs
     scale, row = max(
         (ranking.counted.hourly_to_count(row, value) / float(costs.hourly[row]), row)
@@ -129,7 +143,7 @@ def _price_flip(maker: PlanMaker, rows: list[int], value: float, winner: int) ->
     if not math.isfinite(scale) or scale <= 0:
         return None
     shown = row if winner == rows[0] else rows[0]  # of the recommendation its own price, of others that of what wins
-    before = float(costs.hourly[shown])
+    before, scale = float(costs.hourly[shown]), min(scale, within)
     first = row if winner == rows[0] else winner
     return PriceFlip(maker.at(shown), before, before * scale, maker.at(first), maker.consultation.engine)
 

@@ -75,8 +75,8 @@ class _Candidates:
         self._open = self._possible & self._sensible(consultation)
 
     def _sensible(self, consultation: Consultation) -> Mask:
-        """No objection is strong, unless the recommendation counts for as much by that criterion; and each counts as
-        something where the recommendation does.
+        """No objection is strong, unless the recommendation counts for as much by that criterion; and none counts as
+        many times more than the recommendation, or than the best of those to be paid for where that is owned.
         """
         strong = consultation.knowledge.preferences.worth("strong")
         found = np.ones(len(self._plan_set), dtype=np.bool_)
@@ -84,9 +84,11 @@ class _Candidates:
         for criterion in tally.favour if strong > 1 else ():
             factor = tally.factor(criterion)
             found &= ~(tally.objection(criterion, strong) & (factor > factor[self._best] * (1 + _SAME)))
-        values = self._counted.values
+        values, owned = self._counted.values, self._plan_set.owned
         if np.isfinite(values[self._best]):
-            found &= values <= consultation.knowledge.preferences.shortlist_at_most * values[self._best]
+            paid = (row for row in consultation.plans.ranking.order if not owned[row])
+            least = values[next(paid, self._best)] if owned[self._best] else values[self._best]
+            found &= values <= consultation.knowledge.preferences.shortlist_at_most * least
         found[self._best] = True
         return found
 

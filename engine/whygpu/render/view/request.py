@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import MEASURED
+from whygpu.checks.speed.host import sees
 from whygpu.consult.names import ALONE
 from whygpu.explain.figures import show_plain, show_sides
 from whygpu.quantity import show
@@ -127,7 +128,7 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
             if key == "input_resolution":  # of which the area is assumed, and the side is said
                 raw = round(math.sqrt(float(raw)))
             found.append(Chip(key, _phrase(consultation, key, raw), assumed=True))
-        elif key == "resolution" and work.shape.kind == "diffusion" and work.shape.image_size:
+        elif key == "resolution" and work.shape.image_size and (work.shape.kind == "diffusion" or sees(work.shape)):
             found.append(Chip(key, _phrase(consultation, key, work.shape.image_size), assumed=True))
     return tuple(found)
 

@@ -89,7 +89,11 @@ def _held_back(best: Plan, plan: Plan, deciding: Deciding) -> Iterator[Hold]:
 
 def handling_of(plan: Plan) -> str:
     """What is added to the price of a plan before plans are compared, in words."""
-    return "an hour to set it up" if plan.counted is not None and plan.counted.unit == "USD" else "its handling"
+    return (
+        "the time to set it up and look after it"
+        if plan.counted is not None and plan.counted.unit == "USD"
+        else "its handling"
+    )
 
 
 def money(plan: Plan) -> float:
