@@ -224,6 +224,17 @@ def test_what_is_owned_is_shown_however_little_speaks_for_it(kb: whygpu.Knowledg
     assert [pick.role for pick in found][:2] == ["recommended", "owned"]
 
 
+def test_beside_what_is_owned_rents_are_held_against_rents(kb: whygpu.KnowledgeBase) -> None:
+    """The power of a notebook is no measure of a rent: what is rented need not cost less than four times that."""
+    asked = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "lora", "sequence_tokens": 2048}
+    found = advise(kb, {**asked, "dataset_tokens": 5e6, "owned": "M3 Max 64GB"}).shortlist
+    picks = {pick.role: pick.plan for pick in found}
+    best, fastest = picks["recommended"].counted, picks["fastest"].counted
+    assert best is not None
+    assert fastest is not None
+    assert fastest.value > kb.knowledge.preferences.shortlist_at_most * best.value
+
+
 def test_who_rents_it_out_is_nothing_to_one_who_buys(kb: whygpu.KnowledgeBase) -> None:
     asked = {**LARGE, "criticality": "production"}
     for place in ("cloud", "on-prem"):

@@ -55,6 +55,13 @@ WORK: dict[str, dict[str, Any]] = {
         "tensor_parallel": 2,
         "kv_format": "int8",
     },
+    "pictures of a compiled engine": {
+        "phase": "inference",
+        "model": "stable-diffusion-xl",
+        "requests_per_second": 3,
+        "runtime": "compiled",
+        "accelerators": ["b200"],
+    },
     "pictures on pascal": {
         "phase": "inference",
         "model": "stable-diffusion-xl",
@@ -454,6 +461,7 @@ def test_what_a_tool_cannot_run_is_said_and_not_written(starts: dict[str, dict[s
         ("train zero2 on tpus", "accelerate", "DeepSpeed does not run"),  # deepspeed-accelerators
         ("inferentia fp8", "vllm", "compiled"),  # neuron-fp8-tutorial
         ("pictures on pascal", "sglang-diffusion", "7.5"),  # sglang-capability
+        ("pictures of a compiled engine", "sglang-diffusion", "slower"),
         ("rewards by a critic", "trl", "no command for PPO"),  # trl-cli
         ("rewards on four bits", "trl", "once more, in 16 bits"),  # unsloth-grpo-script
     ):

@@ -128,6 +128,16 @@ def test_a_request_says_how_long_a_clip_is_and_how_large(kb: whygpu.KnowledgeBas
     assert "frames" not in picture
 
 
+@pytest.mark.parametrize(("model", "side"), [("dinov2-large", 518), ("resnet-50", 224), ("yolo11m", 640)])
+def test_a_request_says_which_images_a_model_is_trained_on(kb: whygpu.KnowledgeBase, model: str, side: int) -> None:
+    """The model's own size, where nothing else was answered: the hours go with it."""
+    run = {"phase": "training", "model": model, "dataset_samples": 100_000}
+    assert f"{side} pixels a side?" in view_of(kb.advise(run, engine="evaluator", today=TODAY)).request.text
+    asked = view_of(kb.advise({**run, "resolution": "256x256"}, engine="evaluator", today=TODAY)).request.text
+    assert "256x256" in asked or "256 pixels a side," in asked
+    assert str(side) not in asked
+
+
 def test_no_plan_is_said_to_cost_less_whose_handling_makes_it_cost_more(kb: whygpu.KnowledgeBase) -> None:
     """A job of minutes: on the dearer card its hours cost less, with the hour before and after it they do not."""
     asked = {"phase": "fine-tuning", "method": "lora", "task": "image-generation", "model": "flux.1-dev"}
@@ -172,6 +182,21 @@ def test_two_prices_that_differ_are_written_differently(kb: whygpu.KnowledgeBase
         (row,) = flips((replace(first, before=0.6, after=0.6 * times),), (), Words(consultation))
         after, before = re.findall(r"\$([\d.]+)", row.change)
         assert float(after) > float(before)
+
+
+def test_no_price_is_named_that_the_budget_rules_out(kb: whygpu.KnowledgeBase) -> None:
+    """Another card would win at three times the price, but the budget ends the plan before."""
+    run = {"phase": "training", "model": {"parameters": "1.5B"}, "dataset_tokens": 1e11, "accelerators": ["h100"]}
+
+    def dearest(**budget: float) -> float:
+        found = kb.consult({**run, "price_kinds": ["spot", "on-demand"], **budget}, engine="evaluator", today=TODAY)
+        (own,) = [item for item in price_flips(found) if item.after > item.before]
+        assert own.plan.cost is not None
+        assert own.plan.cost.usd_total is not None
+        return own.plan.cost.usd_total * own.after / own.before
+
+    assert dearest(budget_total=5_000) == pytest.approx(5_000)
+    assert 5_000 < dearest(budget_total=20_000) < 20_000
 
 
 def test_what_costs_less_is_told_of_once_for_each_card(kb: whygpu.KnowledgeBase) -> None:
