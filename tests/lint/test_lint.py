@@ -10,7 +10,7 @@ from tests.loader.small import small_texts
 from whygpu.api import REGISTRY
 from whygpu.errors import Problem
 from whygpu.lint.registry import CHECKS, lint
-from whygpu.lint.use import unread_values
+from whygpu.lint.use import only_words, unread_values
 from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
@@ -317,3 +317,13 @@ def test_models() -> None:
 def test_what_tools_read_is_read(kb: whygpu.KnowledgeBase) -> None:
     """plan.takes_checkpoints is computed for the lines of launches alone."""
     assert not list(unread_values(kb.knowledge))
+
+
+def test_rules_that_only_lead_to_words_are_known(whole_kb: whygpu.KnowledgeBase) -> None:
+    """What advice alone reads moves nothing; what plans are found by, or a rule with a verdict reads, does."""
+    found = only_words(whole_kb.knowledge)
+    assert {"latency-is-the-aim", "size-a-service-from-measurements", "measured-by-answers-for-the-money"} <= found
+    read_by_the_engine, read_by_a_verdict = "a-machine-for-a-week-of-work", "more-than-a-batch-is-heavy-traffic"
+    assert found.isdisjoint(
+        {read_by_the_engine, read_by_a_verdict, "a-week-of-work", "the-cache-fills-what-weights-leave"}
+    )
