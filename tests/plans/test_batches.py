@@ -340,7 +340,7 @@ def test_what_is_owned_is_told_by_the_plan_that_misses_least(kb: whygpu.Knowledg
 
 def test_all_kinds_that_are_owned_are_told_of(kb: whygpu.KnowledgeBase) -> None:
     owned = [{"accelerator": "rtx-4090", "count": 2}, {"accelerator": "rtx-a6000", "count": 1}]
-    work = {"phase": "inference", "model": "qwen2.5-72b", "concurrency": 2, "context_tokens": 16000}
+    work = {"phase": "inference", "model": "qwen2.5-72b", "concurrency": 2, "context_tokens": 48000}
     texts = [item.text for item in advise(kb, **work, owned=owned).warnings if item.id == "owned-out"]
     assert [all(word in text for word in ("4090", "A6000", "not combined")) for text in texts] == [True]
 

@@ -184,6 +184,13 @@ def test_two_prices_that_differ_are_written_differently(kb: whygpu.KnowledgeBase
         assert float(after) > float(before)
 
 
+def test_power_and_a_purchase_are_both_told_by_the_month(kb: whygpu.KnowledgeBase) -> None:
+    service = {"phase": "inference", "model": "deepseek-v3.2", "concurrency": 64, "context_tokens": 32_000}
+    view = view_of(kb.advise({**service, "owned": "8x H100 SXM"}, engine="evaluator", today=TODAY))
+    (costs,) = [sentence.text for sentence in view.because if sentence.text.startswith("It costs ")]
+    assert re.match(r"It costs \$[\d,.]+ a month for power against \$[\d,.]+ a month to own for ", costs)
+
+
 def test_no_price_is_named_that_the_budget_rules_out(kb: whygpu.KnowledgeBase) -> None:
     """Another card would win at three times the price, but the budget ends the plan before."""
     run = {"phase": "training", "model": {"parameters": "1.5B"}, "dataset_tokens": 1e11, "accelerators": ["h100"]}

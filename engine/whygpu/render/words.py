@@ -73,13 +73,31 @@ def method_text(plan: Plan) -> str:
 def price_text(plan: Plan) -> str:
     """USD an hour, or a month where it is bought, by what the plan compares by, or that there is no price."""
     cost = plan.cost
+    if cost is None or is_bought(plan):
+        return month_text(plan)
+    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{_what_for(cost)}{spot_text(plan)}{_how_known(cost)}"
+
+
+def month_text(plan: Plan) -> str:
+    """USD a month, or that there is no price."""
+    cost = plan.cost
     if cost is None:
         return "no price known"
-    estimated = ", estimated" if cost.estimated else ""
-    if cost.basis == "buying":
-        return f"{show(cost.compared.usd_per_month, 'USD')} a month to own{estimated}"
-    power = " for power" if cost.basis == "owned" else ""
-    return f"{show(cost.compared.usd_per_hour, 'USD')} an hour{power}{spot_text(plan)}{estimated}"
+    return f"{show(cost.compared.usd_per_month, 'USD')} a month{_what_for(cost)}{spot_text(plan)}{_how_known(cost)}"
+
+
+def is_bought(plan: Plan) -> bool:
+    """Whether it is to be bought."""
+    return plan.cost is not None and plan.cost.basis == "buying"
+
+
+def _what_for(cost: Cost) -> str:
+    """What is paid, where it is no rent."""
+    return {"buying": " to own", "owned": " for power"}.get(cost.basis, "")
+
+
+def _how_known(cost: Cost) -> str:
+    return ", estimated" if cost.estimated else ""
 
 
 def spot_text(plan: Plan) -> str:

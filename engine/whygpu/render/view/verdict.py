@@ -22,7 +22,7 @@ from whygpu.render.view.rivals import (
     told,
     with_handling,
 )
-from whygpu.render.words import method_text, money_text, price_text, short_text, spread_text
+from whygpu.render.words import is_bought, method_text, money_text, month_text, price_text, short_text, spread_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -193,14 +193,18 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
 
 
 def _moneys(plan: Plan, other: Plan) -> tuple[str, str, bool]:
-    """What both cost, by the price, or with the handling where that turns the order around; whether it does."""
+    """What both cost, by the price, or with the handling where that turns the order around; whether it does. Where one
+    of them is bought and the other is not, both by the month.
+    """
     prices = [None if one.cost is None else one.cost.compared for one in (plan, other)]
     figures = [
         None if price is None else price.usd_per_hour if price.usd_total is None else price.usd_total
         for price in prices
     ]
     if figures[0] is None or figures[1] is None or figures[0] <= figures[1]:
-        return money_text(plan), money_text(other), False
+        by_month = is_bought(plan) != is_bought(other) and all(price and price.usd_total is None for price in prices)
+        text = month_text if by_month else money_text
+        return text(plan), text(other), False
     return money_with_handling(plan), money_with_handling(other), True
 
 
