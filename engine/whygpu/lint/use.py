@@ -64,11 +64,8 @@ def _read_names(knowledge: Knowledge) -> set[str]:
     for rule in knowledge.rules:
         trees += [effect.condition.tree for effect in rule.effects if isinstance(effect, Require)]
         texts += [effect.text for effect in rule.effects if isinstance(effect, Advise | Warn) and effect.text]
-    for question in knowledge.questions:
-        trees.append(question.when)
-        for assumption in question.assumptions:
-            trees += [assumption.when, assumption.value]
-            texts.append(assumption.because)
+    trees += _asked(knowledge)
+    texts += [assumption.because for question in knowledge.questions for assumption in question.assumptions]
     for launch in knowledge.launches:
         parts = (*launch.lines, *launch.notes)
         conditions = [launch.when, *(part.when for part in parts), *(refusal.when for refusal in launch.refusals)]
@@ -109,10 +106,16 @@ def _conditions(rules: Iterable[Rule]) -> Iterator[Expression]:
 
 def _sized_by(knowledge: Knowledge) -> set[str]:
     """Names that decide what is assumed, and what the ranking counts speed by."""
-    assumed = [tree for item in knowledge.questions for each in item.assumptions for tree in (each.when, each.value)]
-    asked = [item.when for item in knowledge.questions]
     counted = {name for item in knowledge.preferences.speeds for name in (item.figure, item.limit) if name}
-    return used_names([*asked, *assumed], knowledge.values) | counted
+    return used_names(_asked(knowledge), knowledge.values) | counted
+
+
+def _asked(knowledge: Knowledge) -> Iterator[Expression]:
+    """What questions apply by, and what is assumed and when."""
+    for question in knowledge.questions:
+        yield question.when
+        for assumption in question.assumptions:
+            yield from (assumption.when, assumption.value)
 
 
 def unread_conclusions(knowledge: Knowledge) -> Iterator[Finding]:
