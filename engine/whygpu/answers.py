@@ -51,6 +51,8 @@ LISTS = ("regions", "price_kinds", "providers", "provider_classes", "accelerator
 _AT_MOST = (
     ("count", "max_count", ""),
     ("output_tokens", "context_tokens", ", which counts the prompt too"),
+    ("output_tokens", "average_context_tokens", ", which counts the answer too: both are of an average request"),
+    ("average_context_tokens", "context_tokens", ", the most that one may have"),
 )
 """Answers of which the first may not exceed the second, and why."""
 _LAYOUT = ("tensor_parallel", "pipeline_parallel", "replicas")

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 OF_STAGES = ("none", "zero1")
 """Shardings beside stages: gradients and weights that are spread would cross the network at every micro-batch."""
+_CONTINUOUS = 128
+"""Requests from which numbers between powers of two are tried: a serving stack fills a place as soon as it is free."""
 _EQUAL = 0.95
 """A batch is large enough where none that its cards hold makes the plan faster by more than a twentieth."""
 
@@ -154,11 +156,14 @@ def packed(search: Search, plan_set: PlanSet, shape: ModelShape, options: Option
     """The plans, each with the batch that suits it; one that holds a single sample only tightly stays as it is."""
     usable = search.cards.usable_bytes[plan_set.card]
     plans, ways = [np.arange(len(plan_set))], []
+    sizes = _sizes(options.at_once or 1)
+    if shape.kind in TOKEN_KINDS:
+        sizes = tuple(sorted({*sizes, *(3 * size // 4 for size in sizes if size >= _CONTINUOUS)}))
     for number in sorted(set(plan_set.configuration[plan_set.fits].tolist())):
         rows = np.flatnonzero(plan_set.fits & (plan_set.configuration == number))
         room = usable[rows]
         setup, layout = search.configurations[number].setup, search.configurations[number].layout
-        for size in _sizes(options.at_once or 1):
+        for size in sizes:
             each = _at_once(search, setup, shape, size, layout.data)
             holds = search.need(each, layout).high <= room
             if not holds.any():  # more samples need no less
