@@ -122,7 +122,7 @@ def in_interview(
         taken.append(1000 * (time.process_time() - begun))
         if asked is None:
             return found, taken
-        if chooses and asked.witness is not None:  # the work is known
+        if chooses and asked.telling is not None:  # the work is known
             chooses = False
             said[:0] = [item.id for item in interview.choosable if user.answer(item.id, consultation) is None]
             continue

@@ -32,6 +32,14 @@ def problems(kb: whygpu.KnowledgeBase, answers: dict[str, Any]) -> list[str]:
     [
         ({"count": 8, "max_count": 2}, "'count' is 8, more than 'max_count' (2)"),
         ({"output_tokens": 900, "context_tokens": 800}, "'output_tokens' is 900, more than 'context_tokens' (800)"),
+        (
+            {"output_tokens": 900, "average_context_tokens": 800, "context_tokens": 9000},
+            "'output_tokens' is 900, more than 'average_context_tokens' (800)",
+        ),
+        (
+            {"average_context_tokens": 900, "context_tokens": 800},
+            "'average_context_tokens' is 900, more than 'context_tokens' (800)",
+        ),
         ({"accelerators": ["T4", "L4"], "exclude_accelerators": ["t4"]}, "'T4' is both in 'accelerators'"),
         ({"model": {"parameters": 8e9, "heads": 32, "kv_heads": 7}}, "kv_heads is 7, which does not divide the 32"),
     ],

@@ -46,6 +46,21 @@ def test_a_question_says_why_it_is_asked(kb: KnowledgeBase) -> None:
         assert asked.because
 
 
+CAMERAS: dict[str, Any] = {"phase": "inference", "model": "yolo11m", "streams": 8}
+JOB: dict[str, Any] = {"phase": "training", "model": "resnet-50", "dataset_samples": 1e6}
+
+
+@pytest.mark.parametrize("answers", [TUNING, CAMERAS, JOB])
+def test_what_tells_on_the_best_few_tells_on_all(answers: dict[str, Any], kb: KnowledgeBase) -> None:
+    """Answers are tried on the best few accelerators first; a consultation of its own looks at all."""
+    asked = kb.next_question(answers)
+    assert asked is not None
+    assert asked.witness is not None
+    assert asked.witness.changes
+    before, after = (choice(kb.consult(answers | more, engine="evaluator")) for more in ({}, {asked.id: asked.telling}))
+    assert after == asked.witness.identity != before
+
+
 def test_what_decides_most_often_is_tried_first(kb: KnowledgeBase) -> None:
     first, last = "requests_per_second", "hours_per_day"
     shares = {first: 0.9, last: 0.1}

@@ -350,3 +350,34 @@ def test_a_machine_that_is_there_is_a_way_out_of_a_small_budget(kb: whygpu.Knowl
     work = {"phase": "inference", "model": "llama-3.1-8b", "deployment": "workstation", "concurrency": 1}
     found = repairs(advise(kb, **work, budget_total=300).consultation)
     assert {"host": "own"} in [dict(item.changes) for item in found]
+
+
+OFFLOADED = {"phase": "fine-tuning", "model": "llama-3.1-70b", "method": "full", "sequence_tokens": 8192}
+
+
+@pytest.mark.parametrize(("offload", "shardings"), [("all", {"fsdp"}), ("optimizer", {"zero2", "zero3"})])
+def test_what_is_offloaded_over_several_cards_is_sharded_as_libraries_can(
+    offload: str, shardings: set[str], kb: whygpu.KnowledgeBase
+) -> None:
+    """DeepSpeed offloads the optimizer in stages 1 to 3 and parameters in stage 3 alone (its options of ZeRO); FSDP
+    offloads everything (Accelerate's guide).
+    """
+    eight = {"accelerator": "a100-sxm-80gb", "count": 8}
+    advice = advise(kb, **OFFLOADED, dataset_tokens=5e8, owned=eight, offload=offload)
+    best = advice.recommendation
+    assert best is not None
+    assert best.owned
+    spread = [plan for plan in advice.plans if plan.count > 1]
+    assert {plan.parallelism.sharding for plan in spread} <= shardings
+    flags = advice.start[0].text or ""
+    assert ("--fsdp_offload_params true" in flags) == (offload == "all")
+    assert ("--offload_optimizer_device cpu" in flags) == (offload == "optimizer")
+
+
+def test_a_card_alone_offloads_by_deepspeed(kb: whygpu.KnowledgeBase) -> None:
+    """Without it the optimizer's state would be on the card."""
+    work = {"phase": "fine-tuning", "model": "llama-3.2-3b", "method": "full", "dataset_tokens": 2e7}
+    advice = advise(kb, **work, owned={"accelerator": "rtx-4090", "count": 1}, offload="optimizer")
+    flags = advice.start[0].text or ""
+    assert "--use_deepspeed --zero_stage 2" in flags
+    assert "--offload_optimizer_device cpu" in flags

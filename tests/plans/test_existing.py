@@ -436,13 +436,34 @@ def test_a_card_inside_a_laptop_serves_who_owns_it(kb: whygpu.KnowledgeBase) -> 
 
 def test_what_is_owned_and_out_is_told(kb: whygpu.KnowledgeBase) -> None:
     eight = [{"accelerator": "v100-sxm2-32gb", "count": 8}]
-    advice = advise(kb, **SERVE, deployment="on-prem", criticality="production", concurrency=16, owned=eight)
+    load = {**SERVE, "deployment": "on-prem", "criticality": "production", "owned": eight}
+    advice = advise(kb, **load, concurrency=16, runtime="vllm")
     assert not any(plan.owned for plan in every_plan(advice))
     (told,) = [item.text for item in advice.warnings if item.id == "owned-out-v100-sxm2-32gb"]
     assert "compute capability" in told
     assert told.endswith(
         "llama.cpp runs on it. runtime = llama.cpp would allow it."
     )  # README of llama.cpp: CUDA from Maxwell on
+
+
+@pytest.mark.parametrize("requests", [7, 8, 16])
+def test_what_vllm_does_not_run_on_llama_cpp_serves(kb: whygpu.KnowledgeBase, requests: int) -> None:
+    """vLLM needs compute capability 7.5 (its installation page), and cards that are there are used: none is bought
+    for one request more.
+    """
+    four = [{"accelerator": "v100-sxm2-32gb", "count": 4}]
+    best = advise(kb, phase="inference", model="llama-3.3-70b", concurrency=requests, owned=four).recommendation
+    assert best is not None
+    assert best.owned
+
+
+@pytest.mark.parametrize("requests", [3, 8])
+def test_three_cards_that_are_there_hold_a_model_in_stages(kb: whygpu.KnowledgeBase, requests: int) -> None:
+    """Three are no shards of 64 heads; vLLM takes any number of pipeline stages (its page on parallelism)."""
+    three = [{"accelerator": "rtx-3090", "count": 3}]
+    best = advise(kb, phase="inference", model="gpt-oss-120b", concurrency=requests, owned=three).recommendation
+    assert best is not None
+    assert (best.owned, best.count, best.parallelism.pipeline) == (True, 3, 3)
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,45 @@ def test_a_pascal_card_in_llama_cpp(facts: Facts) -> None:
     assert 1 / p40(facts, 128, 127).decode.step_s[0, 0] == pytest.approx(56.79, rel=0.25)
 
 
+GEFORCE_4090 = Device.of(
+    1008e9, 165.2e12, half_flops_s=165.2e12, kinds=CardKind("ada", "consumer", memory="gddr6x", software="cuda")
+)
+GEFORCE_3090 = Device.of(
+    936e9, 71e12, half_flops_s=71e12, kinds=CardKind("ampere", "consumer", memory="gddr6x", software="cuda")
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "number_format", "tokens", "device", "published"),
+    [
+        ("gpt-oss-20b", "mxfp4", 4096, GEFORCE_4090, 11094),  # ggml-org/llama.cpp#15631, microbatches of 1,024
+        ("gemma-4-26b-a4b", "q4_k_m", 2048, GEFORCE_3090, 3734),  # ggml-org/llama.cpp#22298, of 512
+    ],
+)
+def test_prompts_of_mixtures_in_llama_cpp(
+    facts: Facts, model: str, number_format: str, tokens: int, device: Device, published: float
+) -> None:
+    """Each expert sees few tokens, so that a mixture's prompt is read at half of what a dense model reaches."""
+    found = prompt_tokens_s(facts, model, number_format, tokens, device)
+    assert found == pytest.approx(published, rel=0.35)
+
+
+@pytest.mark.parametrize(
+    ("model", "number_format", "device", "published"),
+    [
+        ("qwen3-30b-a3b", "q4_0", GEFORCE_4090, 206),  # ggml-org/llama.cpp#15631, microbatches of 1
+        ("gpt-oss-20b", "mxfp4", GEFORCE_3090, 186),
+    ],
+)
+def test_decoding_of_mixtures_in_llama_cpp(
+    facts: Facts, model: str, number_format: str, device: Device, published: float
+) -> None:
+    setup = Setup(facts.formats[number_format], context_tokens=4096, output_tokens=4095, runtime="llama.cpp")
+    work = speed.estimate(facts.shape(model), setup, ParallelLayout(), device, facts.coefficients).work
+    assert isinstance(work, InferenceWork)
+    assert 1 / work.decode.step_s[0, 0] == pytest.approx(published, rel=0.2)
+
+
 STRIX_HALO = Device.of(
     256e9, 59.4e12, half_flops_s=59.4e12, kinds=CardKind("rdna3.5", "consumer", memory="lpddr5x", software="rocm")
 )

@@ -70,17 +70,18 @@ def ask_view(knowledge: Knowledge, question: Question, asked: NextQuestion | Non
     spec = knowledge.vocabulary[question.name]
     item = next((one for one in interview.consultation.applied.assumed if one.question.id == question.id), None)
     now = None if item is None else item.value
+    witness = None if asked is None else asked.witness
     return AskView(
         question.id,
         question.topic,
         question.ask,
         question.help or "",
         _unit(spec),
-        tuple(_choices(knowledge, question, now, interview, None if asked is None else asked.witness)),
+        tuple(_choices(knowledge, question, now, interview, None if asked is None else asked.telling)),
         spec.kind in ("number", "text"),
         "" if now is None else show_plain(now, spec.unit, spec.name),
         "" if item is None else interview.because(item.because),
-        "" if asked is None or asked.witness is None else stake(knowledge, question, asked.witness),
+        "" if witness is None else stake(knowledge, question, witness),
     )
 
 
@@ -95,7 +96,7 @@ def _unit(spec: NameSpec) -> str:
 
 
 def _choices(
-    knowledge: Knowledge, question: Question, now: Value | None, interview: Interview, witness: AnswerEffect | None
+    knowledge: Knowledge, question: Question, now: Value | None, interview: Interview, telling: Value | None
 ) -> Iterator[ChoiceRow]:
     spec = knowledge.vocabulary[question.name]
     match spec.kind:
@@ -103,7 +104,7 @@ def _choices(
             words = spec.words if now != spec.unanswered or now is None else tuple(spec.values)
             options = interview.consultation.plans.options
             if len(words) > _MOST_CHOICES:  # of all formats, those that suit the work
-                shown = (now, None if witness is None else witness.value, *options.formats)
+                shown = (now, telling, *options.formats)
                 words = tuple(word for word in words if word in shown)
             for word in words:
                 says = spec.values[word]
@@ -116,7 +117,7 @@ def _choices(
             few = set(tried[: _MOST_PRESETS - 1])
             if now is None and not spec.integer:  # tried beside figures of plans: nobody has 0.0991
                 few = {float(f"{value:.1g}") for value in few}
-            held = {value for value in (now, witness and witness.value) if isinstance(value, float)}
+            held = {value for value in (now, telling) if isinstance(value, float)}
             few = {value for value in few if all(abs(value - other) > _NEAR * other for other in held)}
             for number in sorted(few | held):
                 yield ChoiceRow(number, show_plain(number, spec.unit, spec.name), "", number == now)
