@@ -293,6 +293,16 @@ def test_experts_are_not_cut_inside_blocks(starts: dict[str, dict[str, Start]]) 
     assert "--enable-expert-parallel" not in words(starts["a release"]["vllm"])
 
 
+def test_computers_that_a_cable_joins_are_machines_each(kb: whygpu.KnowledgeBase) -> None:
+    """A DGX Spark is a computer with one accelerator (spark-stacking), so that two of them are two machines."""
+    work = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "full", "dataset_tokens": 5e7}
+    owned = [{"accelerator": "dgx-spark", "count": 2}]
+    advice = kb.advise({**work, "owned": owned, "count": 2}, engine="evaluator")
+    assert advice.recommendation is not None
+    assert advice.recommendation.count == 2
+    assert "--num_processes 2 --num_machines 2" in (advice.start[0].text or "")
+
+
 def test_shared_memory_leaves_room_for_the_system(starts: dict[str, dict[str, Start]]) -> None:
     """0.92 of a DGX Spark cannot be had when vLLM starts (vllm-recipe-nemotron-3-super)."""
     spark = words(starts["shared memory"]["vllm"])

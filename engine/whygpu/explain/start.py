@@ -162,6 +162,8 @@ class _Plan:
         setup, layout = self._candidate.setup, self._candidate.layout
         cards = layout.cards if setup.trains else layout.tensor * layout.pipeline
         machines = math.ceil(cards / math.ceil(layout.cards / layout.nodes))
+        if self._candidate.accelerator.text("form") == "soc":
+            machines = cards  # each is a computer of its own, also where a cable joins two
         runtime = self._launch.runtime if self._launch is not None else None
         match name:
             case "workload.runtime":

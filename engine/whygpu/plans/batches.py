@@ -3,7 +3,8 @@ room.
 
 Larger batches keep the accelerator busy, so this is what everybody does. In training, recomputing activations or
 sharding states makes room for more samples and costs time: of the ways to make room the one that is fastest is taken.
-In batch inference wider shards make room: they are tried beside the narrower ones, as long as that speeds up the job.
+In batch inference wider shards make room: they are tried beside the narrower ones, as long as that speeds up the job;
+and of many requests numbers between two powers of two.
 """
 
 from __future__ import annotations
