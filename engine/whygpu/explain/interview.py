@@ -184,9 +184,9 @@ class Interview:
         for tried in filter(None, (self._few, self._all)):
             for questions, begin, end in self._rounds(asked, rest):
                 for question in questions:
-                    telling = next((item for item in self._effects(question, tried, begin, end) if item.changes), None)
-                    if telling is not None:
-                        return self._asked(question, telling)
+                    for effect in self._effects(question, tried, begin, end):
+                        if effect.changes:
+                            return self._asked(question, effect.value)
         return None
 
     def _rounds(self, asked: Sequence[Question], rest: Sequence[Question]) -> Iterator[_Round]:
@@ -266,7 +266,7 @@ class Interview:
         found = choice(consultation)
         return _Tried(consultation, found, Among(cards)) if found == self._before else None
 
-    def _asked(self, question: Question, telling: AnswerEffect | None) -> NextQuestion:
+    def _asked(self, question: Question, telling: Value | None) -> NextQuestion:
         item = self._assumed.get(question.id)
         plan_set = self.consultation.plans.plan_set
         first = plan_set.card[Rows(self.consultation).heads[:3]].tolist()
@@ -277,12 +277,12 @@ class Interview:
             "" if item is None else self.because(item.because),
             self._live(question.name, waiting(self._knowledge, question.name)),
             tuple(cards),
-            None if telling is None else telling.value,
+            telling,
             partial(self._witness, question.id, telling),
         )
 
-    def _witness(self, key: str, telling: AnswerEffect | None) -> AnswerEffect | None:
-        return None if telling is None else self._effect(key, telling.value, self._all)
+    def _witness(self, key: str, telling: Value | None) -> AnswerEffect | None:
+        return None if telling is None else self._effect(key, telling, self._all)
 
     def because(self, template: Template) -> str:
         """Why something is assumed, in words."""

@@ -576,8 +576,10 @@ class Search:
                 if cards % tensor or (shape.heads and shape.heads % tensor):
                     continue
                 deep = shardable and tensor == SHARDS[-1]  # stages only beyond the widest shard,
-                odd = cards // (cards & -cards) if asked and shardable else 1  # and where no shards use all cards asked
-                several = tuple(range(1, cards + 1)) if layered else STAGES if deep else (1, odd) if odd > 1 else (1,)
+                odd = (
+                    cards // (cards & -cards) if asked and shardable else 1
+                )  # or where shards cannot use all asked for
+                several = tuple(range(1, cards + 1)) if layered else STAGES if deep else tuple(sorted({1, odd}))
                 for stages in given(fixed.pipeline, several):
                     if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
                         data, interleave = cards // (tensor * stages), self._work.interleave(stages)
