@@ -31,7 +31,7 @@ SWAPS = (
     *(("==", "!="), ("!=", "=="), (" > ", " < "), (" < ", " > "), (" >= ", " <= "), (" in [", " not in [")),
     *(("prefer:", "avoid:"), ("avoid:", "prefer:"), ("strong", "mild"), ("normal", "strong"), (": true", ": false")),
 )
-EDITS = 15
+EDITS = 8
 
 
 def edited(texts: Mapping[str, str], chance: random.Random) -> Iterator[dict[str, str]]:
