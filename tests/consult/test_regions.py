@@ -84,6 +84,17 @@ def test_a_vendor_stands_for_all_of_its_accelerators(kb: whygpu.KnowledgeBase) -
     assert len(named or ()) > 10
 
 
+def test_a_class_stands_for_all_of_its_accelerators_where_one_is_called_so_too(kb: whygpu.KnowledgeBase) -> None:
+    cards = kb.knowledge.catalogue.accelerators
+    advice = advise(kb, model="bert-base", requests_per_second=2, accelerators=["CPU"])
+    named = advice.consultation.answers.accelerators
+    assert set(named or ()) == {card.id for card in cards.values() if card.text("class") == "cpu"}
+    assert advice.recommendation is not None
+    assert cards[advice.recommendation.accelerator.id].text("form") == "cloud", "the others are not to be rented"
+    assert advice.consultation.session.answered("runtime") != "llama.cpp", "an encoder writes no tokens"
+    assert kb.check({"owned": "2x CPU"}).owned == (("generic-desktop-cpu", 2),)
+
+
 def test_who_names_a_provider_is_not_told_that_it_is_alone(kb: whygpu.KnowledgeBase) -> None:
     advice = advise(kb, providers=["runpod"], criticality="production", accelerators=["L40S"])
     assert advice.recommendation is not None
