@@ -463,7 +463,7 @@ class _Reader:
         found: list[str] = []
         for item in self._texts(key, node):
             if key in ("accelerators", "exclude_accelerators"):
-                found.extend(self._of_class(item) or self._accelerators(item))
+                found.extend(self._knowledge.catalogue.accelerators_of_kind(item.text) or self._accelerators(item))
                 continue
             allowed = allowed_words(key, catalogue) or frozenset()
             word = catalogue.region(item.text) if key == "regions" else item.text
@@ -477,11 +477,6 @@ class _Reader:
                     did_you_mean(item.text, allowed) or f"known: {', '.join(sorted(allowed)[:24])}",
                 )
         return tuple(dict.fromkeys(found))
-
-    def _of_class(self, item: Scalar) -> tuple[str, ...]:
-        """The accelerators of a class: of all that are called so, for a CPU that is asked for may be any."""
-        cards = self._knowledge.catalogue.accelerators.values()
-        return tuple(card.id for card in cards if fold(card.text("class") or "") == fold(item.text))
 
     def _accelerators(self, item: Scalar) -> tuple[str, ...]:
         """The accelerators that a text names, or all of a vendor; none, with a problem, where nothing is called so."""

@@ -95,6 +95,30 @@ def test_a_class_stands_for_all_of_its_accelerators_where_one_is_called_so_too(k
     assert kb.check({"owned": "2x CPU"}).owned == (("generic-desktop-cpu", 2),)
 
 
+@pytest.mark.parametrize(
+    ("word", "some", "none"),
+    [
+        ("TPU", {"tpu-v5e", "tpu-v6e"}, {"inferentia2", "trainium1"}),
+        ("jetson", {"jetson-agx-thor", "jetson-orin-nano-4gb"}, {"l4"}),
+        ("Gaudi", {"gaudi-2", "gaudi-3"}, {"arc-b580"}),
+        ("inferentia", {"inferentia2"}, {"trainium1"}),
+        ("mac studio", {"apple-m3-ultra"}, {"apple-m5-max"}),
+    ],
+)
+def test_the_beginning_of_names_stands_for_all_of_the_kind(
+    kb: whygpu.KnowledgeBase, word: str, some: set[str], none: set[str]
+) -> None:
+    named = set(kb.check({"accelerators": [word]}).accelerators or ())
+    assert some <= named
+    assert named.isdisjoint(none)
+
+
+@pytest.mark.parametrize("word", ["RTX 40", "h", "tp", "gpu"])
+def test_a_part_of_a_word_stands_for_none(kb: whygpu.KnowledgeBase, word: str) -> None:
+    with pytest.raises(whygpu.AnswerError, match="there is no accelerator"):
+        kb.check({"accelerators": [word]})
+
+
 def test_who_names_a_provider_is_not_told_that_it_is_alone(kb: whygpu.KnowledgeBase) -> None:
     advice = advise(kb, providers=["runpod"], criticality="production", accelerators=["L40S"])
     assert advice.recommendation is not None

@@ -24,6 +24,8 @@ PROVIDER_CLASSES = ("hyperscaler", "specialised", "marketplace", "own")
 PRICE_KINDS = ("on-demand", "spot", "reserved")
 PURCHASE_KINDS = ("street", "list", "launch")
 """Prices to buy at, the one nearest to what is paid today first."""
+_SHORT = 3
+"""Letters below which a text names no kind of accelerators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +300,19 @@ class Catalogue:
             return (text,)
         return self.accelerator_names.get(fold(text), ())
 
+    def accelerators_of_kind(self, text: str) -> tuple[str, ...]:
+        """The ids of a kind that a text names, where it names no accelerator: what a maker calls so in the beginning of
+        its names ("Jetson", "TPU"), or else a class; of a CPU all, for one is called so that stands for any.
+        """
+        word, cards = text.lower().strip(), self.accelerators.values()
+        if len(word) < _SHORT:
+            return ()
+        names = ((card, name) for card in cards for name in (card.name, *card.aliases))
+        named = dict.fromkeys(card.id for card, name in names if _begins(name, word, card.vendor))
+        if named:
+            return () if self.find_accelerators(text) else tuple(named)
+        return tuple(card.id for card in cards if fold(card.text("class") or "") == fold(text))
+
     def instead_of(self, text: str) -> str:
         """What to answer where no model of the catalogue is meant, but work that one stands for, or weights of one in
         some number format; else nothing.
@@ -319,6 +334,13 @@ class Catalogue:
             return exact
         names = {item.id: without_maker((item.id, item.name, *item.aliases)) for item in self.models.values()}
         return shortened(text, names)
+
+
+def _begins(name: str, word: str, vendor: str) -> bool:
+    """Whether a name begins with a word, with or without its maker: "Intel Gaudi 3" with "gaudi", "Inferentia2" too."""
+    rest = name.lower().removeprefix(f"{vendor.lower()} ")
+    following = rest.removeprefix(word)
+    return following != rest and (following[:1] == " " or (word[-1].isalpha() and following[:1].isdigit()))
 
 
 def _is_called(item: Format, text: str) -> bool:
