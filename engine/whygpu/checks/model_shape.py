@@ -254,6 +254,7 @@ class ModelShape:
             "denoiser": self.denoiser,
             "proposals": "yes" if self.sample_operators else "no",
             "cache": self.cache_kind,
+            "model_type": self.model_type,
         }
 
     @property

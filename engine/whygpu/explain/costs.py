@@ -303,7 +303,7 @@ def _power(terms: Terms, card: int, candidate: Candidate, power: float) -> Calcu
         Term("count", float(candidate.layout.cards), ""),
         Term("tdp_w", candidate.accelerator.number("tdp_w") or math.nan, "W", tdp.sources if tdp else ()),
         _term("wall_power_ratio", terms.cards["wall-power-ratio"][card]),
-        _term("pue", terms.site["pue"]),
+        _term("pue", terms.cards["pue"][card]),
         Term("usd_per_kwh", terms.usd_per_kwh, "USD/kWh", () if own_price else electricity.source, "of electricity"),
     )
     formula = "count * tdp_w * wall_power_ratio * pue / 1000 * usd_per_kwh"

@@ -54,6 +54,7 @@ CONDITIONS = (
     "uncounted",
     "sharding",
     "kind",
+    "model_type",
     "ffn",
     "moe",
     "denoiser",

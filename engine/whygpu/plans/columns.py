@@ -152,10 +152,13 @@ def _verdict(plans: PricedPlans) -> v.Word:
     return v.Word(np.where(np.isnan(usable), "", verdict))
 
 
-def _break_even_months(plans: PricedPlans, terms: PurchaseTerms) -> NDArray[np.float64]:
+def _break_even_hours(plans: PricedPlans, terms: PurchaseTerms) -> NDArray[np.float64]:
     rent = np.where(plans.plan_set.owned, np.nan, plans.costs.usd_per_hour)
-    hours = terms.terms.hours_a_month
-    return money.break_even_months(terms.usd_purchase, rent, terms.usd_power_per_hour, hours)
+    return money.break_even_hours(terms.usd_purchase, rent, terms.usd_power_per_hour)
+
+
+def _break_even_months(plans: PricedPlans, terms: PurchaseTerms) -> NDArray[np.float64]:
+    return _break_even_hours(plans, terms) / terms.terms.hours_a_month
 
 
 def _smaller_card_usd_per_hour(plans: PricedPlans) -> v.Number:
@@ -257,6 +260,7 @@ _COLUMNS: Mapping[str, Column] = MappingProxyType(
         "plan.usd_purchase": _purchase_of(lambda _, terms: terms.usd_purchase),
         "plan.usd_power_per_hour": _purchase_of(lambda _, terms: terms.usd_power_per_hour),
         "plan.usd_owning_per_hour": _purchase_of(lambda _, terms: terms.usd_per_hour),
+        "plan.break_even_hours": _purchase_of(_break_even_hours),
         "plan.break_even_months": _purchase_of(_break_even_months),
         "plan.spot_usd_per_hour": _spot_usd_per_hour,
         "plan.provider_class": _price_word_of(

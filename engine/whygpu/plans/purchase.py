@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
 """Where hardware stands that is bought: nobody rents it by the hour."""
-_OF_THE_SITE = ("electricity-usd-per-kwh", "pue", "hardware-life-months", "host-memory-usd-per-gib")
-_OF_THE_CARD = ("wall-power-ratio", "host-price-ratio", "host-price-floor")
+_OF_THE_SITE = ("electricity-usd-per-kwh", "hardware-life-months", "host-memory-usd-per-gib")
+_OF_THE_CARD = ("wall-power-ratio", "pue", "host-price-ratio", "host-price-floor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,8 @@ class Terms:
     """Of every accelerator: whether it is a processor, sold without the memory that it works in."""
     draw: NDArray[np.float64]
     """Of every accelerator: the machine's power over that of its accelerators."""
+    pue: NDArray[np.float64]
+    """Of every accelerator: the power of the site that it stands in over that of its machines."""
     owned: NDArray[np.float64]
     """Of every accelerator: how many are there already."""
     machine_is_there: bool
@@ -126,7 +128,7 @@ def terms_of(knowledge: Knowledge, place: Site) -> Terms | None:
     prices = np.where(np.isnan(known), estimates.likely, known) if place.deployment in OWN_DEPLOYMENTS else known
     whole = np.array([sold_whole[row] if item is None else item.whole_machine for row, item in enumerate(purchases)])
     sold_by = np.array([card.number("sold_by") or 1.0 for card in catalogue.accelerators.values()])
-    draw, share, floor = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
+    draw, pue, share, floor = (np.array([item.likely for item in cards[name]]) for name in _OF_THE_CARD)
     owned = np.zeros(len(purchases))
     for row, count in place.owned:
         owned[row] += count
@@ -142,6 +144,7 @@ def terms_of(knowledge: Knowledge, place: Site) -> Terms | None:
         sold_by,
         np.array([card.text("class") == "cpu" for card in catalogue.accelerators.values()]) & ~whole,
         draw,
+        pue,
         owned,
         place.machine_is_there,
         site["electricity-usd-per-kwh"].likely if place.usd_per_kwh is None else place.usd_per_kwh,
@@ -160,7 +163,7 @@ def purchase_terms_of(terms: Terms, plan_set: PlanSet, watts: NDArray[np.float64
     gib = host_gib(plan_set) + terms.processors[card] * bought * plan_set.each(NEEDS["total"]) / GIB
     memory = gib * terms.site["host-memory-usd-per-gib"].likely
     purchase = money.purchase_usd(terms.usd_each[card], bought, share, floor, nodes, memory)
-    power = money.power_usd_per_hour(watts, terms.draw[card], terms.site["pue"].likely, terms.usd_per_kwh)
+    power = money.power_usd_per_hour(watts, terms.draw[card], terms.pue[card], terms.usd_per_kwh)
     months = np.full(len(plan_set), terms.months)
     hourly = money.purchase_usd_per_hour(purchase, months, power, terms.hours_a_month)
     return PurchaseTerms(terms, bought, share, floor, gib, purchase, power, hourly)
