@@ -73,7 +73,8 @@ def _grown(work: Work, search: Search, options: Options, targets: Targets) -> Pl
     """The plans on the smallest spreads, filled and grown to meet the work."""
     card, configuration, fits = search.found()
     if work.setup.trains and len(card):
-        plan_set = filled(search, card, configuration, fits, options).distinct()
+        final = options.count is not None or options.fixed.replicas is not None  # nothing is grown, which tries them
+        plan_set = filled(search, card, configuration, fits, options, options.shardings if final else ()).distinct()
     else:
         plan_set = search.timed(card, configuration, fits)
         if options.at_once is not None and len(card):
