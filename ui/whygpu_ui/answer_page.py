@@ -187,7 +187,7 @@ def _shortlist(shown: View) -> None:
     for number, row in enumerate(shown.shortlist):
         with columns[number], st.container(border=True, height="stretch", key=f"card-{number}"):
             mark = "recommended" if row.recommended else row.role
-            against = f"<p>Against it: {inline(row.against)}</p>" if row.against else ""
+            against = f"<p>Against it: {inline(row.told)}</p>" if row.told else ""
             figures = ", ".join(filter(None, (row.price, row.speed, row.fit)))
             show(
                 f"<p class=who>{inline(mark)}</p><p><strong>{inline(row.plan)}</strong></p>"

@@ -9,7 +9,7 @@ import numpy as np
 
 from whygpu.checks.calculation import Calculation, Term
 from whygpu.checks.cost import money
-from whygpu.explain.plan import Buying, Cost, Spot
+from whygpu.explain.plan import Buying, Cost, Offer, Spot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from whygpu.consult.consultation import Consultation
     from whygpu.knowledge.catalogue import Purchase
     from whygpu.plans.plan_set import Candidate
+    from whygpu.plans.price import Price
     from whygpu.plans.purchase import PurchaseTerms, Terms
 
 _RATES = ("tokens_per_s", "train_tokens_per_s")
@@ -78,6 +79,7 @@ class CostSheet:
             machines=None if price is None else price.machines,
             machine_accelerators=None if price is None else price.offering.count,
             estimated=ends is not None,
+            least=None if price is None or price.least is None else _offer(price.least),
             low=None if ends is None else ends[0],
             high=None if ends is None else ends[1],
         )
@@ -332,6 +334,11 @@ def _host(name: str, coefficient: Coefficient, value: float, purchase: Purchase 
 
 def _term(name: str, coefficient: Coefficient) -> Term:
     return Term(name, coefficient.likely, coefficient.unit, coefficient.source, coefficient.meaning)
+
+
+def _offer(price: Price) -> Offer:
+    item = price.offering
+    return Offer(price.usd_per_hour, item.id, item.provider, item.as_of)
 
 
 def _known(value: object) -> float | None:

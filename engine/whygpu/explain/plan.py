@@ -64,6 +64,16 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """What one provider asks for the whole plan."""
+
+    usd_per_hour: float
+    offering: str
+    provider: str
+    as_of: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Spot:
     """What the same plan costs on spot capacity, which may be taken back."""
 
@@ -132,6 +142,8 @@ class Cost:
     machine_accelerators: int | None
     estimated: bool
     """Whether the price is unknown and estimated from similar accelerators."""
+    least: Offer | None
+    """The cheapest provider of those whose median the rent is; None where it is the one that is named."""
     low: float | None
     """USD an hour at the low and the high end of that estimate; None where the price is known."""
     high: float | None

@@ -37,6 +37,8 @@ class Price:
     """How many providers the median is over: those whose prices are as fresh, for machines of this size."""
     large_providers: int = 0
     """How many of them are large clouds."""
+    least: Price | None = None
+    """The cheapest of those that the median is over; None where it is that one."""
 
     @property
     def rented(self) -> int:
@@ -237,7 +239,8 @@ class PriceList:
         # who rent it out ask no more; the cheaper one of two would be the best offer, no median
         middle = among[len(among) // 2]
         large = sum(self._catalogue.provider_class(item.offering) == "hyperscaler" for item in among)
-        return Price(middle.usd_per_hour, middle.offering, middle.machines, len(among), large)
+        least = among[0] if among[0].usd_per_hour < middle.usd_per_hour else None
+        return Price(middle.usd_per_hour, middle.offering, middle.machines, len(among), large, least)
 
     def _is_fresh(self, offering: Offering) -> bool:
         since = self._since.get(self._catalogue.provider_class(offering), "")

@@ -62,7 +62,7 @@ def view_of(advice: Advice, *, flips: Search = "limits") -> View:
         (*because(advice, words), *(why_not_cheaper(advice, deciding, words) if deciding is not None else ())),
         but(advice, weights, words, deciding),
         () if plan is None else meter_rows(consultation, plan),
-        lists.shortlist(advice, deciding),
+        lists.shortlist(advice, deciding, words),
         lists.reasons(advice.maker, weights, words) if heads else (),
         lists.flips(_prices(consultation, _PRICES - min(len(answers), _PRICES // 2)), answers, words),
         tried.idle,
@@ -72,7 +72,7 @@ def view_of(advice: Advice, *, flips: Search = "limits") -> View:
         lists.disagreements(advice, weights, words),
         lists.items(advice, words),
         start_section(advice),
-        f"Knowledge base {advice.knowledge_version} ({advice.knowledge_hash}), {advice.engine} engine, prices as of "
+        f"Knowledge base {advice.knowledge_version} ({advice.knowledge_hash}), {advice.engine} engine, asked as of "
         f"{consultation.today}.",
         {},
     )

@@ -21,7 +21,7 @@ from whygpu.render.view.model import (
     RuledOut,
     ShortRow,
 )
-from whygpu.render.view.rivals import against
+from whygpu.render.view.rivals import against, against_in_full
 from whygpu.render.words import price_text, short_text, spot_text, spread_text, worth_text
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _GENERAL = ("workload.phase", "workload.criticality", "workload.task", "workload
 """Names that are read by what is said of nearly every work of a kind."""
 
 
-def shortlist(advice: Advice, deciding: Deciding | None) -> tuple[ShortRow, ...]:
+def shortlist(advice: Advice, deciding: Deciding | None, words: Words) -> tuple[ShortRow, ...]:
     """The best plan for each role; ``deciding``: where something is recommended."""
     best = advice.recommendation
     if best is None or deciding is None:
@@ -74,6 +74,7 @@ def shortlist(advice: Advice, deciding: Deciding | None) -> tuple[ShortRow, ...]
             speed_text(pick.plan, advice.consultation.plans.work.setup.output_tokens),
             pick.plan.memory.verdict,
             "" if number == 0 else against(best, pick.plan, deciding),
+            "" if number == 0 else against_in_full(best, pick.plan, deciding, words),
             pick.plan.id,
         )
         for number, pick in enumerate(advice.shortlist)

@@ -76,7 +76,8 @@ def _limited(need: Need, plan: Plan, assumed: bool) -> MeterRow:
     share = need.margin
     used = 1 - share if need.at_most else 1 / max(1 + share, _LEAST)
     beyond = "over" if need.at_most else "short"
-    margin = f"{abs(share):.0%} {beyond if share < 0 else 'to spare'}"
+    # of a limit and of a rate alike: the part that is not used, as the bar has it
+    margin = f"{-share:.0%} {beyond}" if share < 0 else f"{1 - used:.0%} to spare"
     limit, got = show(need.limit, need.unit), show(need.got.likely, need.unit)
     if need.of_hardware:  # what is needed is the plan's figure, and the accelerator has the limit
         each = " each" if plan.count > 1 else ""

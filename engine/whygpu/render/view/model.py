@@ -72,6 +72,8 @@ class ShortRow:
     fit: str
     against: str
     """The weightiest reason against it, in a few words; empty of the recommendation, and where only its price is."""
+    told: str
+    """The same as the rule says it of this plan, with its figures; where only its price is, how many times that is."""
     id: str
 
 

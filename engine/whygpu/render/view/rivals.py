@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _SAYS_NOTHING = 1.02
 """Factors within this many times of each other are alike."""
 _TOLD = 2
+_DEARER = 1.5
+"""Times the price of the recommendation from which a plan is told to cost more."""
 _IN_FIGURES = {SPEED: "it is slower", POWER: "it draws more power"}
 
 
@@ -130,6 +132,24 @@ def against(best: Plan, plan: Plan, deciding: Deciding) -> str:
     found = held_back(best, plan, deciding)
     rule = next((item.against.title for item in found if item.against is not None), None)
     return rule or (found[0].otherwise.capitalize() if found else "")
+
+
+def against_in_full(best: Plan, plan: Plan, deciding: Deciding, words: Words) -> str:
+    """The weightiest reason as its rule says it of the plan; where no rule does, and it costs clearly more, that."""
+    found = held_back(best, plan, deciding)
+    rule = next((item.against for item in found if item.against is not None), None)
+    if rule is not None:
+        return words.because(rule, plan.index if rule.scope == "plan" else None)
+    prices = [None if one.cost is None else one.cost.objective for one in (plan, best)]
+    if prices[0] and prices[1] and prices[0] >= _DEARER * prices[1]:
+        return f"It costs {prices[0] / prices[1]:.1f} times as much."
+    if not found:
+        return ""
+    lacking = found[0].lacking
+    if lacking is not None:
+        said = words.because(lacking, best.index if lacking.scope == "plan" else None)
+        return f"What speaks for {best.label} alone: {said}"
+    return f"{(found[0].otherwise + found[0].figures).capitalize()}."
 
 
 def told(item: Hold, best: Plan) -> str:

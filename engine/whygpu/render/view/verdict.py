@@ -6,6 +6,7 @@ import math
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from whygpu.chain.environment import plain
 from whygpu.explain.meters import Need, needs
 from whygpu.explain.shortlist import costs_less
 from whygpu.knowledge.preferences import POWER, SPEED
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from whygpu.explain.plan import Buying, Plan
     from whygpu.render.view.words import Words
 
+_CLEARLY_LESS = 0.9
+"""The share of a price from which another is told beside it."""
 _SAME = 0.02
 """Factors within this share of each other are alike."""
 
@@ -56,9 +59,15 @@ def headline(advice: Advice) -> Headline:
 
 
 def _rented_from(advice: Advice, plan: Plan) -> str:
-    """Whose price it is, where it is a rent."""
+    """Whose price it is, where it is a rent, and who asks clearly less."""
     cost, providers = plan.cost, advice.consultation.knowledge.catalogue.providers
-    return f" ({providers[cost.provider].name})" if cost is not None and cost.basis == "renting" else ""
+    if cost is None or cost.basis != "renting":
+        return ""
+    least = cost.least
+    if least is None or least.usd_per_hour > _CLEARLY_LESS * cost.usd_per_hour:
+        return f" ({providers[cost.provider].name})"
+    less = f"from {show(least.usd_per_hour, 'USD')} at {providers[least.provider].name}"
+    return f" ({providers[cost.provider].name}; {less})"
 
 
 def _bought(plan: Plan, buying: Buying) -> str:
@@ -102,7 +111,7 @@ def _idle(plan: Plan) -> str:
 
 def _confidence(advice: Advice, plan: Plan) -> tuple[Confidence, str]:
     consultation = advice.consultation
-    rough = list(_rough(plan, needs(consultation, plan), measured(consultation, plan)))
+    rough = [*_rough(plan, needs(consultation, plan), measured(consultation, plan)), *_doubtful(consultation, plan)]
     close = list(_close(advice, plan))
     if rough:
         return "rough estimate", "; ".join([*rough, *close])
@@ -127,6 +136,17 @@ def _rough(plan: Plan, found: Sequence[Need], seen: bool) -> Iterator[str]:
         yield "no price is known"
     elif plan.cost.estimated:
         yield "its price is estimated"
+
+
+def _doubtful(consultation: Consultation, plan: Plan) -> Iterator[str]:
+    """What the figures rest on that nobody vouches for: a model known by its size alone or in part, a price of long ago."""
+    plans = consultation.plans
+    if plans.work.shape.assumed:
+        yield "figures of the model are guessed"
+    age, fresh = (plain(plans.environment.at(f"plan.price_{of}_days", plan.index)) for of in ("age", "fresh"))
+    rented = plan.cost is not None and plan.cost.basis == "renting"
+    if rented and isinstance(age, float) and isinstance(fresh, float) and age > fresh:
+        yield f"its price is {show(age, 'days')} old"
 
 
 def _close(advice: Advice, plan: Plan) -> Iterator[str]:
