@@ -59,6 +59,9 @@ _SLIDERS = (
     "requests_per_second",
     "context_tokens",
     "dataset_tokens",
+    "dataset_samples",
+    "epochs",
+    "deadline_hours",
     "budget_per_hour",
     "service_months",
 )
@@ -147,15 +150,18 @@ def _advice(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
 def _what_if(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
     answers = {key: value for key, value in state().answers.items() if value is not None}
     said = [item.answer for item in chips(advice.consultation)]
-    keys = [key for key in _SLIDERS if key in find(knowledge_base, answers).applicable]
-    keys.sort(key=lambda key: said.index(key) if key in said else len(said))  # what the request names comes first
+    applicable = find(knowledge_base, answers).applicable
+    tried = ((key, _ladder(knowledge_base, advice, key)) for key in _SLIDERS if key in applicable)
+    ladders = {key: ladder for key, ladder in tried if ladder is not None}
+    if not ladders:
+        st.markdown("No number was answered or assumed that could be moved.")
+        return
+    keys = sorted(
+        ladders, key=lambda key: said.index(key) if key in said else len(said)
+    )  # what the request names comes first
     names = {key: question_of(knowledge_base, key).ask for key in keys}
     key = st.selectbox("What if this were another number?", keys, 0, lambda item: names[item], key="what-if-key")
-    ladder = _ladder(knowledge_base, advice, key)
-    if not ladder:
-        st.markdown("No usual size is known.")
-        return
-    now, values = ladder
+    now, values = ladders[key]
     unit = knowledge_base.knowledge.name_by_answer[key].unit
     chosen = st.select_slider(
         names[key],
@@ -329,7 +335,7 @@ def _assumed(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
     rows = st.container(key="assumed")
     for row in shown.assumed:
         words, button = rows.columns([5, 1], vertical_alignment="center")
-        weighs = "" if row.weighs else " No rule that fired depends on it."
+        weighs = "" if row.weighs else " No rule that fired reads it; sizes, speeds or costs may."
         words.markdown(
             f"**{literal(row.answer.replace('_', ' '))}**: {literal(row.value)}, "
             f"because {rendered(row.because)}.{weighs}"

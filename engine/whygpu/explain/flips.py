@@ -35,6 +35,7 @@ LOADS = (
     "dataset_samples",
 )
 """Answers that say how much there is to do at once, in one request, or in all."""
+_AVERAGE = "average_context_tokens"
 _CONTENDERS = 8
 """Cards among which the search goes on: what it finds is made sure of among all of them."""
 _MOST_CHOICES = 12
@@ -55,10 +56,14 @@ class Flip:
     unchanged: float | None = None
     """Of a number: the value nearest to it, on the side of ``before``, that changes nothing."""
     engine: str = ENGINE
+    usual: bool = False
+    """Whether ``after`` is nearer to what is usual than ``before``, which was counted for want of an answer."""
 
     @property
     def near(self) -> float:
         """How many times more or less the number is, at least 1; a choice is as far as a number four times as large."""
+        if self.usual:
+            return 1.0
         if isinstance(self.before, bool) or not isinstance(self.before, float) or not isinstance(self.after, float):
             return 4.0
         return _times(self.before, self.after)
@@ -178,10 +183,10 @@ def _limit_flip(consultation: Consultation, need: Need, before: Identity | None)
 
 
 def doubled(consultation: Consultation) -> tuple[Flip, ...]:
-    """Of the loads, contexts and sizes of a job that are known, those that change the recommendation when they double:
-    a consultation each. ``search`` finds from which number on.
+    """Of the loads, contexts and sizes of a job that are known, those that change the recommendation when they double,
+    and an average of half the context: a consultation each. ``search`` finds from which number on.
     """
-    found, own = [], filled(consultation)
+    found, own = _usual_requests(consultation), filled(consultation)
     for key in LOADS:
         value = consultation.session.number(key)
         if not value or key in own:
@@ -191,6 +196,21 @@ def doubled(consultation: Consultation) -> tuple[Flip, ...]:
         if after is not None:
             found.append(Flip(key, value, twice, PlanMaker(after).best()))
     return tuple(found)
+
+
+def _usual_requests(consultation: Consultation) -> list[Flip]:
+    """Half of the context as the average of several requests, where nobody said it and each is counted at its longest:
+    the cache is what usually tells.
+    """
+    session = consultation.session
+    longest, least = session.number("context_tokens"), session.number("output_tokens") or 1.0
+    if not longest or longest < 2 * least or session.answered(_AVERAGE) is not None:
+        return []
+    if _AVERAGE not in consultation.knowledge.name_by_answer or (session.number("concurrency") or 0) <= 1:
+        return []
+    half = float(round(longest / 2))
+    after = changed(consultation, {_AVERAGE: half}, choice(consultation))
+    return [] if after is None else [Flip(_AVERAGE, longest, half, PlanMaker(after).best(), usual=True)]
 
 
 def search(consultation: Consultation) -> Flips:

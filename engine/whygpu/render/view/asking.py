@@ -159,7 +159,7 @@ def why_asked(knowledge: Knowledge, asked: NextQuestion, effects: Sequence[Answe
     spec = knowledge.vocabulary[asked.question.name]
     lines: list[Line] = []
     if asked.contenders:
-        lines.append(Line(f"What may still be recommended: {', '.join(asked.contenders)}."))
+        lines.append(Line(f"In front so far: {', '.join(asked.contenders)}."))
     if asked.rules:
         count = len(asked.rules)
         lines.append(Line(f"{count} {'rule waits' if count == 1 else 'rules wait'} for it:"))

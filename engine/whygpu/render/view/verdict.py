@@ -139,7 +139,7 @@ def _rough(plan: Plan, found: Sequence[Need], seen: bool) -> Iterator[str]:
 
 
 def _doubtful(consultation: Consultation, plan: Plan) -> Iterator[str]:
-    """What the figures rest on that nobody vouches for: a model known by its size alone or in part, a price of long ago."""
+    """What the figures rest on that nobody vouches for: a model known in part, as by its size, a price of long ago."""
     plans = consultation.plans
     if plans.work.shape.assumed:
         yield "figures of the model are guessed"
