@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Titles = Iterable[tuple[str, str]]
 
 _MOST_LINKS = 30
-_MOST_PRICES = 12
+_MOST_PRICES = 24
 _TITLE_CHARACTERS = 110
 
 
@@ -152,7 +152,10 @@ def _entry(section: Section) -> Callable[[Knowledge, str], None]:
         st.title(literal(found.name), anchor=False)
         show(f"<p class=who>{inline(f'`{found.id}`')} in {inline(f'`kb/{found.location}`')}</p>")
         show(table(("", "value", "source"), map(_fact, found.facts)))
-        prices = [*map(offering_line, found.offerings[:_MOST_PRICES]), *map(purchase_line, found.purchases)]
+        offers = sorted(found.offerings, key=lambda item: item.as_of or "", reverse=True)
+        left = len(offers) - _MOST_PRICES
+        more = [f"and {left} more, older ones"] if left > 0 else []
+        prices = [*map(offering_line, offers[:_MOST_PRICES]), *more, *map(purchase_line, found.purchases)]
         if prices:
             lines = "".join(f"<li>{inline(line)}</li>" for line in prices)
             show(f"<p><strong>Prices</strong></p><ul>{lines}</ul>")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
 
 MOST = 30
+_LAST = "knowledge-last"
 _TITLE_CHARACTERS = 110
 
 
@@ -30,18 +31,25 @@ def knowledge_page(knowledge_base: KnowledgeBase) -> None:
     counts = f"{len(knowledge.rules)} rules, {len(knowledge.claims)} claims of {len(knowledge.documents)} documents"
     facts = f"{len(knowledge.catalogue.accelerators)} accelerators, {len(knowledge.catalogue.models)} models"
     st.markdown(f"{counts}; {facts}. Edition {literal(knowledge.version)} ({literal(knowledge.hash)}).")
+    if state().item:
+        st.warning(f"Nothing here is called {literal(state().item)}.")
     _search(knowledge)
 
 
 @part
 def _search(knowledge: Knowledge) -> None:
-    text = st.text_input("Search the knowledge", "", 100, key="knowledge-search", placeholder="NVLink")
+    before = st.session_state.get(_LAST, ("", "Rules"))  # who comes back from an item finds the search again
+    text = st.text_input("Search the knowledge", before[0], 100, key="knowledge-search", placeholder="NVLink")
     kind = st.segmented_control(
-        "Kind", list(ITEMS), default="Rules", key="knowledge-kind", label_visibility="collapsed"
+        "Kind", list(ITEMS), default=before[1], key="knowledge-kind", label_visibility="collapsed"
     )
-    kind = kind or "Rules"
-    rows = list(_found(knowledge, kind, text.lower().split()))
-    st.markdown(f"{len(rows)} found" + (f", the first {MOST} shown." if len(rows) > MOST else "."))
+    kind, words = kind or "Rules", text.lower().split()
+    st.session_state[_LAST] = (text, kind)
+    rows = list(_found(knowledge, kind, words))
+    others = {name: sum(1 for _ in _found(knowledge, name, words)) for name in ITEMS if name != kind} if words else {}
+    also = ", ".join(f"{number} among {name.lower()}" for name, number in others.items() if number)
+    shown = f", the first {MOST} shown: search for fewer" if len(rows) > MOST else ""
+    st.markdown(f"{len(rows)} found{shown}." + (f" Also {also}." if also else ""))
     with st.container(gap=None):
         for name, title in rows[:MOST]:
             st.button(title, key=f"open-{kind}-{name}", type="tertiary", on_click=go, args=(KNOWLEDGE_PAGE, name))

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice
 
 _TITLES = {"train": "Train", "serve": "Serve"}
+_DATA = ("dataset_tokens", "dataset_samples")
+"""How much a training reads: without it its cost is unknown."""
 
 
 def life_page(knowledge_base: KnowledgeBase) -> None:
@@ -40,7 +42,7 @@ def life_page(knowledge_base: KnowledgeBase) -> None:
         for part, advice in zip(PARTS, life.phases, strict=True):
             _phase(_TITLES[part] + where_done(life, part), advice)
         _cost(life)
-        _terms(knowledge_base)
+        _terms(knowledge_base, life)
         st.header("Report", anchor=False)
         reports(partial(documented, life))
     take_along(life)
@@ -79,11 +81,12 @@ def _cost(life: LifecycleAdvice) -> None:
         st.markdown(listed(items))
 
 
-def _terms(knowledge_base: KnowledgeBase) -> None:
-    """How long it serves and how often it is trained: what changes the cost and no plan."""
+def _terms(knowledge_base: KnowledgeBase, life: LifecycleAdvice) -> None:
+    """How much a training reads, how long it serves and how often it is trained."""
     show_problems(state().problems)
     questions = {item.id: item for item in knowledge_base.knowledge.questions}
-    known = [key for key in LIFE_KEYS if key in questions]
+    applicable = {item.id for item in life.phases[0].consultation.applied.applicable}
+    known = [*(key for key in _DATA if key in applicable), *(key for key in LIFE_KEYS if key in questions)]
     with st.form("life", border=True):
         for key in known:
             given = state().answers.get(key)
