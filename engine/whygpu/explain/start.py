@@ -158,6 +158,11 @@ class _Plan:
         """Whether every condition surely holds."""
         return self._evaluator.truth(expression_of(when)).true is True
 
+    def _requests(self) -> int:
+        """Requests that each replica takes at most: also those of the replicas that may fail."""
+        spare, replicas = self._of.plans.options.replicas - 1, self._candidate.layout.data
+        return self._candidate.setup.requests_per_replica(max(replicas - spare, 1))
+
     def _own(self, name: str) -> float | bool | str | None:
         setup, layout = self._candidate.setup, self._candidate.layout
         cards = layout.cards if setup.trains else layout.tensor * layout.pipeline
@@ -178,9 +183,9 @@ class _Plan:
                 entry = _entry(self._of)
                 return bool(entry is not None and entry.data.get("remote_code"))
             case "start.requests":
-                return float(setup.requests_per_replica(layout.data))
+                return float(self._requests())
             case "start.requests_on_card":
-                return float(layout.requests_on_card(setup.requests_per_replica(layout.data)))
+                return float(layout.requests_on_card(self._requests()))
             case "start.context_cards":
                 return float(context_cards(self._candidate.memory.shape, layout))
             case "start.chunk_tokens":
