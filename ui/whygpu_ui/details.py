@@ -325,6 +325,13 @@ def _board(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None: 
         "Each factor multiplies the price with its handling, what having the machines costs: below 1 is in favour of a "
         "plan, above 1 against it. The lowest result wins. A figure opens the rules behind it."
     )
+    handling = knowledge_base.knowledge.preferences.handling
+    if handling is not None:
+        hour, own, hours = handling.usd_per_hour, handling.own_usd_per_hour, handling.hours_per_job
+        st.markdown(
+            f"Handling is {literal(f'${hour:g}')} an hour for each machine ({literal(f'${own:g}')} under a desk), "
+            f"and of a job {hours:g} more paid for. {rendered(handling.because)}"
+        )
 
 
 def _assumed(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
