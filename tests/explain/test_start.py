@@ -652,3 +652,25 @@ rules: []
         "unknown-accelerator",
         "unknown-source",
     }
+
+
+def test_a_replica_takes_what_one_that_failed_leaves(kb: whygpu.KnowledgeBase) -> None:
+    """Two replicas of twenty requests, one of them to spare: either has to take all."""
+    answers = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 20, "criticality": "mission-critical"}
+    advice = kb.advise({**answers, "context_tokens": 4000, "deployment": "cloud"}, engine="evaluator")
+    plan = advice.recommendation
+    assert plan is not None
+    assert plan.parallelism.data == 2
+    vllm = words(next(item for item in advice.start if item.tool == "vllm"))
+    assert vllm[vllm.index("--max-num-seqs") + 1] == "20"
+
+
+def test_deepspeed_on_several_machines_is_one_training(kb: whygpu.KnowledgeBase) -> None:
+    """Accelerate hands several machines to pdsh and a hostfile unless it is told otherwise (its utils/launch.py)."""
+    answers = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "full", "dataset_tokens": 1e10}
+    for count, several in ((8, False), (16, True)):
+        layout = {"accelerators": ["h100-sxm"], "count": count, "sharding": "zero2"}
+        advice = kb.advise({**answers, **layout}, engine="evaluator")
+        start = words(next(item for item in advice.start if item.tool == "accelerate"))
+        assert "--use_deepspeed" in start
+        assert ("--deepspeed_multinode_launcher" in start) == several

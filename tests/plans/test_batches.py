@@ -381,3 +381,15 @@ def test_a_card_alone_offloads_by_deepspeed(kb: whygpu.KnowledgeBase) -> None:
     flags = advice.start[0].text or ""
     assert "--use_deepspeed --zero_stage 2" in flags
     assert "--offload_optimizer_device cpu" in flags
+
+
+def test_a_number_of_cards_that_was_given_is_sharded_as_one_that_was_found(kb: whygpu.KnowledgeBase) -> None:
+    """A mixture on 80 H100: whole states leave room for one sample of a micro-batch, shards of them for several."""
+    work = {"phase": "training", "model": "qwen3-30b-a3b", "sequence_tokens": 4096, "dataset_tokens": 2e12}
+    given = advise(kb, **work, accelerators=["h100-sxm"], count=80).recommendation
+    assert given is not None
+    assert given.parallelism.sharding == "fsdp"
+    assert (given.batch_size or 0) > 1
+    kept = advise(kb, **work, accelerators=["h100-sxm"], count=80, sharding="zero2").recommendation
+    assert kept is not None
+    assert hours(given) < hours(kept)

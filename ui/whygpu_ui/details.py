@@ -156,9 +156,8 @@ def _what_if(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None
     if not ladders:
         st.markdown("No number was answered or assumed that could be moved.")
         return
-    keys = sorted(
-        ladders, key=lambda key: said.index(key) if key in said else len(said)
-    )  # what the request names comes first
+    # what the request names comes first
+    keys = sorted(ladders, key=lambda key: said.index(key) if key in said else len(said))
     names = {key: question_of(knowledge_base, key).ask for key in keys}
     key = st.selectbox("What if this were another number?", keys, 0, lambda item: names[item], key="what-if-key")
     now, values = ladders[key]

@@ -36,6 +36,7 @@ LOADS = (
 )
 """Answers that say how much there is to do at once, in one request, or in all."""
 _AVERAGE = "average_context_tokens"
+"""The answer without which every request is counted at its longest."""
 _CONTENDERS = 8
 """Cards among which the search goes on: what it finds is made sure of among all of them."""
 _MOST_CHOICES = 12

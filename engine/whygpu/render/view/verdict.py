@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from whygpu.explain.plan import Buying, Plan
     from whygpu.render.view.words import Words
 
+_AGE = frozenset({"plan.price_age_days", "plan.price_fresh_days"})
+"""How old a price is, and how old one may be that passes as today's."""
 _CLEARLY_LESS = 0.9
 """The share of a price from which another is told beside it."""
 _SAME = 0.02
@@ -143,9 +145,10 @@ def _doubtful(consultation: Consultation, plan: Plan) -> Iterator[str]:
     plans = consultation.plans
     if plans.work.shape.assumed:
         yield "figures of the model are guessed"
-    age, fresh = (plain(plans.environment.at(f"plan.price_{of}_days", plan.index)) for of in ("age", "fresh"))
-    rented = plan.cost is not None and plan.cost.basis == "renting"
-    if rented and isinstance(age, float) and isinstance(fresh, float) and age > fresh:
+    if plan.cost is None or plan.cost.basis != "renting" or not consultation.knowledge.vocabulary.keys() >= _AGE:
+        return
+    age, fresh = (plain(plans.environment.at(name, plan.index)) for name in sorted(_AGE))
+    if isinstance(age, float) and isinstance(fresh, float) and age > fresh:
         yield f"its price is {show(age, 'days')} old"
 
 
