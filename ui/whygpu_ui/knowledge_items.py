@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Titles = Iterable[tuple[str, str]]
 
 _MOST_LINKS = 30
-_MOST_PRICES = 24
+_MOST_PRICES = 12
 _TITLE_CHARACTERS = 110
 
 

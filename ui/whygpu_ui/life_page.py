@@ -86,7 +86,7 @@ def _terms(knowledge_base: KnowledgeBase, life: LifecycleAdvice) -> None:
     show_problems(state().problems)
     questions = {item.id: item for item in knowledge_base.knowledge.questions}
     applicable = {item.id for item in life.phases[0].consultation.applied.applicable}
-    known = [*(key for key in _DATA if key in applicable), *(key for key in LIFE_KEYS if key in questions)]
+    known = [*(key for key in LIFE_KEYS if key in questions), *(key for key in _DATA if key in applicable)]
     with st.form("life", border=True):
         for key in known:
             given = state().answers.get(key)
