@@ -87,7 +87,7 @@ class NextQuestion:
     rules: tuple[Rule, ...]
     """The rules that wait for it, those that reject plans first."""
     contenders: tuple[str, ...]
-    """The accelerators that may still be recommended, the best first."""
+    """The accelerators that are in front so far, the best first."""
     telling: Value | None
     """An answer that changes the recommendation; None for what the work is."""
     _witness: Callable[[], AnswerEffect | None] = field(compare=False, repr=False)

@@ -575,10 +575,9 @@ class Search:
             for tensor in given(fixed.tensor, SHARDS if shardable and not layered else (1,)):
                 if cards % tensor or (shape.heads and shape.heads % tensor):
                     continue
-                deep = shardable and tensor == SHARDS[-1]  # stages only beyond the widest shard,
-                odd = (
-                    cards // (cards & -cards) if asked and shardable else 1
-                )  # or where shards cannot use all asked for
+                # stages only beyond the widest shard, or where shards cannot use all that were asked for
+                deep = shardable and tensor == SHARDS[-1]
+                odd = cards // (cards & -cards) if asked and shardable else 1
                 several = tuple(range(1, cards + 1)) if layered else STAGES if deep else tuple(sorted({1, odd}))
                 for stages in given(fixed.pipeline, several):
                     if cards % (tensor * stages) == 0 and (stages == 1 or shape.layers >= stages):
