@@ -127,10 +127,11 @@ class _Panel:
         it cannot with one alone.
         """
         most = np.zeros(len(tried.plan_set), dtype=np.int64)
+        slow = np.zeros(len(tried.plan_set), dtype=np.bool_)
 
         def try_(rows: NDArray[np.int64], each: NDArray[np.int64]) -> Mask:
             with self.chain:
-                may = self._may(self.planning.with_in_flight(tried, rows, each, day))
+                may, slow[rows] = self._may(self.planning.with_in_flight(tried, rows, each, day))
             most[rows[may]] = each[may]
             return may
 
@@ -140,20 +141,30 @@ class _Panel:
             return most
         fails = held_on_each(tried.plan_set, rows) + 1
         fails[try_(rows, fails - 1)] = 0
+        if slow[rows].all():  # with all that they hold: with fewer at once they do less
+            return np.zeros_like(most)
         while (left := fails - most[rows] > 1).any():
             middle = (fails[left] + most[rows[left]]) // 2
             may = try_(rows[left], middle)
             fails[left] = np.where(may, fails[left], middle)
         return most
 
-    def _may(self, planned: Planned) -> Mask:
-        """The plans that no rule rejects but for doing, or admitting, too little at once."""
+    def _may(self, planned: Planned) -> tuple[Mask, Mask]:
+        """The plans that no rule rejects but for doing, or admitting, too little at once; and those that one rejects
+        for what they do at once, whatever else there is to say: it rejects them with fewer requests in flight, too.
+        """
         knowledge, left = self.session.knowledge, planned.plan_set.fits
+        slow = np.zeros_like(left)
         for rule_id, mask in self.rejected(planned).fired.items():
             rule = knowledge.rule_by_id[rule_id]
-            if rule.rejects and not _MORE & used_names([rule.condition], knowledge.values):
+            if not rule.rejects:
+                continue
+            used = used_names([rule.condition], knowledge.values)
+            if not _MORE & used:
                 left = left & ~mask
-        return left
+            elif not any(knowledge.vocabulary[name].scope == "plan" for name in used - _MORE):
+                slow = slow | mask
+        return left, slow
 
     def judged(self, planned: Planned) -> PlanResult:
         """All that the rules say of the plans, and their order."""

@@ -34,7 +34,7 @@ def admitted(plan_set: PlanSet) -> NDArray[np.float64]:
     """Requests that each plan holds at once: those it is sized for where they fit; else as many as do where no plan
     fits, and 0 where another does, or where it is no matter of requests.
     """
-    return _held(plan_set, fewer=not plan_set.fits.any())
+    return _held(plan_set, np.arange(len(plan_set)), fewer=not plan_set.fits.any())
 
 
 def with_in_flight(plan_set: PlanSet, rows: NDArray[np.int64], each: NDArray[np.int64]) -> PlanSet:
@@ -62,8 +62,7 @@ def with_in_flight(plan_set: PlanSet, rows: NDArray[np.int64], each: NDArray[np.
 
 def held_on_each(plan_set: PlanSet, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Requests that each replica of these plans holds at once."""
-    chosen = plan_set.take(rows)
-    return np.ceil(_held(chosen, fewer=True) / chosen.replicas).astype(np.int64)
+    return np.ceil(_held(plan_set, rows, fewer=True) / plan_set.replicas[rows]).astype(np.int64)
 
 
 def most_admitting(plan_set: PlanSet, alive: Mask) -> NDArray[np.int64]:
@@ -79,14 +78,14 @@ def most_admitting(plan_set: PlanSet, alive: Mask) -> NDArray[np.int64]:
     return -np.array(sorted((index for _, _, index in best.values()), reverse=True), dtype=np.int64)
 
 
-def _held(plan_set: PlanSet, *, fewer: bool) -> NDArray[np.float64]:
-    """Requests that each plan holds at once: all, or with ``fewer`` as many as it holds."""
-    found = np.zeros(len(plan_set))
-    known: dict[tuple[int, ParallelLayout, float], int] = {}
-    for index, number in enumerate(plan_set.configuration.tolist()):
-        configuration = plan_set.configurations[number]
+def _held(plan_set: PlanSet, rows: NDArray[np.int64], *, fewer: bool) -> NDArray[np.float64]:
+    """Requests that each of these plans holds at once: all, or with ``fewer`` as many as it holds."""
+    found = np.zeros(len(rows))
+    known: dict[tuple[int, ParallelLayout, float], int] = plan_set.known.setdefault("held", {})
+    for place, index in enumerate(rows.tolist()):
+        configuration = plan_set.configurations[int(plan_set.configuration[index])]
         if plan_set.fits[index]:
-            found[index] = configuration.setup.concurrency
+            found[place] = configuration.setup.concurrency
         elif fewer and not configuration.setup.trains and configuration.memory.shape.kind in GENERATIVE:
             usable = float(plan_set.cards.usable_bytes[plan_set.card[index]])
             corrected, layout = configuration.memory.corrections, configuration.layout
@@ -94,7 +93,7 @@ def _held(plan_set: PlanSet, *, fewer: bool) -> NDArray[np.float64]:
             if replica not in known:
                 known[replica] = _most(configuration, usable)
             each = configuration.setup.requests_per_replica(layout.data)
-            found[index] = min(min(known[replica], each) * layout.data, configuration.setup.concurrency)
+            found[place] = min(min(known[replica], each) * layout.data, configuration.setup.concurrency)
     return found
 
 
@@ -104,6 +103,4 @@ def _most(configuration: RunConfiguration, usable_bytes: float) -> int:
     room, asked = need.uncorrected(usable_bytes), configuration.setup.concurrency
     if need.corrections:
         return largest(need.shape, configuration.setup, one, need.coefficients, room, "concurrency", asked)
-    return most_within(
-        lambda at_once: configuration.sizer.need(configuration.setup.but(concurrency=at_once), one).total, room, asked
-    )
+    return most_within(lambda at_once: configuration.sizer.need(configuration.setup, one, at_once).total, room, asked)

@@ -29,8 +29,8 @@ class Sizer(Protocol):
         """What each accelerator would hold."""
         ...
 
-    def need(self, setup: Setup, layout: ParallelLayout) -> Need:
-        """How much that is, found sooner."""
+    def need(self, setup: Setup, layout: ParallelLayout, each: int | None = None) -> Need:
+        """How much that is, found sooner; ``each``: the requests of each replica, where not those of the setup."""
         ...
 
     def unloaded(self, setup: Setup) -> Setup:
