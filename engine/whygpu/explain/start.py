@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 START_NAMES = (
     "start.model",
     "start.checkpoint",
+    "start.maker",
     "start.remote_code",
     "start.requests",
     "start.requests_on_card",
@@ -46,6 +47,7 @@ START_NAMES = (
     "start.divides_cache",
     "start.cuts_blocks",
     "start.cache_tokens",
+    "start.ranks",
     "start.cards",
     "start.machines",
     "start.cards_a_machine",
@@ -57,8 +59,11 @@ START_NAMES = (
     "start.accumulation",
     "start.pairs",
     "start.card",
+    "start.tool",
     "start.command",
 )
+_BLOCK = "start.command"
+"""Stands in a block of YAML, which holds it as it is."""
 _OF_STACK = frozenset({"workload.runtime", "plan.format_runs"})
 """What rules say of serving stacks by."""
 _CACHED = re.compile(r"models--([^/\\]+?)--([^/\\]+)")
@@ -117,8 +122,8 @@ def _start(plan: _Plan, launch: Launch) -> Start:
 
 
 def _in_yaml(text: str) -> str:
-    """A text of one line in quotes where it needs them; several lines as they are, in a block."""
-    return text if "\n" in text or _PLAIN.fullmatch(text) else json.dumps(text)
+    """A text in quotes where it needs them."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
 class _Plan:
@@ -179,6 +184,9 @@ class _Plan:
                 return _model(self._of)
             case "start.checkpoint":
                 return _checkpoint(self._of, setup.format.id)
+            case "start.maker":
+                checkpoint = _checkpoint(self._of, setup.format.id)
+                return None if checkpoint is None else checkpoint.partition("/")[0]
             case "start.remote_code":
                 entry = _entry(self._of)
                 return bool(entry is not None and entry.data.get("remote_code"))
@@ -219,6 +227,10 @@ class _Plan:
                 return float(max(setup.batch_size // 2, 1)) if setup.trains else None
             case "start.card":
                 return None if self._launch is None else self._launch.cards.get(self._candidate.accelerator.id)
+            case "start.ranks":
+                return layout.tensor * (self._candidate.accelerator.number("processes") or 1.0)
+            case "start.tool":
+                return None if self.command is None else self.command.tool
             case "start.command":
                 return None if self.command is None else self.command.text
             case _:
@@ -300,7 +312,7 @@ class _Plan:
                 found.append(name.rpartition(".")[2].upper())
             elif isinstance(value, str):
                 blanks = " " * (len(literal) - len(literal.rstrip(" ")))
-                found.append(quote(value).replace("\n", f"\n{blanks}"))
+                found.append((value if name == _BLOCK else quote(value)).replace("\n", f"\n{blanks}"))
             elif isinstance(value, float):
                 found.append(f"{value:.15g}")
         return "".join(found).rstrip()

@@ -104,15 +104,16 @@ def cut_points(consultation: Consultation, name: str) -> tuple[float, ...]:
     constants: set[float] = set()
     for other in compared_with(knowledge, name):
         if isinstance(other, t.Constant):
-            found, value = constants, other.value
+            constants.update(_positive(other.value))
         elif heads:
-            found = figures
-            value = plain(Judge(consultation.plans.environment, knowledge.vocabulary, heads[0]).value(other))
-        else:
-            continue
-        if isinstance(value, float) and value > 0 and math.isfinite(value):
-            found.add(float(f"{value:.4g}"))
+            judge = Judge(consultation.plans.environment, knowledge.vocabulary, heads[0])
+            figures.update(_positive(plain(judge.value(other))))
     return tuple(dict.fromkeys((*sorted(figures, reverse=True), *sorted(constants, reverse=True))))
+
+
+def _positive(value: object) -> Iterator[float]:
+    if isinstance(value, float) and value > 0 and math.isfinite(value):
+        yield float(f"{value:.4g}")
 
 
 @kept(256)

@@ -139,7 +139,7 @@ def against_in_full(best: Plan, plan: Plan, deciding: Deciding, words: Words) ->
     found = held_back(best, plan, deciding)
     rule = next((item.against for item in found if item.against is not None), None)
     if rule is not None:
-        return words.because(rule, plan.index if rule.scope == "plan" else None)
+        return words.because(rule, None if rule.scope == "session" else plan.index)
     prices = [None if one.cost is None else one.cost.objective for one in (plan, best)]
     if prices[0] and prices[1] and prices[0] >= _DEARER * prices[1]:
         return f"It costs {prices[0] / prices[1]:.1f} times as much."
@@ -147,7 +147,7 @@ def against_in_full(best: Plan, plan: Plan, deciding: Deciding, words: Words) ->
         return ""
     lacking = found[0].lacking
     if lacking is not None:
-        said = words.because(lacking, best.index if lacking.scope == "plan" else None)
+        said = words.because(lacking, None if lacking.scope == "session" else best.index)
         return f"What speaks for {best.label} alone: {said}"
     return f"{(found[0].otherwise + found[0].figures).capitalize()}."
 
