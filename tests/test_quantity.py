@@ -34,6 +34,22 @@ from whygpu.quantity import parse_number, parse_pixels, show, show_ends, show_ra
         ("1,000", None, 1000),
         ("$2.50", "USD/hour", 2.5),
         ("-3", None, -3),
+        ("1 000", "requests", 1000),
+        ("3 500 USD", "USD", 3500),
+        ("3,500 USD", "USD", 3500),
+        ("USD 3500", "USD", 3500),
+        ("$12k", "USD", 12_000),
+        ("$0.10/h", "USD/hour", 0.1),
+        ("0.10 USD", "USD/hour", 0.1),
+        ("4 dollars an hour", "USD/hour", 4),
+        ("5 per second", "requests/s", 5),
+        ("100 billion", "tokens", 1e11),
+        ("100 billion tokens", "tokens", 1e11),
+        ("20 users", "requests", 20),
+        ("8 cameras", "streams", 8),
+        ("1 day", "hours", 24),
+        ("3 weeks", "hours", 504),
+        ("2 minutes", "ms", 120_000),
     ],
 )
 def test_suffixes(text: str, unit: str | None, value: float) -> None:
@@ -41,7 +57,7 @@ def test_suffixes(text: str, unit: str | None, value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "many", "8BB", "8 apples", "1e999", "nan", "inf", "0x10", "8" * 100, "1 2", "--3"]
+    "text", ["", "many", "8BB", "8 apples", "1e999", "nan", "inf", "0x10", "8" * 100, "1 2", "--3", "1 0000", "0,10"]
 )
 def test_what_is_no_number(text: str) -> None:
     assert parse_number(text) is None

@@ -38,9 +38,21 @@ _OWN_FIGURES = (
 )
 _EXAMPLES = {
     "pixels": "1920x1080",
-    **dict.fromkeys(("ms", "s", "minutes", "h", "hours", "days"), "8, 400 ms, 90 s, 12 min, 3 h or 20 days"),
+    **dict.fromkeys(
+        ("ms", "s", "minutes", "h", "hours", "days"), "400 ms, 90 s, 12 min, 3 h (12 h for a night), 20 days or 3 weeks"
+    ),
+    "USD": "3500, $3,500 or 12k",
+    "USD/hour": "2.50 or $4",
+    "USD/month": "800 or $1,200",
+    "requests/s": "5 or 0.5",
+    "frames/s": "30",
+    "tokens": "4096, 32k, 5M or 100 billion; a file of 20 MB of text holds about 5M, some four bytes each",
+    "samples": "5000, 1.2M or 2 billion",
+    "W": "350 or 1.5k",
 }
 """Of a number as people write it, by its unit."""
+_EITHER = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{2}0")
+"""A point that sets off thousands where some people write, and decimals where others do."""
 _FEW = 1e6
 """Up to so many nobody writes in billions."""
 _MOST_NAMED = 8
@@ -256,6 +268,10 @@ def check(node: Node, knowledge: Knowledge, read_measured: Callable[[Node], Meas
 def read_number(key: str, node: Scalar, spec: NameSpec, problems: list[Problem]) -> float | None:
     """A number as people write it, within the bounds of its name; None, with a problem, where it is none."""
     value: float | None = None
+    if _EITHER.fullmatch(node.text.strip()):
+        whole, short = node.text.strip().replace(".", ""), f"{float(node.text):g}"
+        problem(problems, node, "ambiguous-number", f"'{key}' may be {whole} or {short}", "write the one that you mean")
+        return None
     if isinstance(node.value, bool):
         value = None
     elif spec.unit == "pixels":

@@ -14,9 +14,17 @@ _DECIMAL = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _BINARY = {"ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _BYTE_UNITS = ("bytes", "GiB", "MiB")
 _SECONDS = {
-    **{"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0},
-    **{"h": 3600.0, "hours": 3600.0, "d": 86400.0, "days": 86400.0},
+    **{"us": 1e-6, "ms": 1e-3, **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0)},
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **{**dict.fromkeys(("d", "day", "days"), 86_400.0), **dict.fromkeys(("week", "weeks"), 604_800.0)},
 }
+_POWERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_COUNTED = {"requests": ("users", "people"), "streams": ("cameras", "calls")}
+"""By unit, what people count in its place."""
+_CURRENCY = re.compile(r"(?:usd|us\$|\$)\s*(?=[0-9.])|(?<=[0-9kKmMbB.])\s*(?:usd|us\$|\$|dollars?)\Z", re.IGNORECASE)
+_PER = re.compile(r"\s*(?:/|per|an?)\s*([a-z]+)\Z", re.IGNORECASE)
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?![0-9])")
 _TIME_UNITS = ("ms", "s", "minutes", "h", "hours", "days")
 _SHOWN_TIMES = (("s", 1.0, 1.0), ("min", 60.0, 120.0), ("hours", 3600.0, 3600.0), ("days", 86_400.0, 345_600.0))
 """In which unit a time is shown, the seconds of one, and from how many seconds on; what is shorter is in ms where it is
@@ -33,14 +41,13 @@ def parse_number(text: str, unit: str | None = None) -> float | None:
     ``k``, ``M``, ``B`` (or ``G``) and ``T`` are powers of 1,000, ``Ki`` to ``Ti`` of 1,024. For a quantity in bytes,
     ``GiB`` and ``GB`` are sizes, and a time may be in any unit of time ("8s", "12 min", "3 h"), but not in "m", which
     is minutes to some and millions to others; otherwise the suffix may repeat the quantity's own ``unit``, which may
-    follow one as a word, too ("20M tokens", "1 stream").
+    follow one as a word, too ("20M tokens", "1 stream", "$4 an hour"). Powers may be words ("100 billion"), and spaces
+    set off thousands.
     """
     if len(text) > MAX_TEXT:
         return None
-    number, _, word = text.strip().rpartition(" ")
-    if unit is not None and number and word.lower() in (unit.lower(), unit.lower().removesuffix("s")):
-        text = number
-    match = _NUMBER.match(text.strip())
+    text, power = _without_words(text.strip(), unit)
+    match = _NUMBER.match(text)
     if match is None:
         return None
     try:
@@ -53,7 +60,31 @@ def parse_number(text: str, unit: str | None = None) -> float | None:
     if suffix and unit is not None and suffix.lower() == unit.lower():
         return value
     scale = _scale(suffix.lower(), unit)
-    return None if scale is None else value * scale
+    return None if scale is None else value * scale * power
+
+
+def _without_words(text: str, unit: str | None) -> tuple[str, float]:
+    """The text without the words of its unit, the currency and spaces between thousands; and the power that a word
+    stood for.
+    """
+    what, _, per = (unit or "").partition("/")
+    if per and (found := _PER.search(text)) is not None and _alike(found[1], per):
+        text = text[: found.start()]
+    if what == "USD":
+        text = _CURRENCY.sub("", text).strip()
+    number, _, word = text.rpartition(" ")
+    if unit is not None and number and any(_alike(word, name) for name in (unit, *_COUNTED.get(unit, ()))):
+        text = number
+    number, _, word = text.rpartition(" ")
+    power = _POWERS.get(word.lower(), 1.0) if number else 1.0
+    text = (number if power > 1 else text).strip()
+    return _THOUSANDS.sub(lambda found: re.sub(r"\s", "", found[0]), text, count=1), power
+
+
+def _alike(word: str, name: str) -> bool:
+    """Whether a word is a name, in the singular or the plural, or short for it."""
+    word, name = word.lower(), name.lower()
+    return word.removesuffix("s") == name.removesuffix("s") or _SECONDS.get(word) == _SECONDS.get(name, math.nan)
 
 
 def _scale(suffix: str, unit: str | None) -> float | None:

@@ -240,6 +240,17 @@ def test_by_keyboard_alone(server: str, context: BrowserContext) -> None:
     page.get_by_role("button", name="Show the answer").press("Enter")
     page.get_by_role("heading", level=1, name=re.compile("^TAKE ")).wait_for()
     page.wait_for_function("document.activeElement?.tagName === 'H1'")
+    chip = page.get_by_role("button", name=re.compile("at once"))
+    chip.focus()
+    page.keyboard.press("Enter")  # what opens stands at the end of the page
+    inside = "document.activeElement?.closest('[data-testid=\"stPopoverBody\"]') !== null"
+    page.wait_for_function(f"document.activeElement?.tagName === 'INPUT' && {inside}")
+    page.wait_for_timeout(1_000)
+    assert page.evaluate(inside)
+    page.keyboard.press("Control+A")
+    page.keyboard.type("20 users")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name=re.compile("^20 requests at once")).wait_for()
 
 
 LONGEST = "phase=training&model=llama-3.1-8b&dataset_tokens=1e12&page=answer"

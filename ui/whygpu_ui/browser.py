@@ -1,4 +1,4 @@
-"""The two things only a browser can do: move the keyboard's focus to what a step shows, and copy the address."""
+"""What only a browser can do: move the keyboard's focus to what a step or a button shows, and copy the address."""
 
 from __future__ import annotations
 
@@ -15,6 +15,22 @@ const FIELDS = 'input[type="radio"]:checked, input[type="radio"], input[type="te
 export default function (component) {
   const { visit, box } = component.data
   const host = document.documentElement
+  if (!host.dataset.whygpuPopovers) {
+    host.dataset.whygpuPopovers = "watched"
+    document.addEventListener("click", (event) => {
+      // Streamlit puts what opens at the end of the page, which the keyboard reaches only past all that is between.
+      const button = event.target.closest && event.target.closest('[data-testid="stPopover"] button')
+      if (!button || event.detail) return  // a mouse goes where it points
+      const until = performance.now() + 2000
+      const enter = () => {
+        const body = document.querySelector('[data-testid="stPopoverBody"]')
+        const field = body && body.querySelector(`${FIELDS}, button`)
+        if (field) field.focus()
+        else if (performance.now() < until) requestAnimationFrame(enter)
+      }
+      requestAnimationFrame(enter)
+    }, true)
+  }
   if (host.dataset.whygpuVisit === String(visit)) return
   const first = host.dataset.whygpuVisit === undefined
   host.dataset.whygpuVisit = String(visit)
@@ -91,7 +107,9 @@ def _copy() -> ComponentRenderer:
 
 
 def focus(visit: int, box: str) -> None:
-    """After a step, put the keyboard's focus on the first field, else the heading, of the container keyed ``box``."""
+    """After a step, put the keyboard's focus on the first field, else the heading, of the container keyed ``box``; and
+    on the first field of what the keyboard opens.
+    """
     _focus()(key="focus", data={"visit": visit, "box": box}, height=1)
 
 

@@ -92,13 +92,15 @@ def _percentiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def purchase_estimates(catalogue: Catalogue) -> tuple[Estimates, NDArray[np.bool_]]:
     """What each accelerator of the catalogue would cost to buy by what others of its kind cost, and with what.
 
-    A kind is a class, those for a slot apart from those that are built in. The flags: whether such a price is that of a
+    A kind is a class, those for a slot apart from those that are built in, and from those that bring a processor and
+    its memory along. The flags: whether such a price is that of a
     whole machine, or a share of it, as most of the kind are sold.
     """
     cards = list(catalogue.accelerators.values())
     bought = [catalogue.purchase_by_accelerator.get(card.id) for card in cards]
     usd = np.array([np.nan if item is None else item.usd for item in bought])
-    kinds = [f"{card.text('class')} {card.text('form') == 'pcie'}" for card in cards]
+    apart = {"pcie", "superchip"}
+    kinds = [f"{card.text('class')} {card.text('form') if card.text('form') in apart else ''}" for card in cards]
     shares: dict[str, list[bool]] = {}
     for kind, item in zip(kinds, bought, strict=True):
         shares.setdefault(kind, []).extend([] if item is None else [item.whole_machine])
