@@ -106,3 +106,14 @@ def test_the_catalogue_estimates_what_is_sold_and_nothing_else(kb: whygpu.Knowle
     known = np.isfinite(found.likely)
     assert (found.low[known] <= found.likely[known]).all()
     assert (found.likely[known] <= found.high[known]).all()
+
+
+def test_what_brings_its_processor_along_is_not_priced_by_cards(kb: whygpu.KnowledgeBase) -> None:
+    """A GH200 with a processor and 480 GB of memory was estimated below an H100 for a slot."""
+    catalogue = kb.knowledge.catalogue
+    estimates, _ = purchase_estimates(catalogue)
+    forms = [card.text("form") for card in catalogue.accelerators.values()]
+    assert "superchip" in forms
+    of_superchips = np.array([form == "superchip" for form in forms])
+    assert np.isnan(estimates.likely[of_superchips]).all()
+    assert np.isfinite(estimates.likely[np.array([form == "pcie" for form in forms])]).any()

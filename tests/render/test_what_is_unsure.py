@@ -112,3 +112,39 @@ def test_what_speaks_against_a_plan_is_told_of_that_plan() -> None:
     assert all(told)
     assert any("times as much" in text for text in told)
     assert any(row.against and row.against != row.told for row in view.shortlist)
+
+
+def test_what_speaks_against_a_plan_has_all_that_it_names() -> None:
+    """Rules about the field name figures of the plan, too."""
+    for answers in (
+        {"phase": "training", "model": {"parameters": 3e9}, "dataset_tokens": 1e11, "deadline_hours": 504},
+        {"phase": "inference", "model": "llama-3.1-70b", "owned": "4x RTX 3090"},
+        {"phase": "inference", "model": "llama-3.1-405b"},
+    ):
+        told = [row.told for row in view_of(advise(**answers)).shortlist]
+        assert any(told)
+        assert not any("unknown" in text for text in told), told
+
+
+def test_what_is_owned_and_barely_out_is_to_be_measured_first() -> None:
+    """A token of a limit's length is an estimate of a third either way."""
+    answers = {
+        **CHAT,
+        "model": "qwen2.5-32b",
+        "concurrency": 16,
+        "criticality": "production",
+        "deployment": "on-prem",
+        "owned": "2x L40S",
+    }
+    sized = advise(**answers).recommendation
+    assert sized is not None
+    assert sized.owned
+    token = sized.speed["token_ms"]
+    assert token is not None
+
+    def said(limit: float) -> str:
+        found = advise(**answers, kv_format="fp16", token_latency_ms=limit)
+        return " ".join(item.text for item in found.warnings if item.id.startswith("owned-out"))
+
+    assert "measure it there before you spend money" in said(0.9 * token.likely)
+    assert "measure it there" not in said(0.3 * token.low)

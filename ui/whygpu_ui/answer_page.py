@@ -87,7 +87,7 @@ def _chip(knowledge_base: KnowledgeBase, item: Chip) -> None:
 def _another(knowledge_base: KnowledgeBase, advice: Advice, said: set[str]) -> None:
     """What no chip says yet can be said too, whether or not it would change anything by itself."""
     asked = {item.id: item.ask for item in advice.consultation.applied.applicable}
-    rest = {key: ask for key, ask in (asked | NAMED).items() if key not in said}
+    rest = {key: _found_by(key, ask) for key, ask in (asked | NAMED).items() if key not in said}
     key = f"more-{state().visit}"
     more = st.popover(literal("+ Say more"), key=f"chip-{key}", on_change="rerun")
     if not more.open:
@@ -104,6 +104,12 @@ def _another(knowledge_base: KnowledgeBase, advice: Advice, said: set[str]) -> N
             st.markdown(f"**{rendered(question.ask)}**")
             _refused(chosen)
             answer_form(knowledge_base, question, "more")
+
+
+def _found_by(key: str, ask: str) -> str:
+    """A question with the words of its key, by which people look for it, where it does not have them."""
+    words = key.replace("_", " ")
+    return ask if words in ask.lower() else f"{ask} ({words})"
 
 
 def _refused(question: str) -> None:
@@ -166,7 +172,8 @@ def _trouble(shown: View) -> None:
     lines = [f"<li>{inline(item.text)}{who(item.evidence)}</li>" for item in shown.trouble.conflict]
     show(f"<p><strong>What stands in the way</strong></p><ul>{''.join(lines)}</ul>" if lines else "")
     if shown.trouble.repairs:
-        show("<p><strong>Any one of these changes allows a plan</strong></p>")
+        one = len(shown.trouble.repairs) == 1
+        show(f"<p><strong>{'This change' if one else 'Any one of these changes'} allows a plan</strong></p>")
         for number, item in enumerate(shown.trouble.repairs):
             says = spoken(item.change, state().knowledge_base.knowledge)
             label = f"**{literal(says)}**  \n{literal(f'{item.plan}, {item.price}')}"

@@ -17,18 +17,18 @@ export default function (component) {
   const host = document.documentElement
   if (!host.dataset.whygpuPopovers) {
     host.dataset.whygpuPopovers = "watched"
-    document.addEventListener("click", (event) => {
+    document.addEventListener("keydown", (event) => {
       // Streamlit puts what opens at the end of the page, which the keyboard reaches only past all that is between.
       const button = event.target.closest && event.target.closest('[data-testid="stPopover"] button')
-      if (!button || event.detail) return  // a mouse goes where it points
-      const until = performance.now() + 2000
+      if (!button || (event.key !== "Enter" && event.key !== " ")) return
+      const until = performance.now() + 1500
       const enter = () => {
         const body = document.querySelector('[data-testid="stPopoverBody"]')
-        const field = body && body.querySelector(`${FIELDS}, button`)
-        if (field) field.focus()
-        else if (performance.now() < until) requestAnimationFrame(enter)
+        const field = body && body.querySelector(FIELDS)
+        if (field && !body.contains(document.activeElement)) field.focus()
+        if (performance.now() < until) setTimeout(enter, 100)  // what it holds is drawn several times
       }
-      requestAnimationFrame(enter)
+      enter()
     }, true)
   }
   if (host.dataset.whygpuVisit === String(visit)) return

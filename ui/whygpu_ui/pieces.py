@@ -29,6 +29,9 @@ STYLE = """
 .stChatInput button { min-height: 44px; min-width: 44px; }
 .stTextInput [data-baseweb], .stNumberInput [data-baseweb] { min-height: 44px; }
 .stSelectbox [data-baseweb="select"] > div { min-height: 44px; }
+[role="listbox"] [role="option"], [role="listbox"] [role="option"] > div { height: auto; white-space: normal;
+  overflow: visible; }
+[role="listbox"] [role="option"] { padding-block: 0.45rem; }
 .stButtonGroup button[aria-checked="true"] { color: inherit !important; font-weight: 600; }
 .stButtonGroup button[aria-checked="true"] * { color: inherit !important; }
 .stSlider [data-testid="stSliderThumbValue"] * { color: inherit; }

@@ -11,12 +11,14 @@ from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.consult.answering import holds
 from whygpu.explain.fixes import first_fix
+from whygpu.explain.meters import needs
 from whygpu.explain.parts import Item
 from whygpu.explain.rejections import miss, reasons
 from whygpu.explain.templates import fill_template
 from whygpu.knowledge.rules import Advise, Warn
 from whygpu.language import tree as t
 from whygpu.language.tree import names
+from whygpu.quantity import show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -142,6 +144,10 @@ def _owned_out(maker: PlanMaker, name: str) -> Iterator[Item]:
     why = next(reasons(consultation, row), None)
     said = why.text if why else "no plan is left on it."
     text = f"The {consultation.knowledge.catalogue.accelerators[name].name} that you own is ruled out: {said}"
+    missed = [need for need in needs(consultation, maker.at(row)) if need.status == "missed"]
+    if missed and all(need.within_reach for need in missed):
+        lows = ", ".join(show(need.best, need.unit) for need in missed)
+        text += f" The range of the estimate reaches {lows}: measure it there before you spend money."
     fix = first_fix(maker, row, why.rule) if why else None
     if fix:
         changes = (f"{key} = {f'{value:g}' if isinstance(value, float) else value}" for key, value in fix.items())

@@ -57,6 +57,16 @@ class Need:
         return "at risk" if beyond else "met"
 
     @property
+    def best(self) -> float:
+        """The end of its range that is nearer to meeting the limit."""
+        return self.got.low if self.at_most else self.got.high
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether that end meets it."""
+        return self.best <= self.limit if self.at_most else self.best >= self.limit
+
+    @property
     def of_hardware(self) -> bool:
         """Whether the limit is what the accelerator has, and not what was asked for."""
         return self.limit_name.startswith(("plan.", "gpu."))

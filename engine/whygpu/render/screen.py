@@ -163,7 +163,8 @@ class Screen:
             yield from self._sentence("BECAUSE" if not number else "", sentence)
         if view.trouble.repairs:
             yield ""
-            yield self._style.strong("ANY ONE OF THESE CHANGES ALLOWS A PLAN")
+            one = len(view.trouble.repairs) == 1
+            yield self._style.strong(f"{'THIS CHANGE' if one else 'ANY ONE OF THESE CHANGES'} ALLOWS A PLAN")
         for repair in view.trouble.repairs:
             yield from self.wrap(f"{repair.change}: {repair.plan}, {repair.price}", "    ", "  - ")
         if not view.trouble.repairs:
