@@ -18,7 +18,8 @@ from whygpu_ui.question_page import take
 from whygpu_ui.session import ANSWER_PAGE, BETTER, change, give, go, leave, part, state
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from whygpu import Advice, KnowledgeBase
     from whygpu.explain.interview import Interview, NextQuestion
@@ -62,7 +63,7 @@ def _verdict(knowledge_base: KnowledgeBase) -> None:
 def difference(knowledge_base: KnowledgeBase) -> str:
     """What the last answer changed."""
     now = state()
-    if now.before is None:
+    if now.before is None or _given(now.before) == _given(now.answers):
         return ""
     old, new = (find(knowledge_base, answers).advice for answers in (now.before, now.answers))
     if old is None or new is None:
@@ -74,6 +75,11 @@ def difference(knowledge_base: KnowledgeBase) -> str:
         return f"The same recommendation; its price was {price_text(before)}."
     was = "no plan was left before" if before is None else f"it was {short_text(before)}, {price_text(before)}"
     return f"Your last answer changed it: {was}."
+
+
+def _given(answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are answers: what was left to what is assumed is none."""
+    return {key: value for key, value in answers.items() if value is not None}
 
 
 def _question(asked: AskView) -> None:
@@ -130,11 +136,11 @@ def _end(advice: Advice, applicable: Sequence[Question]) -> None:
         st.markdown("What was asked for must change: the answer page lists the changes that allow a plan.")
     else:
         st.title("Nothing else to ask" if left else "Nothing else can change this", anchor=False)
-        st.markdown("No answer to a remaining question changes the recommendation.")
+        st.markdown("No answer to a question that you did not leave changes the recommendation.")
     st.button("Back to the answer", type="primary", key="to-answer", on_click=go, args=(ANSWER_PAGE,))
     if left:
         asks = "\n".join(f"- {rendered(item.ask)}" for item in left)
-        st.markdown(f"These were left to what is assumed, and may change it:\n\n{asks}")
+        st.markdown(f"You left these to what is assumed; an answer may still change it:\n\n{asks}")
         st.button("Ask these, too", key="again", on_click=change, args=({item.id: None for item in left},))
 
 
@@ -151,10 +157,14 @@ def _choose(interview: Interview) -> None:
             with columns[2 * number // len(questions)]:
                 st.checkbox(rendered(item.ask), key=_box(item))
         st.form_submit_button("Ask only these", key="chosen", on_click=_chosen, args=(questions,))
+    if st.session_state.get("chosen") and not any(st.session_state.get(_box(item)) for item in questions):
+        st.warning("Tick at least one, or answer the question above.")
 
 
 def _chosen(questions: Sequence[Question]) -> None:
-    leave(item.id for item in questions if not st.session_state.get(_box(item)))
+    ticked = {item.id for item in questions if st.session_state.get(_box(item))}
+    if ticked:
+        leave(item.id for item in questions if item.id not in ticked)
 
 
 def _box(question: Question) -> str:

@@ -160,10 +160,10 @@ def told(item: Hold, best: Plan) -> str:
 
 
 def cheapest_of(advice: Advice) -> Plan | None:
-    """The cheapest plan of the shortlist, where it costs less than the recommendation."""
+    """The cheapest plan of the shortlist, where it costs less than the recommendation and is not as good."""
     best = advice.recommendation
     plan = next((pick.plan for pick in advice.shortlist if pick.role == "cheapest"), None)
-    return plan if best is not None and plan is not None and cheaper(plan, best) else None
+    return plan if best is not None and plan is not None and plan.rank != best.rank and cheaper(plan, best) else None
 
 
 def why_not_cheaper(advice: Advice, deciding: Deciding, words: Words) -> Iterator[Sentence]:
