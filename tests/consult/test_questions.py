@@ -10,6 +10,7 @@ import whygpu
 from whygpu.chain.durable import DurableEngine
 from whygpu.consult.driver import consult
 from whygpu.explain.advice import Advice
+from whygpu.explain.flips import search
 from whygpu.render.view.questions import why_not_sections
 
 TODAY = date(2026, 11, 21)
@@ -126,3 +127,24 @@ def test_an_open_question_says_who_waits_for_it(chat: whygpu.Advice) -> None:
     assert found["latency_ms"].why.startswith("it is needed by")
     assert "first-answer-in-time" in found["latency_ms"].why
     assert found["criticality"].why.startswith("a value is assumed; it is read by")
+
+
+def test_a_search_for_tipping_points_can_be_ended_and_is_kept(kb: whygpu.KnowledgeBase) -> None:
+    """As by who chooses something else on the page meanwhile."""
+    consultation = kb.consult(
+        {"phase": "inference", "model": "llama-3.2-1b", "accelerators": ["l4", "t4"]}, engine="evaluator"
+    )
+    tried: list[str] = []
+
+    def end(key: str) -> None:
+        tried.append(key)
+        if len(tried) == 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        search(consultation, end)
+    found = search(consultation, tried.append)
+    assert len(set(tried)) > 3
+    number = len(tried)
+    assert search(consultation, tried.append) is found
+    assert len(tried) == number

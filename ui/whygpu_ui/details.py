@@ -11,6 +11,7 @@ import streamlit as st
 import yaml
 
 from whygpu.errors import AnswerError
+from whygpu.explain.flips import search
 from whygpu.explain.trials import REACH
 from whygpu.lifecycle.answers import KEY
 from whygpu.quantity import show as show_number
@@ -265,6 +266,9 @@ def between(
 
 def _flips(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others
     with st.spinner("Looking for what would change it"):
+        told = st.empty()  # to draw something is what lets another choice end the search
+        search(advice.consultation, lambda key: told.caption(f"Trying other answers for {key.replace('_', ' ')}"))
+        told.empty()
         found = view(knowledge_base, state().answers, flips=True)
     if found is None or not found.flips:
         st.markdown("Nothing that was tried changes the recommendation.")

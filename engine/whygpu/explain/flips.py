@@ -14,9 +14,10 @@ from whygpu.explain.open_questions import filled
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rerun import ENGINE, Among, changed, choice, lead_of, rerun_or_none
 from whygpu.explain.rows import Rows
+from whygpu.plans.recent import Recent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.meters import Need
@@ -214,10 +215,21 @@ def _usual_requests(consultation: Consultation) -> list[Flip]:
     return [] if after is None else [Flip(_AVERAGE, longest, half, PlanMaker(after).best(), usual=True)]
 
 
-def search(consultation: Consultation) -> Flips:
-    """For each answer, given or assumed, the nearest value that changes the recommendation, where one was found."""
-    with collector_at_rest():
-        return _Search(consultation).run()
+_RECENT: Recent[Flips] = Recent(4)
+
+
+def search(consultation: Consultation, trying: Callable[[str], object] = lambda _: None) -> Flips:
+    """For each answer, given or assumed, the nearest value that changes the recommendation, where one was found; kept
+    for the consultations that were searched last.
+
+    ``trying`` is called with each answer's key before it is tried, and may raise to end the search.
+    """
+
+    def make() -> Flips:
+        with collector_at_rest():
+            return _Search(consultation).run(trying)
+
+    return _RECENT.get((consultation,), (), make)
 
 
 class _Search:
@@ -230,7 +242,7 @@ class _Search:
         self._few = Among(frozenset(cards)) if cards else None
         self._limits = {item.answer: item for item in limit_flips(consultation)}
 
-    def run(self) -> Flips:
+    def run(self, trying: Callable[[str], object]) -> Flips:
         """Choices first: most of them leave the plans as they are, and those are kept for a while."""
         own = filled(self._c)
         assumed = {item.question.id: item.value for item in self._c.applied.assumed if item.question.id not in own}
@@ -239,9 +251,11 @@ class _Search:
         found: dict[str, list[Flip]] = {}
         for key, value in known.items():
             if specs[key].kind in ("choice", "flag"):
+                trying(key)
                 found[key] = list(self._choices(key, value, specs[key]))
         for key, value in known.items():
             if isinstance(value, float) and value > 0 and specs[key].unit != "pixels":  # its sides are the answer
+                trying(key)
                 found[key] = list(self._numbers(key, value, specs[key]))
         flips = sorted((item for items in found.values() for item in items), key=lambda item: item.near)
         return Flips(tuple(flips), tuple(key for key in known if key in found and not found[key]))

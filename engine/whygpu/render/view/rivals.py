@@ -118,7 +118,7 @@ def with_handling(plan: Plan, best: Plan) -> str:
 
 def handling_tells(best: Plan, plan: Plan) -> bool:
     """Whether a plan costs less than the recommendation, and with the handling more."""
-    return cheaper(plan, best) and money(plan) > money(best)
+    return cheaper(plan, best) and money(plan) >= _SAYS_NOTHING * money(best)
 
 
 def cheaper(plan: Plan, best: Plan) -> bool:
@@ -160,10 +160,10 @@ def told(item: Hold, best: Plan) -> str:
 
 
 def cheapest_of(advice: Advice) -> Plan | None:
-    """The cheapest plan of the shortlist, where it costs less than the recommendation and is not as good."""
+    """The cheapest plan of the shortlist, where it costs less than the recommendation."""
     best = advice.recommendation
     plan = next((pick.plan for pick in advice.shortlist if pick.role == "cheapest"), None)
-    return plan if best is not None and plan is not None and plan.rank != best.rank and cheaper(plan, best) else None
+    return plan if best is not None and plan is not None and cheaper(plan, best) else None
 
 
 def why_not_cheaper(advice: Advice, deciding: Deciding, words: Words) -> Iterator[Sentence]:
