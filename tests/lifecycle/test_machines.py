@@ -106,9 +106,8 @@ def test_the_best_of_those_that_do_both_is_bought(kb: whygpu.KnowledgeBase) -> N
 
 
 def test_what_is_bought_to_train_serves_where_only_it_can_train(kb: whygpu.KnowledgeBase) -> None:
-    found = lived(
-        kb, {"method": "full", "accelerators": ["A100 SXM4 80GB"]}, {"accelerators": ["L40S", "A100 SXM4 80GB"]}
-    )
+    train = {"method": "full", "offload": "none", "accelerators": ["A100 SXM4 80GB"]}
+    found = lived(kb, train, {"accelerators": ["L40S", "A100 SXM4 80GB"]})
     assert found.machines.both == "train"
     purchase = found.train.recommendation.cost.buying.usd_purchase
     power = found.serve.recommendation.cost.usd_per_month

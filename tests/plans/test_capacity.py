@@ -34,7 +34,7 @@ def test_a_full_plan_answers_no_less_than_as_it_is_sized(kb: whygpu.KnowledgeBas
 
 def test_it_is_full_with_what_it_holds(kb: whygpu.KnowledgeBase) -> None:
     """With as many requests as a plan holds it answers what it is said to when it is full; one more has to wait."""
-    asked = {"accelerators": ["h100-sxm"], "count": 1, "format": "fp8", "token_latency_ms": 10_000}
+    asked = {"accelerators": ["h100-sxm"], "count": 1, "format": "fp8", "kv_format": "bf16", "token_latency_ms": 10_000}
     plan_set = plans_of(kb, **asked, requests_per_second=0.3).plan_set
     (row,) = np.flatnonzero(plan_set.fits)
     way = plan_set.configurations[plan_set.configuration[row]]

@@ -66,7 +66,8 @@ def _rule(knowledge: Knowledge, name: str) -> None:
     _links("It is overridden by", _titles(knowledge, knowledge.overriders.get(rule.id, ())))
     graph = rule_graph(knowledge, rule)
     if graph.number_of_edges():
-        st.mermaid_chart(mermaid(graph), alt=f"What {rule.title} rests on and what rests on it; the lists above say it")
+        alt = f"What {rule.title} rests on and what rests on it; the lists above say it"
+        st.mermaid_chart(mermaid(graph, "LR"), alt=alt)
 
 
 def _words(part: ConditionTree) -> str:

@@ -168,6 +168,7 @@ class _Plan:
         spare, replicas = self._of.plans.options.replicas - 1, self._candidate.layout.data
         return self._candidate.setup.requests_per_replica(max(replicas - spare, 1))
 
+    # Longer than a screen: a case for each name that launches may use
     def _own(self, name: str) -> float | bool | str | None:
         setup, layout = self._candidate.setup, self._candidate.layout
         cards = layout.cards if setup.trains else layout.tensor * layout.pipeline

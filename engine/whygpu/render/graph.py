@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from whygpu.chain.strata import used_names
 from whygpu.explain.figures import show_plain
@@ -70,9 +70,10 @@ def rule_graph(knowledge: Knowledge, rule: Rule) -> Graph:
 
     graph: Graph = nx.DiGraph()
     graph.add_node(rule.id, text=rule.title, kind="plan")
-    for source in [name for name in rule.sources if name in knowledge.claims][:MOST_RULES]:
-        graph.add_node(source, text=f"claim {source}", kind="answer")
-        graph.add_edge(source, rule.id)
+    claims = [name for name in rule.sources if name in knowledge.claims][:MOST_RULES]
+    if claims:  # one beside the other they would make all else too small to read
+        graph.add_node("claims", text="\n".join(("claims", *claims)), kind="answer")
+        graph.add_edge("claims", rule.id)
     read = used_names([rule.condition], knowledge.values)
     for name in sorted(read & knowledge.concluded):
         graph.add_node(name, text=name, kind="fact")
@@ -119,10 +120,10 @@ def _kind(fact: Fact) -> str:
     return fact.origin if fact.origin in ("answer", "assumed") else "fact"
 
 
-def mermaid(graph: Graph) -> str:
-    """As a Mermaid flowchart, from top to bottom."""
+def mermaid(graph: Graph, direction: Literal["TD", "LR"] = "TD") -> str:
+    """As a Mermaid flowchart, from top to bottom; from left to right it is narrow where much stands side by side."""
     ids = {node: f"n{number}" for number, node in enumerate(graph.nodes)}
-    lines = ["flowchart TD"]
+    lines = [f"flowchart {direction}"]
     for node, data in graph.nodes(data=True):
         text = _entities(data["text"]).replace("\n", "<br/>")
         left, right = ("([", "])") if _KINDS[data["kind"]][0] == "ellipse" else ("[", "]")
