@@ -42,19 +42,26 @@ def test_bars_ticks_and_words_are_of_the_plans(kb: KnowledgeBase) -> None:
 
 
 def test_points_and_target_lines_are_of_the_plans_and_the_answers(kb: KnowledgeBase) -> None:
-    advice = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "token_latency_ms": 70, "budget_per_hour": 5})
+    advice = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "token_latency_ms": 70, "budget_per_hour": 3})
     found = scatter(advice.plans, advice.consultation.answers.values)
     assert found is not None
-    assert (found.most_time, found.most_usd) == (70.0, 5.0)
+    assert (found.most_time, found.most_usd) == (70.0, 3.0)
     spec = price_speed(found, dark=False, height=300).to_dict()
     dots, _, *lines = (spec["datasets"][layer["data"]["name"]] for layer in spec["layer"])
     assert [row["id"] for row in dots] == [plan.id for plan, _, _ in found.points]
-    assert lines == [[{"price": 5.0}], [{"time": 70.0}]]
+    assert lines == [[{"price": 3.0}], [{"time": 70.0}]]
     for (plan, price, time), row in zip(found.points, price_speed_rows(found), strict=True):
         assert plan.cost is not None
         assert price == plan.cost.compared.usd_per_hour
         assert f"{time:.3g} ms a token" in row
     assert scatter(advice.plans[:0], {}) is None
+
+
+def test_a_limit_far_from_every_plan_pushes_none_together(kb: KnowledgeBase) -> None:
+    advice = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "budget_per_hour": 3})
+    found = scatter(advice.plans, {"budget_per_hour": 3_500.0, "token_latency_ms": 60_000.0})
+    assert found is not None
+    assert (found.most_time, found.most_usd) == (None, None)
 
 
 def test_what_costs_nothing_has_no_place_on_a_logarithmic_axis(kb: KnowledgeBase) -> None:

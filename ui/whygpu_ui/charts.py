@@ -132,6 +132,8 @@ _SPEEDS = (
 )
 """A figure of speed, the lower the better; how it is called, and the answer that limits it."""
 _MOST_POINTS = 25
+_BESIDE = 3.0
+"""How many times beyond the outermost plans a limit is drawn."""
 _MOST_NAMES = 4
 _PLOT_PX, _LETTER_PX, _LINE_OF_NAME_PX = 260, 6.5, 16
 """The plot on a phone, a letter's width and a name's height: names that do not meet there meet nowhere."""
@@ -165,12 +167,11 @@ def scatter(plans: Sequence[Plan], limits: Mapping[str, object]) -> Scatter | No
         ]
         if not found:
             continue
-        most = _number(limits.get(limit))
         jobs = tuple((plan, price.usd_total, time) for plan, price, time in found if price.usd_total is not None)
-        if jobs:
-            return Scatter(title, "for the job", jobs, most, _number(limits.get("budget_total")))
         hours = tuple((plan, price.usd_per_hour, time) for plan, price, time in found)
-        return Scatter(title, "an hour", hours, most, _number(limits.get("budget_per_hour")))
+        points, money, budget = (jobs, "for the job", "budget_total") if jobs else (hours, "an hour", "budget_per_hour")
+        most_usd = _within_sight(limits.get(budget), [price for _, price, _ in points])
+        return Scatter(title, money, points, _within_sight(limits.get(limit), [time for *_, time in points]), most_usd)
     return None
 
 
@@ -191,8 +192,10 @@ def _px(value: float, values: Sequence[float]) -> float:
     return _PLOT_PX * math.log(value / min(values)) / span if span else 0.0
 
 
-def _number(value: object) -> float | None:
-    return value if isinstance(value, float) else None
+def _within_sight(limit: object, values: Sequence[float]) -> float | None:
+    """A limit that lies among these values or beside them: one far off would push them all together."""
+    near = isinstance(limit, float) and min(values) / _BESIDE <= limit <= max(values) * _BESIDE
+    return limit if isinstance(limit, float) and near else None
 
 
 def price_speed(found: Scatter, *, dark: bool, height: int) -> alt.LayerChart | alt.FacetChart:

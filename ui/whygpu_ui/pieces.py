@@ -32,7 +32,8 @@ STYLE = """
 [role="listbox"] [role="option"], [role="listbox"] [role="option"] > div { height: auto; white-space: normal;
   overflow: visible; }
 [role="listbox"] [role="option"] { padding-block: 0.45rem; }
-.stButton button[kind="tertiary"], .stButton button[kind="tertiary"] * { justify-content: flex-start; text-align: left; }
+.stButton button[kind="tertiary"], .stButton button[kind="tertiary"] * { justify-content: flex-start;
+  text-align: left; }
 .stButtonGroup button[aria-checked="true"] { color: inherit !important; font-weight: 600; }
 .stButtonGroup button[aria-checked="true"] * { color: inherit !important; }
 .stSlider [data-testid="stSliderThumbValue"] * { color: inherit; }
