@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from whygpu.render.view.model import Evidence, ItemRow, ReasonRow, Section, Sentence, View
 
 _MARKS = re.compile(r"([\\`*_\[\]<>|#~!&])")
+_ADDRESS = re.compile(r"https://[^\s,]+")
+_ESCAPE = "\\"
 
 
 def document(views: Sequence[View], sections: Iterable[Section] = ()) -> str:
@@ -82,8 +84,13 @@ def _further(view: View) -> Iterator[str]:
         yield from _section(view.start)
     if view.claims:
         yield "## Sources"
-        yield "\n".join(f"- `{claim}`: {literal(says)}" for claim, says in view.claims.items())
+        yield "\n".join(f"- `{claim}`: {_linked(literal(says))}" for claim, says in view.claims.items())
     yield literal(view.footer)
+
+
+def _linked(text: str) -> str:
+    """Text that nothing is a mark in, but with its addresses as links."""
+    return _ADDRESS.sub(lambda found: f"<{found[0].replace(_ESCAPE, '')}>", text)
 
 
 def _why(view: View) -> Iterator[str]:

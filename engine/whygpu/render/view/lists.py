@@ -245,7 +245,12 @@ def _item(consultation: Consultation, item: Item, kind: str, words: Words) -> It
 
 
 def quoted(knowledge: Knowledge, evidence: Iterable[Evidence]) -> dict[str, str]:
-    """What each claim named says, and in which document, by its id."""
+    """What each claim named says, and in which document, by its id; then what each reference is, where and of when."""
     named = dict.fromkeys(claim for item in evidence for claim in item.claims)
-    found = ((name, knowledge.claims[name]) for name in named if name in knowledge.claims)
-    return {name: f"{claim.says} ({knowledge.documents[claim.document].title})" for name, claim in found}
+    claims = ((name, knowledge.claims[name]) for name in named if name in knowledge.claims)
+    found = {name: f"{claim.says} ({knowledge.documents[claim.document].title})" for name, claim in claims}
+    known = knowledge.catalogue.references
+    for reference in (known[name] for name in named if name in known):
+        parts = (reference.title, reference.where, reference.as_of and f"as of {reference.as_of}")
+        found[reference.id] = ", ".join(filter(None, parts))
+    return found
