@@ -92,6 +92,7 @@ STYLE = """
 """
 
 
+_UNIT = re.compile(r"_(?:ms|hours|watts)\Z")
 _UNDERSCORED = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 
 _WIDE = '<div class="wide" role="group" aria-label="Table" tabindex="0">'
@@ -143,9 +144,14 @@ def sections(found: Iterable[Section]) -> str:
 
 
 def spoken(text: str, knowledge: Knowledge) -> str:
-    """A text whose answers are named as one says them, without underscores."""
+    """A text whose answers are named as one says them, without underscores and units."""
     names = knowledge.name_by_answer
-    return _UNDERSCORED.sub(lambda match: match[0].replace("_", " ") if match[0] in names else match[0], text)
+
+    def said(match: re.Match[str]) -> str:
+        key = match[0]
+        return _UNIT.sub("", key).replace("_", " ") if key in names else key
+
+    return _UNDERSCORED.sub(said, text)
 
 
 def opened(line: Line | Sentence, knowledge: Knowledge) -> str:
