@@ -24,7 +24,8 @@ h2 { font-size: 1.2rem; margin: 1.8rem 0 0.5rem; border-bottom: 1px solid #76767
 h3 { font-size: 1rem; margin: 1rem 0 0.3rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }
 th, td { text-align: left; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px solid #c4c4c4; vertical-align: top; }
-code { font-size: 0.85em; overflow-wrap: anywhere; }
+code { font-size: 0.85em; }
+code, li { overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; }
 @media (prefers-color-scheme: dark) { body { color: #ececec; background: #16181c; }
   th, td { border-color: #4a4d55; } }
