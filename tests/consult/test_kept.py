@@ -9,7 +9,6 @@ import pytest
 
 from tests.loader.small import small_texts
 from whygpu.api import REGISTRY, KnowledgeBase
-from whygpu.kept import forget
 from whygpu.loader.assemble import load_texts
 
 if TYPE_CHECKING:
@@ -73,12 +72,3 @@ def test_one_beside_another_is_told_apart(change: tuple[str, str, str]) -> None:
     assert before != after
     assert told(one, "evaluator", **SERVING) == before
     assert told(other, "evaluator", **SERVING) == after
-
-
-@pytest.mark.parametrize("limits", [{"latency_ms": 60_000.0}, {"token_latency_ms": 60.0}, {"latency_ms": 400.0}])
-def test_plans_without_a_limit_are_those_of_a_limit_that_nothing_misses(limits: dict[str, float]) -> None:
-    kb, answers = loaded(), {**SERVING, "requests_per_second": 30}
-    told(kb, "evaluator", **answers)
-    after = told(kb, "evaluator", **answers, **limits)
-    forget()
-    assert after == told(kb, "evaluator", **answers, **limits)

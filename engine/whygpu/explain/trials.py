@@ -52,11 +52,11 @@ def trials(consultation: Consultation, spec: NameSpec, now: Value | None) -> tup
 
 
 def _numbers(consultation: Consultation, spec: NameSpec, now: Value | None) -> Iterator[float]:
-    cuts = cut_points(consultation, spec.name)
+    cuts = sorted(cut_points(consultation, spec.name), reverse=True)
     if isinstance(now, float) and now > 0:
         yield from (now * factor for factor in _FACTORS)
-        near = (cut for cut in cuts if now / REACH <= cut <= now * REACH)
-        yield from (_short(cut * share) for cut in near for share in (1 - _BESIDE, 1 + _BESIDE))
+        cuts = [cut for cut in cuts if now / REACH <= cut <= now * REACH]
+        yield from (_short(cut * share) for cut in cuts for share in (1 - _BESIDE, 1 + _BESIDE))
     else:  # a limit that nobody set yet matters where it is just missed
         yield from (_short(cut * share) for share in (1 - _BESIDE, 1 / 2, 1 + _BESIDE) for cut in cuts)
         yield from _USUAL if not cuts else ()
@@ -66,7 +66,7 @@ def _just_beyond(consultation: Consultation, spec: NameSpec, now: Value | None) 
     """A limit that is assumed refuses nothing: one that is answered matters where the recommendation just misses it,
     and a larger one where plans are beyond what is assumed.
     """
-    for cut in cut_points(consultation, spec.name):
+    for cut in sorted(cut_points(consultation, spec.name), reverse=True):
         below = _short(cut * (1 - _BESIDE))
         below = math.floor(below) if spec.integer else below
         if below >= (spec.minimum or 0.0):
@@ -94,26 +94,21 @@ def _sides(consultation: Consultation, spec: NameSpec, now: Value | None) -> Ite
         yield from (round(math.sqrt(area * share)) for share in (1 - _BESIDE, 1 + _BESIDE))
 
 
-def cut_points(consultation: Consultation, name: str) -> tuple[float, ...]:
-    """The numbers that rules compare an answer with: figures of the recommendation, then constants; of each the
-    largest first.
-    """
+def cut_points(consultation: Consultation, name: str) -> set[float]:
+    """The numbers that rules compare an answer with: constants, and figures of the recommendation."""
     heads = Rows(consultation).heads
     knowledge = consultation.knowledge
-    figures: set[float] = set()
-    constants: set[float] = set()
+    found: set[float] = set()
     for other in compared_with(knowledge, name):
         if isinstance(other, t.Constant):
-            constants.update(_positive(other.value))
+            value: object = other.value
         elif heads:
-            judge = Judge(consultation.plans.environment, knowledge.vocabulary, heads[0])
-            figures.update(_positive(plain(judge.value(other))))
-    return tuple(dict.fromkeys((*sorted(figures, reverse=True), *sorted(constants, reverse=True))))
-
-
-def _positive(value: object) -> Iterator[float]:
-    if isinstance(value, float) and value > 0 and math.isfinite(value):
-        yield float(f"{value:.4g}")
+            value = plain(Judge(consultation.plans.environment, knowledge.vocabulary, heads[0]).value(other))
+        else:
+            continue
+        if isinstance(value, float) and value > 0 and math.isfinite(value):
+            found.add(float(f"{value:.4g}"))
+    return found
 
 
 @kept(256)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -46,16 +45,13 @@ def _enumerated(work: Work, allowed_bytes: bytes, options: Options, targets: Tar
         # cards that are rented with others and idle are given more of a job alone: which those are changes with prices
         alone = replace(options, machines=replace(options.machines, rented_for=_no_more))
         return replace(_enumerated(work, allowed_bytes, alone, targets), machines=options.machines)
-    limits = {"ttft_ms": targets.ttft_ms or math.inf, "token_ms": targets.token_ms or math.inf}
-    unhurried = replace(targets, **_NO_TIMES)
-    known: list[tuple[Mapping[str, float], PlanSet]] = _room(work, allowed_bytes, options, unhurried)
-    if known and all(known[0][0][name] <= limit for name, limit in limits.items()):
-        return known[0][1]
+    whenever: list[PlanSet] = _room(work, allowed_bytes, options, replace(targets, **_NO_HOURS))
+    if whenever:
+        return whenever[0]
     search = _searched(work, allowed, options)
     plan_set = _grown(work, search, options, targets)
-    in_time = all(search.slowest[name] <= limit for name, limit in limits.items())
-    if in_time and not search.knows_hours:  # of none that was timed: it holds whenever it must be done, and as soon
-        known.append((search.slowest, plan_set))
+    if not search.knows_hours:  # of none that was timed: no deadline and no pace was compared with any
+        whenever.append(plan_set)
     return plan_set
 
 
@@ -64,9 +60,7 @@ def _no_more(accelerator: str, group: int, groups: int, together: int) -> int:  
     return group * groups
 
 
-_NO_TIMES: Mapping[str, Any] = MappingProxyType(
-    {"ttft_ms": None, "token_ms": None, "train_hours": None, "paces": (), "paces_of_one_machine": ()}
-)
+_NO_HOURS: Mapping[str, Any] = MappingProxyType({"train_hours": None, "paces": (), "paces_of_one_machine": ()})
 
 
 @kept(64)

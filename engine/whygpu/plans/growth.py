@@ -223,12 +223,10 @@ class Growth:
         if not rows.size:
             return plan_set
         plans = plan_set.take(rows)
+        if self._targets.token_ms is not None or self._targets.ttft_ms is not None:
+            late = self._first(plans, before, most + 1, lambda timed: self._lateness(timed) > 1)
+            most = late - 1
         fullest = self._search.timed(plans.card, plans.configuration, plans.fits, most)
-        late = np.flatnonzero(self._lateness(fullest) > 1)
-        if late.size:
-            first = self._first(plans.take(late), before[late], most[late], lambda timed: self._lateness(timed) > 1)
-            most[late] = first - 1
-            fullest = self._search.timed(plans.card, plans.configuration, plans.fits, most)
         reach = np.flatnonzero((most > before) & (self._short(fullest, targets) <= 1))
         near = np.flatnonzero((most > before) & (self._short(fullest, targets) > 1))
         fewest = self._first(

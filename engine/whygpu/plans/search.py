@@ -305,8 +305,6 @@ class Search:
         self._few = 1 if options.count is not None or work.setup.trains else options.replicas
         self.knows_hours = False
         """Whether the hours that a job takes are known of any plan that was timed."""
-        self.slowest = {"ttft_ms": 0.0, "token_ms": 0.0}
-        """The latest first answer and the slowest token of all plans that were timed and fit."""
         self.configurations = Ways()
         self._setups = Setups(_sizes(replace(work, setup=_alike(work.setup), measured=())))
         self._number: dict[tuple[int, ParallelLayout], int] = {}
@@ -642,9 +640,6 @@ class Search:
         )
         hours = found.speeds.figures.get("train_hours")
         self.knows_hours = self.knows_hours or (hours is not None and not np.isnan(hours).all())
-        for name, most in self.slowest.items():
-            if name in found.speeds.figures:
-                self.slowest[name] = np.fmax.reduce(found.speeds.figures[name][fits], initial=most)
         return found
 
     def untimed(self, card: NDArray[np.int64], configuration: NDArray[np.int64], fits: Mask) -> PlanSet:
