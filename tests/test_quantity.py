@@ -64,7 +64,7 @@ def test_what_is_no_number(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["ms", "s", "hours", "days"])
-@pytest.mark.parametrize("text", ["5m", "5M", "5k", "5B", "5GiB"])
+@pytest.mark.parametrize("text", ["5m", "5 m", "5M", "5k", "5B", "5GiB"])
 def test_a_time_has_a_unit_of_time(text: str, unit: str) -> None:
     assert parse_number(text, unit) is None
 

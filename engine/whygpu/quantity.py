@@ -23,6 +23,8 @@ _POWERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _COUNTED = {"requests": ("users", "people"), "streams": ("cameras", "calls")}
 """By unit, what people count in its place."""
 _CURRENCY = re.compile(r"(?:usd|us\$|\$)\s*(?=[0-9.])|(?<=[0-9kKmMbB.])\s*(?:usd|us\$|\$|dollars?)\Z", re.IGNORECASE)
+_WORD = 3
+"""Letters of what may be a plural: "ms" is none of "m"."""
 _PER = re.compile(r"\s*(?:/|per|an?)\s*([a-z]+)\Z", re.IGNORECASE)
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?![0-9])")
 _TIME_UNITS = ("ms", "s", "minutes", "h", "hours", "days")
@@ -83,8 +85,8 @@ def _without_words(text: str, unit: str | None) -> tuple[str, float]:
 
 def _alike(word: str, name: str) -> bool:
     """Whether a word is a name, in the singular or the plural, or short for it."""
-    word, name = word.lower(), name.lower()
-    return word.removesuffix("s") == name.removesuffix("s") or _SECONDS.get(word) == _SECONDS.get(name, math.nan)
+    one, other = (text.lower() if len(text) < _WORD else text.lower().removesuffix("s") for text in (word, name))
+    return one == other or _SECONDS.get(word.lower()) == _SECONDS.get(name.lower(), math.nan)
 
 
 def _scale(suffix: str, unit: str | None) -> float | None:
