@@ -17,7 +17,8 @@ _SECONDS = {
     **{"us": 1e-6, "ms": 1e-3, **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0)},
     **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
-    **{**dict.fromkeys(("d", "day", "days"), 86_400.0), **dict.fromkeys(("week", "weeks"), 604_800.0)},
+    **dict.fromkeys(("d", "day", "days"), 86_400.0),
+    **dict.fromkeys(("week", "weeks"), 604_800.0),
 }
 _POWERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _COUNTED = {"requests": ("users", "people"), "streams": ("cameras", "calls")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -540,6 +541,15 @@ def test_what_was_answered_of_drafts_and_adapters_is_asked_for(starts: dict[str,
     adapters = words(starts["pairs on adapters"]["trl"])
     assert adapters[adapters.index("--lora_target_modules") + 1] == "all-linear"
     assert any("bnb_4bit_quant_storage" in note for note in starts["four bits over cards"]["accelerate"].notes)
+
+
+def test_sentences_have_numbers_as_they_are_read(kb: whygpu.KnowledgeBase, starts: dict[str, dict[str, Start]]) -> None:
+    """A refusal said that a card has 31.4507289266586 GiB."""
+    rewards = {**TUNE, "algorithm": "grpo", "method": "lora", "accelerators": ["rtx-5090"], "count": 1}
+    trl = next(item for item in kb.advise(rewards, engine="evaluator").start if item.tool == "trl")
+    assert "twice 29.9 GiB leave no room on a card with 31.5" in (trl.cannot or "")
+    told = [text for found in starts.values() for item in found.values() for text in (*item.notes, item.cannot or "")]
+    assert not [text for text in told if re.search(r"\d\.\d{4}", text)]
 
 
 def test_all_layers_are_kept_on_the_card(starts: dict[str, dict[str, Start]]) -> None:

@@ -194,8 +194,9 @@ def _px(value: float, values: Sequence[float]) -> float:
 
 def _within_sight(limit: object, values: Sequence[float]) -> float | None:
     """A limit that lies among these values or beside them: one far off would push them all together."""
-    near = isinstance(limit, float) and min(values) / _BESIDE <= limit <= max(values) * _BESIDE
-    return limit if isinstance(limit, float) and near else None
+    if not isinstance(limit, float):
+        return None
+    return limit if min(values) / _BESIDE <= limit <= max(values) * _BESIDE else None
 
 
 def price_speed(found: Scatter, *, dark: bool, height: int) -> alt.LayerChart | alt.FacetChart:

@@ -24,6 +24,7 @@ from whygpu.knowledge.catalogue import fold
 from whygpu.knowledge.rules import expression_of
 from whygpu.language.evaluate import Evaluator
 from whygpu.plans.splits import can_split, context_cards
+from whygpu.quantity import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -116,7 +117,7 @@ def _start(plan: _Plan, launch: Launch) -> Start:
         file=launch.file,
         run=launch.run,
         cannot=None,
-        notes=(*inner, *plan.lines(launch.notes, str)),
+        notes=(*inner, *plan.lines(launch.notes)),
         claims=launch.sources,
     )
 
@@ -292,19 +293,22 @@ class _Plan:
         """Why the tool cannot start the plan, and by which sources: its entry, then the rules about its stack."""
         for refusal in launch.refusals:
             if self.holds(refusal.when):
-                yield self._fill(refusal.because, str), launch.sources
+                yield self._fill(refusal.because), launch.sources
         knowledge = self._of.knowledge
         for rule in knowledge.rules if launch.runtime not in (None, self.runtime) else ():
             of_stack = rule.rejects and not _OF_STACK.isdisjoint(used_names([rule.condition], knowledge.values))
             if of_stack and self._evaluator.truth(rule.condition).true is True:
-                yield self._fill(rule.because, str), rule.sources
+                yield self._fill(rule.because), rule.sources
 
-    def lines(self, lines: Iterable[LaunchLine], quote: Callable[[str], str]) -> Iterator[str]:
+    def lines(self, lines: Iterable[LaunchLine], quote: Callable[[str], str] | None = None) -> Iterator[str]:
         """The lines whose conditions hold."""
         yield from (self._fill(line.text, quote) for line in lines if self.holds(line.when))
 
-    def _fill(self, template: Template, quote: Callable[[str], str]) -> str:
-        """The text with its names' values put in; what is unknown stands in capitals, to be filled in by hand."""
+    def _fill(self, template: Template, quote: Callable[[str], str] | None = None) -> str:
+        """The text with its names' values put in; what is unknown stands in capitals, to be filled in by hand.
+
+        ``quote``: how texts stand in a command or a file; None: it is a sentence, with numbers as they are read.
+        """
         found: list[str] = []
         for literal, name in template.parts:
             found.append(literal)
@@ -313,9 +317,9 @@ class _Plan:
                 found.append(name.rpartition(".")[2].upper())
             elif isinstance(value, str):
                 blanks = " " * (len(literal) - len(literal.rstrip(" ")))
-                found.append((value if name == _BLOCK else quote(value)).replace("\n", f"\n{blanks}"))
+                found.append((value if quote is None or name == _BLOCK else quote(value)).replace("\n", f"\n{blanks}"))
             elif isinstance(value, float):
-                found.append(f"{value:.15g}")
+                found.append(show(value) if quote is None else f"{value:.15g}")
         return "".join(found).rstrip()
 
 

@@ -93,8 +93,8 @@ def purchase_estimates(catalogue: Catalogue) -> tuple[Estimates, NDArray[np.bool
     """What each accelerator of the catalogue would cost to buy by what others of its kind cost, and with what.
 
     A kind is a class, those for a slot apart from those that are built in, and from those that bring a processor and
-    its memory along. The flags: whether such a price is that of a
-    whole machine, or a share of it, as most of the kind are sold.
+    its memory along. The flags: whether such a price is that of a whole machine, or a share of it, as most of the kind
+    are sold.
     """
     cards = list(catalogue.accelerators.values())
     bought = [catalogue.purchase_by_accelerator.get(card.id) for card in cards]
