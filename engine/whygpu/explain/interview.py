@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -54,6 +55,8 @@ _IN_TOPIC = 0.25
 """A topic goes on while this share of the best question elsewhere hangs on its next one."""
 _FEW = 4
 """Accelerators on which answers are tried first."""
+_WITHOUT_HOPE = 24
+"""Answers that are tried at most where nothing is recommended: what allows a plan is told beside the questions."""
 
 _Round: TypeAlias = "tuple[Sequence[Question], int, int | None]"
 """Questions, and from which of the answers worth trying to which they are tried."""
@@ -181,13 +184,19 @@ class Interview:
                 return self._asked(question, None)
         rest = [item for item in self.candidates if not self._chosen and left_to_rules(self.consultation, item)]
         asked = [item for item in self.candidates if item not in rest]
+        tried = self._tries(asked, rest)
+        for question, effect in tried if self._before is not None else islice(tried, _WITHOUT_HOPE):
+            if effect.changes:
+                return self._asked(question, effect.value)
+        return None
+
+    def _tries(self, asked: Sequence[Question], rest: Sequence[Question]) -> Iterator[tuple[Question, AnswerEffect]]:
+        """What answers do, on the best few accelerators and then on all."""
         for tried in filter(None, (self._few, self._all)):
             for questions, begin, end in self._rounds(asked, rest):
                 for question in questions:
                     for effect in self._effects(question, tried, begin, end):
-                        if effect.changes:
-                            return self._asked(question, effect.value)
-        return None
+                        yield question, effect
 
     def _rounds(self, asked: Sequence[Question], rest: Sequence[Question]) -> Iterator[_Round]:
         """Every question's most telling answer is tried before anyone's second, and all that ask for the same plans

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from whygpu.chain.environment import plain
 from whygpu.explain.conditions import Judge
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from whygpu.language.names import NameSpec
 
 Value = float | bool | str
+_Number = TypeVar("_Number", int, float)
 REACH = 8.0
 """An answer is thought of as within this many times of what is assumed, either way."""
 _FACTORS = (REACH, 1 / REACH, 2.0, 1 / 2)
@@ -42,13 +43,25 @@ def trials(consultation: Consultation, spec: NameSpec, now: Value | None) -> tup
         case "choice":
             return tuple(word for word in spec.words if word != now)
         case "number" if spec.unit == "pixels":
-            return tuple(dict.fromkeys(f"{side}x{side}" for side in _sides(consultation, spec, now)))
+            sides = tuple(dict.fromkeys(_sides(consultation, spec, now)))
+            return tuple(f"{side}x{side}" for side in _hopeful(consultation, sides, now))
         case "number":
             tried = _just_beyond if now is not None and _only_limits(consultation.knowledge, spec.name) else _numbers
             bounded = (_within(value, spec) for value in tried(consultation, spec, now))
-            return tuple(dict.fromkeys(value for value in bounded if value != now and math.isfinite(value)))
+            numbers = tuple(dict.fromkeys(value for value in bounded if value != now and math.isfinite(value)))
+            return _hopeful(consultation, numbers, now)
         case "text":
             return ()
+
+
+def _hopeful(consultation: Consultation, numbers: tuple[_Number, ...], now: Value | None) -> tuple[_Number, ...]:
+    """All of the numbers; where nothing is recommended the ends, for what lies between allows no more than one of them:
+    of an amount that is assumed the least first, of a limit that nobody set the widest.
+    """
+    if not numbers or Rows(consultation).heads:
+        return numbers
+    ends = min(numbers), max(numbers)
+    return tuple(dict.fromkeys(ends if now is not None else reversed(ends)))
 
 
 def _numbers(consultation: Consultation, spec: NameSpec, now: Value | None) -> Iterator[float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from whygpu.kept import kept
 from whygpu.knowledge.names import packings, shortened, untuned, without_maker
 from whygpu.quantity import MIB
 
@@ -300,6 +301,7 @@ class Catalogue:
             return (text,)
         return self.accelerator_names.get(fold(text), ())
 
+    @kept(1024)
     def accelerators_of_kind(self, text: str) -> tuple[str, ...]:
         """The ids of a kind that a text names, where it names no accelerator: what a maker calls so in the beginning of
         its names ("Jetson", "TPU"), or else a class; of a CPU all, for one is called so that stands for any.
