@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 from whygpu.version import __version__ as __version__
 
@@ -58,9 +57,6 @@ def load(path: str | Path | None = None) -> KnowledgeBase:
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, and only then."""
-    if name == "LifeAdvice":  # its name until 0.2
-        warn("whygpu.LifeAdvice is now whygpu.LifecycleAdvice", DeprecationWarning, stacklevel=2)
-        name = "LifecycleAdvice"
     if name not in __all__:
         raise AttributeError(f"module 'whygpu' has no attribute '{name}'")
     return getattr(import_module(f"whygpu.{_ELSEWHERE.get(name, 'errors')}"), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -53,6 +54,10 @@ REGISTRY = Registry(
 )
 
 
+_COMPILING = threading.Lock()
+"""A cached property is computed by each thread that finds it missing (Python 3.12 and later)."""
+
+
 class KnowledgeBase:
     """A loaded knowledge base and its engines; safe to share between threads."""
 
@@ -78,7 +83,9 @@ class KnowledgeBase:
         """
         match default_engine() if engine is None else engine:
             case "durable":
-                return self._durable.chain()
+                with _COMPILING:
+                    durable = self._durable
+                return durable.chain()
             case "evaluator":
                 return EvaluatorChain()
             case other:

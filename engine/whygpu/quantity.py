@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Commas set off thousands and nothing else: "1,5" could be one and a half, so it is no number here.
 _NUMBER = re.compile(
@@ -29,7 +33,12 @@ _WORD = 3
 _PER = re.compile(r"\s*(?:/|per|an?)\s*([a-z]+)\Z", re.IGNORECASE)
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?![0-9])")
 _TIME_UNITS = ("ms", "s", "minutes", "h", "hours", "days")
-_SHOWN_TIMES = (("s", 1.0, 1.0), ("min", 60.0, 120.0), ("hours", 3600.0, 3600.0), ("days", 86_400.0, 345_600.0))
+_FAR = 48
+"""A time of which another is more times as long has a unit of its own."""
+_SHOWN_TIMES = (("s", 1.0, 1.0), ("min", 60.0, 120.0), ("hours", 3600.0, 3600.0), ("days", 86_400.0, 864_000.0))
+"""Units of time, their seconds, and the seconds from which a time is shown in them."""
+_WHOLE_DAYS = 345_600.0
+"""Seconds from which a time of whole days is shown in days."""
 """In which unit a time is shown, the seconds of one, and from how many seconds on; what is shorter is in ms where it is
 counted in ms, and otherwise in seconds.
 """
@@ -137,15 +146,22 @@ def _shown_in(value: float, unit: str | None) -> tuple[float, str | None]:
     shortest = ("ms", _SECONDS["ms"]) if unit == "ms" else ("s", 1.0)
     seconds = abs(value) * own
     name, size = next(((name, size) for name, size, least in reversed(_SHOWN_TIMES) if seconds >= least), shortest)
+    if seconds >= _WHOLE_DAYS and not seconds % _SECONDS["days"]:
+        name, size = "days", _SECONDS["days"]
     return (1.0, unit) if size == own else (own / size, name)
 
 
-def show(value: float, unit: str | None = None) -> str:
+def show(value: float, unit: str | None = None, beside: Iterable[float] = ()) -> str:
     """A number for reading: three significant digits or so, thousands separated, the unit after it; a time in ms, s,
-    min, hours or days, as fits it.
+    min, hours or days, as fits it, or the longest of those in the same unit that it stands ``beside``.
     """
-    scale, shown = _shown_in(value, unit)
+    scale, shown = _shown_in(longest(value, *beside), unit)
     return _written(value * scale, shown)
+
+
+def longest(value: float, *beside: float) -> float:
+    """The figure whose unit of time suits all: the longest of those that are not far longer than the first."""
+    return max((value, *(other for other in beside if abs(value) < abs(other) <= _FAR * abs(value))), key=abs)
 
 
 def show_ends(low: float, high: float, unit: str | None = None, like: float | None = None) -> str:

@@ -21,6 +21,8 @@ from whygpu.chain.durable import RETIRED, SESSIONS, DurableEngine, Session
 from whygpu.errors import EngineError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.chain.programs import Program
 
 LIVE_LIMIT = 1_024
@@ -150,6 +152,32 @@ def test_too_many_lost_sessions_are_an_error_not_a_crash() -> None:
     engine.take()
     with pytest.raises(EngineError, match="could not begin"):
         engine.retire()
+
+
+def test_a_session_that_cannot_be_emptied_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = knowledge([(["workload.n > 1"], ADVISE)])
+    engine = DurableEngine(base)
+
+    def refused(*_: object) -> None:
+        raise engine._library.error("refused")
+
+    for _ in range(RETIRED - SESSIONS):
+        session = engine.take()
+        with monkeypatch.context() as patched:
+            patched.setattr(engine, "_library", _Library(engine._library, refused))
+            with pytest.raises(EngineError, match="kept a session"):
+                engine.release(session, whole=False)
+    assert run(program_of(base, {"workload.n": 2.0}, 1.0), engine.chain()).fired == {"r0"}
+
+
+class _Library:
+    """The library but for what empties a session."""
+
+    def __init__(self, library: Any, delete_state: Callable[..., None]) -> None:
+        self._library, self.delete_state = library, delete_state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
 
 
 def test_a_reused_session_has_forgotten_everything() -> None:

@@ -74,6 +74,8 @@ def test_the_catalogue(client: TestClient) -> None:
         ("/advise", b'{"modle": 1, "phase": "trainning"}', 422, "unknown-key"),
         ("/advise", b'{"model": {"config": "/etc/hostname"}}', 422, "no-files"),
         ("/advise", b'{"phases": {"train": {"model": {"gguf": "/etc"}}, "serve": {}}}', 422, "no-files"),
+        ("/advise", b'{"measured": [{"measurement": 1, "setup": {"model": {"config": "/etc"}}}]}', 422, "no-files"),
+        ("/advise", b'{"measured": ["/etc/hostname"]}', 422, "wrong-type"),
         ("/estimate", b"{}", 422, "one-accelerator"),
         ("/why-not", b'{"plan": 4}', 422, "bad-type"),
         ("/why-not", b'{"plan": "no such card"}', 422, ""),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.answers import apply_settings, node_of
 from whygpu.errors import AnswerError, Location, Problem
-from whygpu.intake.resolve import FILES, shape_of
+from whygpu.intake.resolve import files_named, shape_of
 from whygpu.lifecycle.answers import KEY, PARTS, check_lifecycle
 from whygpu.yamldoc.document import plain_data
 
@@ -104,15 +104,11 @@ def check_answer(key: str, value: Given, knowledge_base: KnowledgeBase) -> None:
 
 
 def refuse_files(value: object) -> None:
-    """Raise AnswerError where a model, however deep in the value (a measurement has one), is named by a file."""
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    model = value.get("model") if isinstance(value, Mapping) else None
-    named = [name for name in FILES if isinstance(model, Mapping) and isinstance(model.get(name), str)]
+    """Raise AnswerError where a model names a file of the server, as of an address that somebody else wrote."""
+    named = files_named(value)
     if named:
-        message = f"'model.{named[0]}' names a file, and the wizard reads none by name"
+        message = f"'{named[0]}' names a file, and the wizard reads none by name"
         raise AnswerError([_problem("file-name", message, "model", "upload the config.json, or paste it")])
-    for item in inner:
-        refuse_files(item)
 
 
 def write_link(

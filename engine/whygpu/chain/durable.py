@@ -391,9 +391,16 @@ class DurableEngine:
         return self._free.get()
 
     def release(self, session: Session, *, whole: bool) -> None:
-        """Give a session back; it is emptied where it is full, or not the ``whole`` of what was asserted has fired."""
+        """Give a session back; it is emptied where it is full, or not the ``whole`` of what was asserted has fired.
+
+        Raises EngineError where it cannot be emptied; a fresh one takes its place.
+        """
         if session.facts >= SESSION_FACTS or not whole:
-            self._library.delete_state(self._handle, session.name)
+            try:
+                self._library.delete_state(self._handle, session.name)
+            except self._library.error as error:
+                self.retire()
+                raise EngineError(f"durable-rules kept a session: {error}") from error
             session.facts = 0
         self._free.put(session)
 

@@ -205,11 +205,12 @@ class PlanEnvironment:
         if self._given is None:
             return make()
         kept, key = self._given.beside, alive.tobytes()
-        if key not in kept:
-            if len(kept) >= _MOST_BESIDE:
+        found: T | None = kept.get(key)
+        if found is None:
+            found = make()
+            if len(kept) >= _MOST_BESIDE:  # another thread may do so, too: what was found is held here
                 kept.clear()
-            kept[key] = make()
-        found: T = kept[key]
+            kept[key] = found
         return found
 
     def call(self, function: str, arguments: Sequence[v.Value]) -> v.Value:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whygpu.kept import kept
-from whygpu.knowledge.rules import Verdict
 from whygpu.language import values as v
 
 if TYPE_CHECKING:
@@ -43,9 +42,7 @@ def _expressions(knowledge: Knowledge) -> Iterator[tuple[Expression, bool]]:
     for stratum in (*knowledge.strata.hard, *knowledge.strata.soft):
         for rule in stratum.rules:
             yield rule.condition, rule.rejects
-            for effect in rule.effects:
-                if isinstance(effect, Verdict) and effect.grade is not None:
-                    yield effect.grade.expression, False
+            yield from ((expression, False) for expression in rule.grades)
     for value in knowledge.strata.aggregates:
         yield from ((expression, False) for expression in value.expressions)
 

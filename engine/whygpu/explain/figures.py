@@ -9,6 +9,8 @@ from whygpu.language import values as v
 from whygpu.quantity import show
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from whygpu.language.names import NameSpec
 
 _FORMATS = (
@@ -20,21 +22,21 @@ _FORMATS = (
 )
 
 
-def show_value(value: v.Value, spec: NameSpec) -> str:
-    """A value with its unit; what is not known says so."""
+def show_value(value: v.Value, spec: NameSpec, beside: Iterable[float] = ()) -> str:
+    """A value with its unit, the one that suits those ``beside`` it, too; what is not known says so."""
     if isinstance(value, v.Number) and value.present is False:
         return "none"
-    return show_plain(plain(value), spec.unit, spec.name)
+    return show_plain(plain(value), spec.unit, spec.name, beside)
 
 
-def show_plain(value: float | bool | str | None, unit: str | None, name: str = "") -> str:
+def show_plain(value: float | bool | str | None, unit: str | None, name: str = "", beside: Iterable[float] = ()) -> str:
     """A plain value with its unit."""
     if value is None:
         return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return show_year(value) if name.endswith(".released") else show(value, unit)
+        return show_year(value) if name.endswith(".released") else show(value, unit, beside)
     return value.upper() if name in _FORMATS and value != "auto" else value
 
 

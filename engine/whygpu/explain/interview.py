@@ -19,20 +19,18 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from whygpu.chain.engines import EvaluatorChain
-from whygpu.chain.strata import used_names
 from whygpu.collector import collector_at_rest
 from whygpu.consult.driver import consult
-from whygpu.explain.open_questions import settled
+from whygpu.explain.open_questions import settled, waiting
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rerun import Among, choice, rerun, rerun_or_none
 from whygpu.explain.rows import Rows
 from whygpu.explain.templates import fill_template
-from whygpu.explain.trials import Value, graded, trials
-from whygpu.kept import kept
+from whygpu.explain.trials import Value, trials
 from whygpu.language.tree import All, names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import date
 
     from whygpu.answers import Answers
@@ -324,14 +322,14 @@ class Interview:
     def _effect(self, key: str, value: Value, tried: _Tried) -> AnswerEffect | None:
         c, after = tried.consultation, None
         given = sorted({**c.answers.given, key: value}.items(), key=lambda pair: pair[0])
-        kept = (self._knowledge.hash, c.today, c.answers.life, repr(given), tried.planner)
-        known = self._memory.get(kept)
+        asked = (self._knowledge.hash, c.today, c.answers.life, repr(given), tried.planner)
+        known = self._memory.get(asked)
         if known is None:
             after = rerun_or_none(c, {key: value}, tried.planner)
             if after is None:
                 return None
             known = Known(choice(after), _finds_anew(c, after))
-            self._memory.keep(kept, known)
+            self._memory.keep(asked, known)
         if known.found_anew:
             self._slow.add(key)
         plan = partial(self._plan, known, key, value, after)
@@ -362,11 +360,6 @@ def left_to_rules(consultation: Consultation, question: Question) -> bool:
     return assumed is not None and assumed.value in (spec.unanswered, _AUTO)
 
 
-def waiting(knowledge: Knowledge, name: str) -> tuple[Rule, ...]:
-    """The rules that read a name, directly or through derived values; those that reject plans first."""
-    return tuple(sorted(_reads(knowledge).get(name, ()), key=lambda rule: (not rule.rejects, rule.id)))
-
-
 def _parts(rule: Rule, name: str) -> tuple[Expression, ...]:
     """What else must hold for a rule that reads a name."""
     whole = rule.condition
@@ -375,12 +368,3 @@ def _parts(rule: Rule, name: str) -> tuple[Expression, ...]:
 
 def _names(part: Expression) -> set[str]:
     return {item.name for item in names(part)}
-
-
-@kept(4)
-def _reads(knowledge: Knowledge) -> Mapping[str, tuple[Rule, ...]]:
-    found: dict[str, list[Rule]] = {}
-    for rule in knowledge.advising:
-        for name in used_names([rule.condition, *graded(rule)], knowledge.values):
-            found.setdefault(name, []).append(rule)
-    return {name: tuple(rules) for name, rules in found.items()}

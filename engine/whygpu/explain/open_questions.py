@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING
 
 from whygpu.chain.strata import used_names
 from whygpu.checks.model_shape import TOKEN_KINDS
+from whygpu.consult.answering import assumption_of
 from whygpu.consult.names import LIFE_KEYS
 from whygpu.explain.parts import Assumed, OpenQuestion
 from whygpu.explain.templates import fill_template
+from whygpu.kept import kept
 from whygpu.language.tree import names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from whygpu.consult.consultation import Consultation
+    from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.questions import Question
+    from whygpu.knowledge.rules import Rule
 
 
 def assumed(consultation: Consultation) -> tuple[Assumed, ...]:
@@ -44,21 +48,33 @@ def settled(consultation: Consultation, question: Question) -> bool:
         return False
     if consultation.knowledge.vocabulary[question.name].kind != "choice":
         return False
-    truth = consultation.session.environment.evaluator.truth
-    used = next((one for one in question.assumptions if truth(one.when).true), None)
+    used = assumption_of(consultation.session.environment, question)
     return used is not None and any(name.name.startswith("model.") for name in names(used.value))
+
+
+def waiting(knowledge: Knowledge, name: str) -> tuple[Rule, ...]:
+    """The rules that read a name, directly or through derived values; those that reject plans first."""
+    return tuple(sorted(_reads(knowledge).get(name, ()), key=lambda rule: (not rule.rejects, rule.id)))
+
+
+@kept(4)
+def _reads(knowledge: Knowledge) -> Mapping[str, tuple[Rule, ...]]:
+    found: dict[str, list[Rule]] = {}
+    for rule in knowledge.advising:
+        for name in used_names([rule.condition, *rule.grades], knowledge.values):
+            found.setdefault(name, []).append(rule)
+    return {name: tuple(rules) for name, rules in found.items()}
 
 
 def open_questions(consultation: Consultation) -> Iterator[OpenQuestion]:
     """Questions that apply and were not answered: some rule or limit waits for them."""
     knowledge = consultation.knowledge
-    uses = {rule.id: used_names([rule.condition], knowledge.values) for rule in knowledge.advising}
     known_keys = {item.question.id for item in consultation.applied.assumed}
     for question in consultation.applied.applicable:
         if question.id in consultation.answers.locations or not question.name:
             continue
-        reading = [rule for rule in knowledge.advising if question.name in uses[rule.id]]
-        readers = [rule.id for rule in sorted(reading, key=lambda rule: not rule.rejects)]  # limits first
+        reading = waiting(knowledge, question.name)
+        readers = [rule.id for rule in reading]
         listed = ", ".join(readers[:3]) + (f" and {len(readers) - 3} more" if len(readers) > 3 else "")
         known = question.id in known_keys
         verb = "a value is assumed; it is read by" if known else "it is needed by"

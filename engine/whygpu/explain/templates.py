@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from whygpu.chain.environment import PlanEnvironment
+from whygpu.chain.environment import PlanEnvironment, plain
 from whygpu.explain.figures import show_value
 
 if TYPE_CHECKING:
@@ -23,18 +23,26 @@ def fill_template(
     knowledge: Knowledge,
     index: int | None = None,
 ) -> str:
-    """The template with its names' values put in, with their units; of plan ``index`` where it is judged per plan."""
+    """The template with its names' values put in, with their units, times in one that suits all; of plan ``index``
+    where it is judged per plan.
+    """
+    values = {
+        name: environment.at(name, index)
+        if isinstance(environment, PlanEnvironment) and index is not None
+        else environment.value(name)
+        for _, name in template.parts
+        if name is not None
+    }
+    figures: dict[str | None, list[float]] = {}
+    for shown, value in values.items():
+        if isinstance(figure := plain(value), float):
+            figures.setdefault(knowledge.vocabulary[shown].unit, []).append(figure)
     found: list[str] = []
     for literal, name in template.parts:
         found.append(literal)
         if name is not None:
-            value = (
-                environment.at(name, index)
-                if isinstance(environment, PlanEnvironment) and index is not None
-                else environment.value(name)
-            )
             spec = knowledge.vocabulary[name]
-            text = show_value(value, spec)
+            text = show_value(values[name], spec, figures.get(spec.unit, ()))
             found.append(_MARKUP.sub(r"\\\1", text) if spec.kind == "text" else text)
     text = "".join(found).strip()
     begins = not template.parts[0][0].strip() if template.parts else False

@@ -9,16 +9,14 @@ from whygpu.chain.environment import plain
 from whygpu.explain.conditions import Judge
 from whygpu.explain.rows import Rows
 from whygpu.kept import kept
-from whygpu.knowledge.rules import Verdict
 from whygpu.language import tree as t
 from whygpu.language import values as v
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from whygpu.consult.consultation import Consultation
     from whygpu.knowledge.base import Knowledge
-    from whygpu.knowledge.rules import Rule
     from whygpu.language.names import NameSpec
 
 Value = float | bool | str
@@ -139,17 +137,12 @@ def compared_with(knowledge: Knowledge, name: str) -> tuple[t.Expression, ...]:
 def _expressions(knowledge: Knowledge) -> Iterator[t.Expression]:
     for rule in knowledge.rules:
         yield rule.condition
-        yield from graded(rule)
+        yield from rule.grades
     for value in knowledge.values.values():
         yield from value.expressions
     for question in knowledge.questions:
         yield question.when
         yield from (item.when for item in question.assumptions)
-
-
-def graded(rule: Rule) -> Iterable[t.Expression]:
-    """What the rule's graded verdicts grow with."""
-    return (item.grade.expression for item in rule.effects if isinstance(item, Verdict) and item.grade is not None)
 
 
 def _comparisons(node: t.Expression) -> Iterator[t.Compare]:

@@ -21,12 +21,28 @@ FILES = ("config", "safetensors", "gguf", "diffusers")
 _WORDS = frozenset({"name", "kind", "task", "id", "published_format", "model_type", *FILES})
 
 
+def files_named(value: object) -> tuple[str, ...]:
+    """The keys by which models, however deep in answers (a measurement has one), name files: of others none is read."""
+    found: list[str] = []
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, Mapping):
+            model = each.get("model")
+            if isinstance(model, Mapping):
+                found += [f"model.{key}" for key in FILES if not isinstance(model.get(key, {}), Mapping)]
+            left += each.values()
+        elif isinstance(each, list | tuple):
+            left += each
+    return tuple(dict.fromkeys(found))
+
+
 def shape_of(
     model: str | Mapping[str, Any], catalogue: Catalogue, location: Location, task: str = ""
 ) -> tuple[ModelShape, tuple[str, ...]]:
     """The shape of a preset (by id) or of a model described for a task, and what is doubtful about it.
 
-    Raises AnswerError with every problem, at ``place``.
+    Raises AnswerError with every problem, at ``location``.
     """
     return (
         _named(model, catalogue, location, task) if isinstance(model, str) else _read(model, catalogue, location, task)

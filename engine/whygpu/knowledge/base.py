@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.knowledge.preferences import Preferences
 from whygpu.knowledge.questions import DerivedValue, Profile, Question, Unasked
-from whygpu.knowledge.rules import Rule, Table, Verdict, concluded_names
+from whygpu.knowledge.rules import Rule, Table, concluded_names
 from whygpu.knowledge.sources import Citation, Claim, Formula, SourceDocument, Tension
 from whygpu.knowledge.strata import Strata
 from whygpu.language.names import NameSpec
@@ -119,12 +119,7 @@ class Knowledge:
     @cached_property
     def numbering(self) -> Numbering:
         """What conditions, values and questions say, numbered."""
-        grades = (
-            effect.grade.expression
-            for rule in self.rules
-            for effect in rule.effects
-            if isinstance(effect, Verdict) and effect.grade is not None
-        )
+        grades = (expression for rule in self.rules for expression in rule.grades)
         asked = (item for question in self.questions for item in question.expressions)
         computed = (item for value in self.values.values() for item in value.expressions)
         conditions = (rule.condition for rule in self.rules)

@@ -264,6 +264,12 @@ class Rule:
         )
 
     @property
+    def grades(self) -> tuple[Expression, ...]:
+        """What its graded verdicts grow with."""
+        verdicts = (effect for effect in self.effects if isinstance(effect, Verdict))
+        return tuple(verdict.grade.expression for verdict in verdicts if verdict.grade is not None)
+
+    @property
     def is_hard(self) -> bool:
         """Whether it must be decided before the field of plans is known."""
         return any(isinstance(effect, Exclude | Require | Conclude) for effect in self.effects)

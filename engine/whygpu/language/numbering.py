@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from whygpu.language.tree import All, Call, Constant, Expression, Name, children
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
 Parts = tuple[Expression, ...]
+_ADDING = threading.Lock()
 
 
 class Numbering:
@@ -28,16 +30,17 @@ class Numbering:
     def add(self, expressions: Iterable[Expression]) -> None:
         """Number some more."""
         todo = list(expressions)
-        self._expressions += todo
-        while todo:
-            node = todo.pop()
-            # in Python 1.0 equals True
-            key = (type(node.value), node.value) if isinstance(node, Constant) else node
-            number = self._equal.setdefault(key, len(self._equal))
-            if number == len(self.parts):
-                self.parts.append(node)
-            self.numbers[id(node)] = number
-            todo += children(node)
+        with _ADDING:  # or two that are not equal had one number
+            self._expressions += todo
+            while todo:
+                node = todo.pop()
+                # in Python 1.0 equals True
+                key = (type(node.value), node.value) if isinstance(node, Constant) else node
+                number = self._equal.setdefault(key, len(self._equal))
+                if number == len(self.parts):
+                    self.parts.append(node)
+                self.numbers[id(node)] = number
+                todo += children(node)
 
 
 class Lasting:

@@ -16,7 +16,6 @@ from whygpu.consult.names import (
     USUAL_TOKEN_MS,
 )
 from whygpu.errors import Location
-from whygpu.explain.trials import graded
 from whygpu.knowledge.rules import Advise, Conclude, Require, Warn, concluded_names, expression_of
 from whygpu.language.tree import names
 from whygpu.measured.measurement import OF_DEVICE, POINT, PREFIX, SCALING, SIZED, TOLD
@@ -100,7 +99,7 @@ def _conditions(rules: Iterable[Rule]) -> Iterator[Expression]:
     """What rules fire by and their effects rest on."""
     for rule in rules:
         yield rule.condition
-        yield from graded(rule)
+        yield from rule.grades
         yield from (effect.condition.tree for effect in rule.effects if isinstance(effect, Require))
 
 

@@ -107,6 +107,7 @@ class Sizes:
         """One number for all setups that need as much for as many requests."""
         if len(self._numbers) >= _MOST_KEPT:
             self._numbers.clear()  # no number is given twice
+            self._whatever_kept.clear()
         number = self._number(_alike(setup))
         if setup.trains:
             self._whatever_kept[number] = self._number(_alike(setup).but(batch_size=0, gradient_checkpointing=""))

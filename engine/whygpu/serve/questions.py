@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.explain.json_form import plan_dict
-from whygpu.intake.resolve import FILES
+from whygpu.intake.resolve import files_named
 from whygpu.lifecycle.advice import LifecycleAdvice
 from whygpu.listing import SECTIONS, Section, column_of, find, listing, ordered, sources_of, where, whole
 from whygpu.render.catalogue import listing_data, whole_data
@@ -110,11 +110,8 @@ def _section(name: str) -> Section:
 
 def _refuse_files(answers: Mapping[str, Any]) -> None:
     """Raise AnswerError where answers name a file of the machine that answers."""
-    phases = answers.get("phases")
-    each = [answers, *(phases.values() if isinstance(phases, dict) else ())]
-    models = [model for one in each if isinstance(one, dict) and isinstance(model := one.get("model"), dict)]
-    named = {key for model in models for key in FILES if not isinstance(model.get(key, {}), dict)}
+    named = files_named(answers)
     if named:
-        message = f"a file is not read for others: model.{', model.'.join(sorted(named))}"
+        message = f"a file is not read for others: {', '.join(sorted(named))}"
         hint = "give the configuration itself ({config: {...}}), a preset or sizes"
         raise AnswerError([Problem("no-files", message, Location("answers.model"), hint)])

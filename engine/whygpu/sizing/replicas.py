@@ -11,7 +11,7 @@ import numpy as np
 
 from whygpu.checks.setup import FloatArray
 from whygpu.sizing.arrivals import Arrivals, felt_burstiness, split_arrivals
-from whygpu.sizing.curve import ServiceCurve, Work, lognormal_work
+from whygpu.sizing.curve import P50_TO_P95, ServiceCurve, Work, lognormal_work
 from whygpu.sizing.loads import Tails
 from whygpu.sizing.replica import InFlight, Replica, in_flight, late_share, percentile_s
 from whygpu.sizing.single import Single
@@ -69,7 +69,7 @@ class Service:
     def idle_tail_s(self) -> float:
         """The 95th percentile of a request that has a replica for itself."""
         spread = math.sqrt(math.log1p(self.varies**2))
-        return self.curve.idle_s * math.exp(1.6448536269514722 * spread - spread**2 / 2)
+        return self.curve.idle_s * math.exp(P50_TO_P95 * spread - spread**2 / 2)
 
 
 @lru_cache(maxsize=256)

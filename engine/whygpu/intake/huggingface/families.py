@@ -46,7 +46,6 @@ class Family:
     default_ffn: int = 4
     one_kv_head: bool = False
     pooler: bool = False
-    head_transform: bool = False
     router_bias: bool = False
     expert_bias: bool = False
     shared_gate: bool = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import plain
 from whygpu.explain.meters import Need, needs
-from whygpu.quantity import show, show_ends, show_with_range
+from whygpu.quantity import longest, show, show_ends, show_with_range
 from whygpu.render.view.model import MeterRow
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def label_of(need: Need) -> str:
     return _LABELS.get(need.name, need.name.partition(".")[2].replace("_", " "))
 
 
-def span(band: Range, unit: str | None = None) -> str:
-    """Both ends of a figure, in the unit in which it is shown; nothing where they are the same."""
-    return "" if band.low == band.high else show_ends(band.low, band.high, unit, band.likely)
+def span(band: Range, unit: str | None = None, *beside: float) -> str:
+    """Both ends of a figure, in the unit in which it is shown ``beside`` others; nothing where they are the same."""
+    return "" if band.low == band.high else show_ends(band.low, band.high, unit, longest(band.likely, *beside))
 
 
 def _limited(need: Need, plan: Plan, assumed: bool) -> MeterRow:
@@ -78,7 +78,8 @@ def _limited(need: Need, plan: Plan, assumed: bool) -> MeterRow:
     beyond = "over" if need.at_most else "short"
     # of a limit and of a rate alike: the part that is not used, as the bar has it
     margin = f"{-share:.0%} {beyond}" if share < 0 else f"{1 - used:.0%} to spare"
-    limit, got = show(need.limit, need.unit), show(need.got.likely, need.unit)
+    both = need.limit, need.got.likely
+    limit, got = (show(figure, need.unit, both) for figure in both)
     if need.of_hardware:  # what is needed is the plan's figure, and the accelerator has the limit
         each = " each" if plan.count > 1 else ""
         if need.name == _MEMORY and plan.method is not None and (plan.batch_size or 1) > 1:
@@ -87,7 +88,9 @@ def _limited(need: Need, plan: Plan, assumed: bool) -> MeterRow:
         return MeterRow(label_of(need) + each, needed, f"{limit} usable", "", margin, used, need.status)
     word = "at most" if need.at_most else "at least"
     mark = "? (assumed)" if assumed else ""
-    return MeterRow(label_of(need), f"{word} {limit}{mark}", got, span(need.got, need.unit), margin, used, need.status)
+    return MeterRow(
+        label_of(need), f"{word} {limit}{mark}", got, span(need.got, need.unit, *both), margin, used, need.status
+    )
 
 
 def _free(plan: Plan, limited: set[str]) -> Iterator[MeterRow]:

@@ -260,7 +260,8 @@ def _speed(plan: Plan, other: Plan) -> str:
     ):
         one, two = plan.speed.get(name), other.speed.get(name)
         if one is not None and two is not None:
-            return f"{show(one.likely, unit)} against {show(two.likely, unit)}{what}"
+            mine, theirs = (show(figure, unit, (one.likely, two.likely)) for figure in (one.likely, two.likely))
+            return f"{mine} against {theirs}{what}"
     return "by its figures"
 
 
