@@ -85,6 +85,10 @@ class SessionResult:
         found = plain(self.environment.value(name)) if name in self.knowledge.vocabulary else None
         return found if isinstance(found, float) else None
 
+    def holds(self, name: str) -> bool:
+        """Whether rules conclude that a name is true."""
+        return name in self.knowledge.vocabulary and plain(self.environment.value(name)) is True
+
     def considered(self, what: str) -> tuple[str, ...]:
         """The options of a kind ("format", "kv_format", "method", "sharding") that rules add, each once."""
         found = (

@@ -19,5 +19,7 @@ SLOWEST_TOKEN_MS = "workload.slowest_token_ms"
 USUAL_BATCH = "workload.usual_batch"
 """The name of the most samples that a training step, or a replica in batch work, usually has: what plans are filled up
 to where nobody gave any."""
+IMPLIED_RATES = (("workload.in_pieces", "need.pieces_per_s"), ("workload.in_turn", "need.answers_per_s"))
+"""Names by which rules say that a load comes to a rate which nobody gave, each with the name of the rate."""
 LIFE_KEYS = ("service_months", "training_runs", "retrain_months")
 """Answers that change what a life costs, and no plan."""

@@ -14,6 +14,7 @@ from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import CACHE_SPLITS
 from whygpu.consult.answering import assumption_of
 from whygpu.consult.names import (
+    IMPLIED_RATES,
     LEAST_REPLICAS,
     ROOMY_HOURS,
     SHORT_HOURS,
@@ -176,7 +177,7 @@ class Planning:
         number = self._session.number
         frames = number("frames_per_second")
         return Targets(
-            requests_per_s=number("requests_per_second") or self._heard_per_s(),
+            requests_per_s=number("requests_per_second") or self._implied_per_s(),
             frames_per_s=None if frames is None else frames * (number("streams") or 1.0),
             ttft_ms=number("latency_ms"),
             token_ms=number("token_latency_ms"),
@@ -204,8 +205,13 @@ class Planning:
         """The times that rules concluded under these names, where they did."""
         return tuple(time for name in names if (time := self._session.concluded(name)))
 
-    def _heard_per_s(self) -> float | None:
-        """Samples a second that streams of sound come to, each second of which is worked through once."""
+    def _implied_per_s(self) -> float | None:
+        """Requests a second that the load comes to where no rate was given: as rules say; or of streams of sound, each
+        second of which is worked through once.
+        """
+        for name, rate in IMPLIED_RATES:
+            if self._session.holds(name):
+                return self._session.concluded(rate)
         streams, seconds = self._session.number("streams"), self._work.shape.sample_seconds
         return streams / seconds if streams and seconds else None
 
@@ -245,11 +251,18 @@ class Planning:
         locations = self._answers.locations
         found = [
             Problem("contradiction", message, locations.get(key, Location("answers")), "change it, or leave it out")
-            for key, message in (*layout.conflicts(self._work.shape), *undivided(self._work, layout.cache_split))
+            for key, message in (
+                *layout.conflicts(self._work.shape, self._most_together()),
+                *undivided(self._work, layout.cache_split),
+            )
         ]
         if found:
             raise AnswerError(found)
         return layout
+
+    def _most_together(self) -> int:
+        """Accelerators of the largest machine that the answers leave."""
+        return int(cards_of(self._work.catalogue).per_node[self._allowed()].max(initial=1))
 
     def _whole(self, key: str) -> int | None:
         """A whole number that was answered."""

@@ -50,8 +50,14 @@ class FixedLayout:
         told = " and ".join(f"'{key}' is {value}" for key, value in parts.items() if value is not None)
         return f"{told}, which {count}x {name} cannot be laid out by"
 
-    def conflicts(self, shape: ModelShape) -> Iterator[tuple[str, str]]:
-        """The answers that the model cannot be spread by, each with what is wrong."""
+    def conflicts(self, shape: ModelShape, together: int) -> Iterator[tuple[str, str]]:
+        """The answers that the model cannot be spread by, each with what is wrong; ``together``: accelerators of the
+        largest machine, for shards exchange activations in every layer, which a network is too slow for (Narayanan et
+        al. 2021, arXiv:2104.04473, 5.4.1).
+        """
+        if self.tensor is not None and self.tensor > together:
+            machine = f"the {together} accelerators of a machine: shards over several wait for the network in each layer"
+            yield "tensor_parallel", f"'tensor_parallel' is {self.tensor}, more than {machine}"
         if self.tensor is not None and shape.heads % self.tensor:
             heads = f"the {shape.heads} attention heads of {shape.name}"
             yield "tensor_parallel", f"'tensor_parallel' is {self.tensor}, which does not divide {heads}"

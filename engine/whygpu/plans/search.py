@@ -486,9 +486,10 @@ class Search:
                 self._note(unheld, best, members & ~unheld)
                 fewer = layout.cards
             enough = layout.data >= self._few
-            beyond = layout.cards > self._options.usual_count
+            # more than are assumed to be at hand, and than a machine has
+            beyond = layout.cards > np.maximum(self._options.usual_count, self.cards.per_node)
             # too few replicas, or very many, are a last resort
-            group = able & (unsettled if enough and not beyond else unheld)
+            group = able & np.where(beyond, unheld, unsettled) if enough else able & unheld
             if not group.any():
                 continue
             group = self._untried(setup, layout, group, tried)
@@ -497,15 +498,14 @@ class Search:
             if layout.data > 1:
                 shard = (layout.tensor, layout.pipeline)
                 likely, high = floors.get(shard) or floors.setdefault(shard, self._floor(configurations, layout))
-                if beyond:
-                    group = group & (high <= usable)
+                group = group & (~beyond | (high <= usable))
                 if not (group & ((likely <= usable) | (best < 0))).any():
                     continue  # it would not fit, however many replicas there are
             loose = unheld
             for number in self._ways(configurations, layout):
                 need = self._left(number)
                 roomy = group & (need.high <= usable)
-                fits = roomy if beyond else group & (need.total <= usable)
+                fits = np.where(beyond, roomy, group & (need.total <= usable))
                 take = loose & (roomy | (group & unheld & (fits | (need.total < least))))
                 best[take] = number
                 least[take] = need.total
