@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from whygpu.checks.cost.lifecycle import Lifecycle, LifecycleCost, life_cost
 from whygpu.checks.cost.money import hours_a_month
+from whygpu.consult.names import NEVER_RESTS
 from whygpu.explain.advice import Advice
 
 if TYPE_CHECKING:
@@ -157,11 +158,14 @@ def _is_on(plan: Plan | None, machine: Plan) -> bool:
 
 
 def _has_time(machines: Machines) -> bool:
-    """Whether the machine can train for as long as it takes while it serves."""
+    """Whether the machine can train for as long as it takes while it serves; the first time it trains before."""
     cost, session = machines.cost(), machines.serve.session
     if cost is None or cost.training_share is None:
         return False
     coefficients = machines.serve.knowledge.catalogue.coefficients
+    again = (machines.train.session.number("retrain_months") or math.inf) < (session.number("service_months") or 0)
+    if again and session.holds(NEVER_RESTS):
+        return False
     usual = coefficients.pick(_SHARE, {}).likely if _SHARE in coefficients else 0.0
     return cost.training_share <= max(usual, 1 - (session.number("hours_per_day") or 24) / 24)
 

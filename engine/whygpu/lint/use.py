@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.chain.strata import used_names
 from whygpu.checks.calculation import CHECKS
-from whygpu.consult.names import (
-    LEAST_REPLICAS,
-    ROOMY_HOURS,
-    SHORT_HOURS,
-    SLOWEST_TOKEN_MS,
-    USUAL_BATCH,
-    USUAL_HOURS,
-    USUAL_TOKEN_MS,
-)
+from whygpu.consult.names import ENGINE_READS
 from whygpu.errors import Location
 from whygpu.knowledge.rules import Advise, Conclude, Require, Warn, concluded_names, expression_of
 from whygpu.language.tree import names
@@ -27,22 +19,6 @@ if TYPE_CHECKING:
     from whygpu.knowledge.rules import Rule
     from whygpu.language.tree import Expression
     from whygpu.lint.finding import Finding
-
-_ENGINE_READS = frozenset(
-    {
-        "workload.native_format",
-        "workload.board",
-        LEAST_REPLICAS,
-        ROOMY_HOURS,
-        SHORT_HOURS,
-        SLOWEST_TOKEN_MS,
-        USUAL_BATCH,
-        USUAL_HOURS,
-        USUAL_TOKEN_MS,
-    }
-)
-"""Concluded names that plans are enumerated by."""
-
 
 WHO_CITES = {
     "advice": "cite it in the rule or the table that follows it",
@@ -79,7 +55,7 @@ def only_words(knowledge: Knowledge) -> frozenset[str]:
     found = {rule.id: rule for rule in knowledge.rules if _only_concludes(rule)}
     while True:
         others = [rule for rule in knowledge.rules if rule.id not in found]
-        read = _ENGINE_READS | _sized_by(knowledge) | used_names(_conditions(others), knowledge.values)
+        read = ENGINE_READS | _sized_by(knowledge) | used_names(_conditions(others), knowledge.values)
         moving = {
             rule.id
             for rule in found.values()
@@ -119,7 +95,7 @@ def _asked(knowledge: Knowledge) -> Iterator[Expression]:
 
 def unread_conclusions(knowledge: Knowledge) -> Iterator[Finding]:
     """Names that rules conclude and nothing reads."""
-    for name in sorted(knowledge.concluded - _read_names(knowledge) - _ENGINE_READS):
+    for name in sorted(knowledge.concluded - _read_names(knowledge) - ENGINE_READS):
         location = knowledge.vocabulary[name].location
         yield (
             location,

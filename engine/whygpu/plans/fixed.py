@@ -56,8 +56,9 @@ class FixedLayout:
         al. 2021, arXiv:2104.04473, 5.4.1).
         """
         if self.tensor is not None and self.tensor > together:
-            machine = f"the {together} accelerators of a machine: shards over several wait for the network in each layer"
-            yield "tensor_parallel", f"'tensor_parallel' is {self.tensor}, more than {machine}"
+            why = "shards over several would wait for the network in each layer"
+            message = f"'tensor_parallel' is {self.tensor}, more than the {together} accelerators of a machine: {why}"
+            yield "tensor_parallel", message
         if self.tensor is not None and shape.heads % self.tensor:
             heads = f"the {shape.heads} attention heads of {shape.name}"
             yield "tensor_parallel", f"'tensor_parallel' is {self.tensor}, which does not divide {heads}"

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.catalogue import Catalogue
 
+NATIVE_FORMAT = "workload.native_format"
+"""The name of the number format that work is sized in before others are tried."""
+BOARD = "workload.board"
+"""The name of the board that holds the host's memory."""
 ONE_CARD = ParallelLayout()
 
 # Setup fields that are numbers or words answered under the same key
@@ -294,7 +298,7 @@ def setup_of(knowledge: Knowledge, environment: SessionEnvironment) -> Setup:
     base = answer("format")
     start = formats.get(str(base)) if base not in (None, "auto") else None
     kv = formats.get(str(answer("kv_format")))
-    if board := _concluded(knowledge, environment, "workload.board"):
+    if board := _concluded(knowledge, environment, BOARD):
         found["host"] = board
     return Setup(format=start or _native(knowledge, environment), kv_format=kv, **found)  # type: ignore[arg-type]
 
@@ -302,7 +306,7 @@ def setup_of(knowledge: Knowledge, environment: SessionEnvironment) -> Setup:
 def _native(knowledge: Knowledge, environment: SessionEnvironment) -> Format:
     """The format the work is sized in before quantization is considered: a derived name of the knowledge base."""
     formats = knowledge.catalogue.formats
-    return formats.get(_concluded(knowledge, environment, "workload.native_format")) or next(iter(formats.values()))
+    return formats.get(_concluded(knowledge, environment, NATIVE_FORMAT)) or next(iter(formats.values()))
 
 
 def _concluded(knowledge: Knowledge, environment: SessionEnvironment, name: str) -> str:
