@@ -27,6 +27,9 @@ FIXED = ("phase", "task", "model", "owned")
 """What the work is: to change it is no repair."""
 _OF_FORMATS = frozenset({"runtime", "method", "quantization"})
 """Answers that number formats depend on."""
+_MEMORY = "plan.total_gib"
+_HALVINGS = 3
+"""How often a micro-batch is halved at most."""
 _TRIED = 5
 """Consultations that looking for a fix takes at most."""
 
@@ -36,9 +39,11 @@ def fixes(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str
 
     Where the rule compares what the plan needs with what the hardware has, only those that the rule itself names.
     """
-    yield from _limits(consultation, rule, row)
-    yield from _helps(consultation, rule)
     names = used_names([rule.condition], consultation.knowledge.values)
+    yield from _limits(consultation, rule, row)
+    if _MEMORY in names:
+        yield from _micro_batches(consultation)
+    yield from _helps(consultation, rule)
     specs = [consultation.knowledge.vocabulary[name] for name in sorted(names)]
     for spec in specs:
         if spec.answer is None or spec.answer in FIXED or spec.kind not in ("choice", "flag"):
@@ -52,6 +57,16 @@ def fixes(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str
         name.startswith("plan.") and ("provider" in name or "rented" in name or "offered" in name) for name in names
     ):
         yield from ({key: None} for key in LISTS if key in consultation.answers.given)
+
+
+def _micro_batches(consultation: Consultation) -> Iterator[dict[str, Any]]:
+    """The samples of a training step that was answered in ever smaller micro-batches: the same step in less memory."""
+    size, setup = consultation.answers.values.get("batch_size"), consultation.plans.work.setup
+    if not setup.trains or not isinstance(size, float):
+        return
+    for halves in (2**halvings for halvings in range(1, _HALVINGS + 1)):
+        if size % halves == 0:
+            yield {"batch_size": size / halves, "gradient_accumulation": float(setup.gradient_accumulation * halves)}
 
 
 def _helps(consultation: Consultation, rule: Rule) -> Iterator[dict[str, Any]]:
