@@ -64,19 +64,22 @@ class Deciding:
         found += [item for row in others for item in self._of(row) if item.instead == row and not item.favourable]
         return tuple(sorted(found, key=lambda item: (not item.decides, -item.worth, item.rule.id)))
 
-    def of(self, row: int) -> tuple[Weight, ...]:
-        """Every verdict on one plan."""
-        return tuple(self._of(row))
-
-    def strongest(self, row: int, criterion: str, *, favourable: bool) -> Rule | None:
-        """The rule whose verdict by a criterion is worth most on a plan; None where none speaks of it on that side."""
+    def apart(self, row: int, other: int, criterion: str) -> tuple[Weight, ...]:
+        """The verdicts by a criterion that set two plans apart in favour of the first, those that do so most first: for
+        the first, or against the other.
+        """
+        of_one, of_other = (
+            {(item.rule.id, item.favourable): item for item in self._of(each) if item.criterion == criterion}
+            for each in (row, other)
+        )
         found = [
-            (self._worth(effect, row), rule)
-            for rule in (self._knowledge.rule_by_id[name] for name, mask in self._plans.fired.items() if mask[row])
-            for effect in rule.effects
-            if isinstance(effect, Verdict) and (effect.criterion, effect.favourable) == (criterion, favourable)
+            (times, item)
+            for mine, theirs, favourable in ((of_one, of_other, True), (of_other, of_one, False))
+            for key, item in mine.items()
+            if item.favourable == favourable
+            and (times := item.worth / (theirs[key].worth if key in theirs else 1.0)) > 1 + _SAYS_NOTHING
         ]
-        return max(found, key=lambda item: item[0])[1] if found else None
+        return tuple(item for _, item in sorted(found, key=lambda pair: -pair[0]))
 
     def _of(self, row: int) -> Iterator[Weight]:
         for rule_id, mask in self._plans.fired.items():

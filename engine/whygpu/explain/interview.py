@@ -53,7 +53,7 @@ _IN_TOPIC = 0.25
 """A topic goes on while this share of the best question elsewhere hangs on its next one."""
 _FEW = 4
 """Accelerators on which answers are tried first."""
-_WITHOUT_HOPE = 24
+_WITHOUT_HOPE = 40
 """Answers that are tried at most where nothing is recommended: what allows a plan is told beside the questions."""
 
 _Round: TypeAlias = "tuple[Sequence[Question], int, int | None]"
@@ -201,6 +201,8 @@ class Interview:
         before more of the others: what is found early needs few consultations, and quick ones.
         """
         yield asked, 0, 1
+        if self._before is None:  # another number format, say, is what may allow a plan
+            yield rest, 0, None
         yield [item for item in asked if item.id not in self._slow], 1, None
         yield asked, 1, 3
         yield asked, 3, None

@@ -12,7 +12,7 @@ from whygpu.render.view import lists
 from whygpu.render.view.meters import meter_rows
 from whygpu.render.view.model import Evidence, Repair, Sentence, Trouble, View
 from whygpu.render.view.request import request
-from whygpu.render.view.rivals import rival_of, why_not_cheaper
+from whygpu.render.view.rivals import why_not_cheaper
 from whygpu.render.view.starting import start_section
 from whygpu.render.view.verdict import because, but, headline, price
 from whygpu.render.view.words import Words
@@ -50,16 +50,14 @@ def view_of(advice: Advice, *, flips: Search = "limits") -> View:
     heads = rows.heads
     deciding = Deciding(consultation, rows) if heads else None
     weights = deciding.weights(heads[1 : 1 + _RIVALS]) if deciding is not None else ()
-    rival = rival_of(advice)
-    next_best = deciding.of(rival.index) if deciding is not None and rival is not None else ()
-    words = Words(consultation, (*weights, *next_best))
+    words = Words(consultation, weights)
     plan = advice.recommendation
     tried = _answers(consultation, flips) if heads else Flips((), ())
     answers = tried.found
     found = View(
         Sentence(request(consultation)),
         headline(advice),
-        (*because(advice, words), *(why_not_cheaper(advice, deciding, words) if deciding is not None else ())),
+        () if deciding is None else (*because(advice, words, deciding), *why_not_cheaper(advice, deciding, words)),
         but(advice, weights, words, deciding),
         () if plan is None else meter_rows(consultation, plan),
         lists.shortlist(advice, deciding, words),

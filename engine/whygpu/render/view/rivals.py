@@ -79,8 +79,9 @@ def _held_back(best: Plan, plan: Plan, deciding: Deciding) -> Iterator[Hold]:
     for criterion in dict.fromkeys((*mine, *theirs)):
         times = mine.get(criterion, 1.0) / theirs.get(criterion, 1.0)
         if times >= _SAYS_NOTHING:
-            against = deciding.strongest(plan.index, criterion, favourable=False)
-            lacking = deciding.strongest(best.index, criterion, favourable=True) if against is None else None
+            apart = deciding.apart(best.index, plan.index, criterion)
+            against = next((item.rule for item in apart if not item.favourable), None)
+            lacking = apart[0].rule if apart and against is None else None
             yield Hold(
                 times, _IN_FIGURES.get(criterion, f"rated lower on {criterion}"), against, lacking, "", criterion
             )

@@ -168,7 +168,7 @@ def _close(advice: Advice, plan: Plan) -> Iterator[str]:
         yield f"{short_text(other)} counts only {share:.0%} more"
 
 
-def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
+def because(advice: Advice, words: Words, deciding: Deciding) -> tuple[Sentence, ...]:
     """What decides it against the next plan, with both figures."""
     plan = advice.recommendation
     if plan is None:
@@ -185,7 +185,7 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
             return (Sentence("No other plan comes near it."),)
         return (Sentence(words.text(reason), words.evidence(reason)),)
     if plan.counted is None or other.counted is None:
-        return (Sentence(f"No price is known for {short_text(other)}, the next best."),)
+        return (Sentence(f"It is the best of those with a price: none is known for {short_text(other)}."),)
     found = sorted(_contributions(plan, other), key=lambda item: -item[1])
     criterion, share = found[0] if found else ("money", 0.0)
     mine, theirs = (show(one.value, one.unit) for one in (plan.counted, other.counted))
@@ -204,9 +204,7 @@ def because(advice: Advice, words: Words) -> tuple[Sentence, ...]:
         return (Sentence(f"It is faster than {short_text(other)}, the next best: {_speed(plan, other)}; {counts}."),)
     if criterion == POWER:
         return (Sentence(f"It draws less power than {short_text(other)}, the next best; {counts}."),)
-    weight = words.strongest(plan.index, criterion, favourable=True) or words.strongest(
-        other.index, criterion, favourable=False
-    )
+    weight = next(iter(deciding.apart(plan.index, other.index, criterion)), None)
     if weight is None:
         return (Sentence(f"It is better on {criterion} than {short_text(other)}, the next best; {counts}."),)
     said = words.text(weight)

@@ -32,15 +32,6 @@ class Words:
         environment = self._c.session.environment if row is None else self._c.plans.environment
         return fill_template(rule.because, environment, self._c.knowledge, row)
 
-    def strongest(self, row: int, criterion: str, *, favourable: bool) -> Weight | None:
-        """The verdict by a criterion that is worth most on a plan; None where there is none."""
-        found = [
-            item
-            for item in self._weights
-            if (item.row, item.criterion, item.favourable) == (row, criterion, favourable)
-        ]
-        return max(found, key=lambda item: item.worth, default=None)
-
     def weightiest(self, row: int) -> Weight | None:
         """The verdict for a plan that is worth most; None where there is none."""
         found = [item for item in self._weights if item.row == row and item.favourable]
