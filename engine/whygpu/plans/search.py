@@ -474,6 +474,7 @@ class Search:
         kinds = self._options.checkpointing if setup.trains else (setup.gradient_checkpointing,)
         configurations = [setup.but(gradient_checkpointing=kind) for kind in kinds]
         usable = self.cards.usable_bytes
+        at_hand = np.maximum(self._options.usual_count, self.cards.per_node)  # or in one machine
         best = np.full(len(usable), -1, dtype=np.int64)
         least = np.full(len(usable), np.inf)
         roomier = np.full(len(usable), -1, dtype=np.int64)
@@ -486,10 +487,10 @@ class Search:
                 self._note(unheld, best, members & ~unheld)
                 fewer = layout.cards
             enough = layout.data >= self._few
-            # more than are assumed to be at hand, and than a machine has
-            beyond = layout.cards > np.maximum(self._options.usual_count, self.cards.per_node)
+            beyond = layout.cards > at_hand if layout.cards > self._options.usual_count else None
             # too few replicas, or very many, are a last resort
-            group = able & np.where(beyond, unheld, unsettled) if enough else able & unheld
+            open_ = unsettled if beyond is None else np.where(beyond, unheld, unsettled)
+            group = able & (open_ if enough else unheld)
             if not group.any():
                 continue
             group = self._untried(setup, layout, group, tried)
@@ -498,14 +499,16 @@ class Search:
             if layout.data > 1:
                 shard = (layout.tensor, layout.pipeline)
                 likely, high = floors.get(shard) or floors.setdefault(shard, self._floor(configurations, layout))
-                group = group & (~beyond | (high <= usable))
+                if beyond is not None:
+                    group = group & (~beyond | (high <= usable))
                 if not (group & ((likely <= usable) | (best < 0))).any():
                     continue  # it would not fit, however many replicas there are
             loose = unheld
             for number in self._ways(configurations, layout):
                 need = self._left(number)
                 roomy = group & (need.high <= usable)
-                fits = np.where(beyond, roomy, group & (need.total <= usable))
+                fits = group & (need.total <= usable)
+                fits = fits if beyond is None else np.where(beyond, roomy, fits)
                 take = loose & (roomy | (group & unheld & (fits | (need.total < least))))
                 best[take] = number
                 least[take] = need.total
