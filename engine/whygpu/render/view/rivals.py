@@ -171,7 +171,7 @@ def why_not_cheaper(advice: Advice, deciding: Deciding, words: Words) -> Iterato
     """Why the cheapest plan of the shortlist is not the recommendation, where another one is."""
     best, plan = advice.recommendation, cheapest_of(advice)
     found = () if best is None or plan is None else held_back(best, plan, deciding)
-    if best is None or plan is None or not found:
+    if best is None or plan is None or not found or money_text(plan) == money_text(best):
         return
     said = [
         told(item, best) + (f" ({item.times:.2f}x on {item.criterion})." if item.criterion else ".")
