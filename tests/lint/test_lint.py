@@ -289,6 +289,7 @@ references:
 """
     rule = _rule("[workload.phase == 'inference']", "conclude: {need.concluded: true}")
     assert _found(text + rule) == [
+        "3:19 open-flag",
         "3:19 unread-conclusion",
         "6:16 unread-value",
         "4:18 unused-name",

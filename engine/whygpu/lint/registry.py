@@ -45,6 +45,7 @@ CHECKS = (
     Check("table-gap", "values that no row of a table covers", tables.gaps),
     Check("table-redundant", "a row of a table that another one already says", tables.redundant),
     Check("table-shadowed", "a row of a first-hit table that can never be reached", tables.shadowed),
+    Check("open-flag", "a flag that is unknown where no rule concludes it", use.open_flags),
     Check("unread-conclusion", "a name that is concluded and never read", use.unread_conclusions),
     Check("unread-value", "a value that is computed and never read", use.unread_values),
     Check("unused-name", "a name that nothing uses", use.unused_names),

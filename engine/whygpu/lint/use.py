@@ -104,6 +104,18 @@ def unread_conclusions(knowledge: Knowledge) -> Iterator[Finding]:
         )
 
 
+def open_flags(knowledge: Knowledge) -> Iterator[Finding]:
+    """Flags that rules conclude and that are unknown where none does: whatever reads them cannot be decided there."""
+    for name in sorted(knowledge.concluded):
+        spec = knowledge.vocabulary[name]
+        if spec.kind == "flag" and spec.otherwise is None:
+            yield (
+                spec.location,
+                f"'{name}' is unknown where no rule concludes it, and rules that read it cannot be decided",
+                "say what it is otherwise: 'otherwise: false'",
+            )
+
+
 def unread_values(knowledge: Knowledge) -> Iterator[Finding]:
     """Derived values that nothing reads."""
     for name in sorted(set(knowledge.values) - _read_names(knowledge)):
