@@ -116,7 +116,7 @@ class Planning:
             runtime, named = self._session.answered("runtime"), self._answers.accelerators is not None
             stack = runtime if isinstance(runtime, str) else None
             day = np.datetime64(today)
-            given = given_columns(PricedPlans(plan_set, costs, self._knowledge, day, stack, named, self._in_time()))
+            given = given_columns(PricedPlans(plan_set, costs, self._knowledge, day, stack, named, *self._asked()))
         environment = PlanEnvironment(self._knowledge, self._session.environment, len(plan_set), given, self._before)
         return Planned(self._work, options, plan_set, costs, environment)
 
@@ -187,13 +187,14 @@ class Planning:
             token_paces=self._concluded(SLOWEST_TOKEN_MS, USUAL_TOKEN_MS),
         )
 
-    def _in_time(self) -> InTime | None:
-        """How soon a service must answer that is asked for a load: as was answered, or as any service does."""
+    def _asked(self) -> tuple[InTime, float] | tuple[None, None]:
+        """How soon a service must answer that is asked for a load, as was answered or as any service does; the load."""
         number = self._session.number
-        if self._work.setup.phase != "inference" or number("requests_per_second") is None:
-            return None
+        per_s = number("requests_per_second")
+        if self._work.setup.phase != "inference" or per_s is None:
+            return None, None
         token_ms = number("token_latency_ms") or self._session.concluded(SLOWEST_TOKEN_MS)
-        return InTime(number("latency_ms") or math.inf, token_ms or math.inf)
+        return InTime(number("latency_ms") or math.inf, token_ms or math.inf), per_s
 
     def _or_longer(self, hours: tuple[float, ...]) -> tuple[float, ...]:
         """The times, and longer ones where a budget by the hour may not pay for as many accelerators."""

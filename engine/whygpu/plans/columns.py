@@ -23,6 +23,7 @@ from whygpu.plans.plan_set import cards_of
 from whygpu.plans.price import fresh_days
 from whygpu.plans.recent import Recent
 from whygpu.plans.sharing import SHARING_NAMES, sharing_columns
+from whygpu.plans.waiting import answer_p95_ms
 from whygpu.plans.ways import NEEDS, batch_of, cards_of_way, format_of, replicas_of
 from whygpu.quantity import GIB
 
@@ -57,6 +58,8 @@ class PricedPlans:
     accelerators_chosen: bool
     in_time: InTime | None = None
     """How soon a service must answer, where a load is asked for."""
+    per_s: float | None = None
+    """Requests a second that were asked for."""
 
     def gib(self, part: str) -> NDArray[np.float64]:
         """GiB of one accelerator that each plan needs: of a part, the likely total or its high end."""
@@ -130,6 +133,11 @@ def _figure(name: str) -> Column:
 
 def _most_requests_per_s(plans: PricedPlans) -> v.Number | None:
     return None if plans.in_time is None else _numbers(most_requests_per_s(plans.plan_set, plans.in_time))
+
+
+def _answer_p95_ms(plans: PricedPlans) -> v.Number | None:
+    found = None if plans.per_s is None else answer_p95_ms(plans.plan_set, plans.per_s)
+    return None if found is None else _numbers(found)
 
 
 def _batch_size(plans: PricedPlans) -> v.Number | None:
@@ -249,6 +257,7 @@ _COLUMNS: Mapping[str, Column] = MappingProxyType(
         "plan.admits": lambda plans: _numbers(admitted(plans.plan_set)),
         **{f"plan.{name}": _figure(name) for name in FIGURES},
         "plan.most_requests_per_s": _most_requests_per_s,
+        "plan.answer_p95_ms": _answer_p95_ms,
         "plan.watts": lambda plans: v.column(watts_of(plans.plan_set)),
         "plan.accelerators_chosen": lambda plans: _every(plans, plans.accelerators_chosen),
         "plan.owned": lambda plans: _flags(plans.plan_set.owned),
@@ -294,7 +303,9 @@ def given_columns(plans: PricedPlans) -> GivenColumns:
     """Every ``gpu.`` and ``plan.`` name with its column, made when first asked for; those of the last plans stay."""
     objects = (plans.plan_set, plans.costs, plans.knowledge)
     return _RECENT.get(
-        objects, (plans.today, plans.runtime, plans.accelerators_chosen, plans.in_time), lambda: _given(plans)
+        objects,
+        (plans.today, plans.runtime, plans.accelerators_chosen, plans.in_time, plans.per_s),
+        lambda: _given(plans),
     )
 
 

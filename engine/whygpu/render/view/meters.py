@@ -25,6 +25,7 @@ _LABELS = {
     "plan.admits": "at once",
     "plan.ttft_ms": "first answer",
     "plan.token_ms": "each token",
+    "plan.answer_p95_ms": "95% of answers",
     "plan.most_requests_per_s": "peak requests",
     "plan.frames_per_s": "frames",
     "plan.times_real_time": "sound",
