@@ -10,13 +10,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.commands.process import guarded
+from whygpu.commands.status import BAD_INPUT, OK
 from whygpu.errors import EngineError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 EXAMPLE = "kb-explain --set phase=inference --set model=llama-3.1-70b --set concurrency=8"
-OK, BAD_INPUT = 0, 2
 
 
 @dataclass(frozen=True, slots=True)

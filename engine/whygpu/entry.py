@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-INTERRUPTED = 130
+from whygpu.commands.status import INTERRUPTED
 
 
 def kb_explain() -> int:

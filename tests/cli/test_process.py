@@ -14,7 +14,8 @@ from _pytest.mark import ParameterSet
 
 from tests.conftest import ROOT
 from whygpu.cli import main
-from whygpu.commands.process import BROKEN, guarded
+from whygpu.commands.process import guarded
+from whygpu.commands.status import BROKEN
 from whygpu.render.output import json_text
 from whygpu.render.style import Style
 

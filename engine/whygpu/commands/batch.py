@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from whygpu.commands import inputs
+from whygpu.commands.status import OK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from whygpu.commands.rows import Source
     from whygpu.yamldoc.document import Node
 
-OK = 0
 MOST_JOBS = 256
 _FEW = 16
 """Rows that are answered sooner here than by processes that have to start first."""

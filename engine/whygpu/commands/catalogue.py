@@ -7,13 +7,13 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from whygpu.commands.inputs import add_date
+from whygpu.commands.inputs import add_date, add_kb
+from whygpu.commands.status import OK
 
 if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
     from whygpu.listing import Listing, Whole
 
-OK = 0
 SECTIONS = ("accelerators", "offerings", "models")
 PRICE_FILTERS = ("provider", "accelerator", "price_kind", "region", "dated")
 DESCRIPTION = "What whygpu knows of accelerators, prices and models: every value with its source, date and place."
@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--columns", metavar="A,B,C", help="which columns, or 'all'")
     parser.add_argument("--limit", type=_whole, metavar="N", help="at most this many rows")
     parser.add_argument("--format", choices=("text", "json", "csv"), default="text")
-    parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one of whygpu)")
+    add_kb(parser)
     add_date(parser)
     prices = parser.add_argument_group("offerings only")
     prices.add_argument("--accelerator", metavar="CARD", help="of this card: an id, name, alias or family")

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from whygpu.commands.inputs import add_date
+from whygpu.commands.status import NO_SUCH_FILE, OK, PROBLEMS
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from whygpu.lint.review import Review, Target
     from whygpu.yamldoc.parsed import Parsed
 
-OK, PROBLEMS, NO_SUCH_FILE = 0, 1, 2
 POLL_SECONDS = 0.3
 DESCRIPTION = (
     "Loads a knowledge base, checks types, sources and tables, runs the tests beside the rules and the worked cases, "

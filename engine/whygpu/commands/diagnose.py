@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from whygpu.commands.inputs import add_engine, read_measurements
+from whygpu.commands.inputs import add_engine, add_kb, read_measurements
+from whygpu.commands.status import OK
 
 if TYPE_CHECKING:
     import argparse
 
-OK = 0
 MOST_BYTES = 32 * 1024 * 1024
 """Of one file: samples of a night, or a server's log."""
 DESCRIPTION = (
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a measured figure (gpu_utilisation=55%%) or the setup (phase=training); may be repeated",
     )
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text")
-    parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one with whygpu)")
+    add_kb(parser)
     add_engine(parser)
 
 

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from whygpu.commands import batch, inputs
+from whygpu.commands.status import OK
 
 if TYPE_CHECKING:
     import argparse
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from whygpu.commands.job import Detail
     from whygpu.yamldoc.document import Node
 
-OK = 0
 DESCRIPTION = (
     "Memory, speed and cost of one explicit plan: the answers name one accelerator and how many of it ('count', 1 by "
     "default). Exit status: 0 whether it fits or not, 2 bad input."

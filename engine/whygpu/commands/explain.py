@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 from whygpu.collector import collector_at_rest
 from whygpu.commands import batch, inputs
+from whygpu.commands.status import INFEASIBLE, INTERRUPTED, OK
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from whygpu.render.view.model import Section
     from whygpu.yamldoc.document import Node
 
-OK, INFEASIBLE, INTERRUPTED = 0, 3, 130
 Format = Literal["text", "json", "markdown", "html", "mermaid", "dot"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _QUESTIONS = ("why", "assumed", "why_not", "what_if", "flip", "how", "start", "tool")

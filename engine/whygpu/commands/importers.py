@@ -8,10 +8,12 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whygpu.commands.inputs import add_kb
+from whygpu.commands.status import OK
+
 if TYPE_CHECKING:
     from whygpu.imports import Entries, Target
 
-OK = 0
 MOST_PARAMETERS = 1e14
 
 
@@ -54,7 +56,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
         "--source", required=True, action="append", metavar="REF", help="the id of a reference; may be repeated"
     )
     parser.add_argument("--out", metavar="FILE", help="write it to this file, atomically (default: print it)")
-    parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one of whygpu)")
+    add_kb(parser)
 
 
 def run_model(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:

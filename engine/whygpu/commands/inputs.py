@@ -48,11 +48,16 @@ def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("te
         "and runtime; 'kept' is what 'whygpu measure --keep' has kept; may be repeated",
     )
     parser.add_argument("--format", choices=formats, default="text")
+    add_kb(parser)
+    add_engine(parser)
+    add_date(parser)
+
+
+def add_kb(parser: argparse.ArgumentParser) -> None:
+    """The knowledge base that is asked."""
     parser.add_argument(
         "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
     )
-    add_engine(parser)
-    add_date(parser)
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whygpu.commands.inputs import add_kb
+from whygpu.commands.status import OK
+
 if TYPE_CHECKING:
     import argparse
 
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
     from whygpu.measured.measurement import Measurement
     from whygpu.measuring.programs import Asked, Results
 
-OK = 0
 MOST_BATCH = 4096
 PROGRAMS = ("inference", "training", "pipeline", "product", "copy", "move")
 DESCRIPTION = (
@@ -49,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", default="measured.yaml", help="the file (default measured.yaml)")
     parser.add_argument("--keep", action="store_true", help="keep the file among your own, for '--measured kept'")
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
+    add_kb(parser)
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:  # noqa: ARG001  as all commands

@@ -9,11 +9,10 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from whygpu.commands.status import BROKEN, INTERRUPTED, OK, UNWRITABLE
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-OK, UNWRITABLE, BROKEN, INTERRUPTED = 0, 2, 70, 130
-"""``BROKEN``: a fault of whygpu itself (EX_SOFTWARE of sysexits.h). 1 is what ``check`` says of problems, alone."""
 
 
 def guarded(command: Callable[[], int]) -> int:

@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whygpu.commands.inputs import MAX_ANSWERS_BYTES, add_date, add_engine
+from whygpu.commands.inputs import MAX_ANSWERS_BYTES, add_date, add_engine, add_kb
+from whygpu.commands.status import CHANGED, OK
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
-
-OK, CHANGED = 0, 1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", metavar="RECORD", help="a file that 'kb-explain --record' wrote")
     add_date(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one with whygpu)")
+    add_kb(parser)
     add_engine(parser)
 
 

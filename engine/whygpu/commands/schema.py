@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whygpu.commands.inputs import add_kb
+from whygpu.commands.status import OK
+
 if TYPE_CHECKING:
     import argparse
 
-OK = 0
 DESCRIPTION = (
     "JSON Schema (draft 2020-12) of what goes in and out: 'answers', 'measurement'; 'output' (of kb-explain), 'plan' "
     "(of whygpu estimate), 'diagnosis', 'record' and 'error'; and each kind of file of a knowledge base ('rules', "
@@ -21,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     parser.add_argument("kinds", nargs="*", metavar="KIND", help="such as answers, output, measurement, or a kb file")
     parser.add_argument("--out", metavar="DIR", help="write each as DIR/KIND.schema.json (default standard output)")
-    parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder (by default the one of whygpu)")
+    add_kb(parser)
 
 
 def run(options: argparse.Namespace, _: argparse.ArgumentParser) -> int:

@@ -6,12 +6,13 @@ import argparse
 from typing import TYPE_CHECKING
 
 from whygpu.chain.names import ENGINES
+from whygpu.commands.inputs import add_kb
+from whygpu.commands.status import OK
 from whygpu.errors import AnswerError, Location, Problem
 
 if TYPE_CHECKING:
     from whygpu.serve.work import Limits
 
-OK = 0
 DESCRIPTION = "The answers over HTTP, as JSON: POST /advise, /estimate, /why-not, /what-if; GET /catalogue, /health."
 EXAMPLE = "curl -H 'Content-Type: application/json' -d '{\"model\": \"llama-3.1-8b\"}' http://127.0.0.1:8502/advise"
 
@@ -45,7 +46,7 @@ def add_mcp_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_knowledge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
+    add_kb(parser)
     parser.add_argument(
         "--engine", choices=ENGINES, default="evaluator", help="what fires the rules (default evaluator)"
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from whygpu.commands.inputs import add_date, add_engine, read_measurements
+from whygpu.commands.inputs import add_date, add_engine, add_kb, read_measurements
+from whygpu.commands.status import INFEASIBLE, OK
 
 if TYPE_CHECKING:
     import argparse
 
-OK, IMPOSSIBLE = 0, 3
 MOST_BYTES = 64 * 1024 * 1024
 DESCRIPTION = (
     "How much hardware, from your own measurements. FILE is a measurement file, or what a load test wrote: vllm bench "
@@ -34,9 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text")
     parser.add_argument("--why", action="store_true", help="every figure with its formula and the numbers put in")
-    parser.add_argument(
-        "--kb", metavar="DIR", help="the knowledge base's folder (by default the one that comes with whygpu)"
-    )
+    add_kb(parser)
     add_engine(parser)
     add_date(parser)
 
@@ -62,4 +60,4 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         sys.stdout.write(sizing_markdown(found))
     else:
         sys.stdout.write(sizing_text(found, Style.of(sys.stdout), why=options.why))
-    return OK if found.possible else IMPOSSIBLE
+    return OK if found.possible else INFEASIBLE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whygpu.chain.names import ENGINES
+from whygpu.commands.inputs import add_kb
 
 if TYPE_CHECKING:
     import argparse
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--kb", metavar="DIR", help="the knowledge base's folder")
+    add_kb(parser)
     parser.add_argument("--port", type=int, default=8501, help="port on 127.0.0.1 (default 8501)")
     parser.add_argument(
         "--public", metavar="HOST", help="the host name under which a reverse proxy on this machine publishes it"
