@@ -490,10 +490,7 @@ class Search:
             beyond = layout.cards > at_hand if layout.cards > self._options.usual_count else None
             # too few replicas, or very many, are a last resort
             open_ = unsettled if beyond is None else np.where(beyond, unheld, unsettled)
-            group = able & (open_ if enough else unheld)
-            if not group.any():
-                continue
-            group = self._untried(setup, layout, group, tried)
+            group = self._untried(setup, layout, able & (open_ if enough else unheld), tried)
             if not group.any():
                 continue
             if layout.data > 1:
