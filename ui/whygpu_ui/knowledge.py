@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,15 +15,17 @@ from whygpu.chain.names import engine_named
 from whygpu.errors import AnswerError, KnowledgeBaseError
 from whygpu.explain.advice import Advice
 from whygpu.lifecycle.answers import KEY
-from whygpu.loader.assemble import default_root
+from whygpu.loader import files
+from whygpu.loader.files import default_root
 from whygpu.render.view import View, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whygpu import Advice, KnowledgeBase, LifecycleAdvice, Problem
+    from whygpu import KnowledgeBase, LifecycleAdvice, Problem
     from whygpu.chain.names import EngineName
     from whygpu.explain.interview import NextQuestion
+    from whygpu.loader.files import Stamp
 
 ROOT_VARIABLE = "WHYGPU_UI_KB"
 """The folder of the knowledge base to serve; unset for the one that comes with whygpu."""
@@ -40,10 +41,6 @@ MOST_KEPT = 32
 """Findings that are kept: one takes up to some 5 MB once its page is drawn."""
 
 
-Stamp = tuple[int, int, int]
-"""Files of a folder, when the last of them was written, and their bytes: another one where something changed."""
-
-
 @st.cache_resource(show_spinner=False, max_entries=3)
 def load(root: str | None, stamp: Stamp) -> KnowledgeBase | KnowledgeBaseError:  # noqa: ARG001  the stamp is part of the key
     """The knowledge base of a folder as of one edit, or every problem; either is found once."""
@@ -56,13 +53,7 @@ def load(root: str | None, stamp: Stamp) -> KnowledgeBase | KnowledgeBaseError: 
 @st.cache_resource(show_spinner=False, ttl=2)
 def stamp_of(root: str | None) -> Stamp:
     """What tells one edit of the folder from another; looked at anew every other second."""
-    folder = default_root() if root is None else Path(root)
-    found = []
-    for file in folder.rglob("*.yaml"):
-        with suppress(OSError):  # an editor puts another file in its place just now
-            found.append(file.stat())
-    last = max((item.st_mtime_ns for item in found), default=0)
-    return len(found), last, sum(item.st_size for item in found)
+    return files.stamp_of(default_root() if root is None else Path(root))
 
 
 @st.cache_resource(show_spinner=False)

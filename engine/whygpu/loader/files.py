@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from whygpu.errors import KnowledgeBaseError, Location, Problem
@@ -11,6 +12,8 @@ from whygpu.yamldoc.spans import split_lines
 
 MAX_FILES = 500
 SUFFIXES = (".yaml", ".yml")
+Stamp = tuple[tuple[str, int, int], ...]
+"""Of each file its path, when it was written, and its bytes."""
 
 
 def default_root() -> Path:
@@ -24,6 +27,16 @@ def yaml_files(root: Path) -> list[Path]:
     """The YAML files under a folder, in order; those that an editor keeps hidden are not among them."""
     found = (path for path in root.rglob("*") if path.suffix in SUFFIXES and path.is_file())
     return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(root).parts))
+
+
+def stamp_of(root: Path) -> Stamp:
+    """What tells one edition of a folder's files from another; what an editor is replacing just now is left out."""
+    found = []
+    for path in root.rglob("*.yaml"):
+        with suppress(OSError):
+            state = path.stat()
+            found.append((str(path), state.st_mtime_ns, state.st_size))
+    return tuple(sorted(found))
 
 
 def read_texts(root: Path) -> dict[str, str]:

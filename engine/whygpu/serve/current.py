@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 import whygpu
 from whygpu.errors import KnowledgeBaseError
-from whygpu.loader.files import default_root
+from whygpu.loader.files import default_root, stamp_of
 
 if TYPE_CHECKING:
     from whygpu.api import KnowledgeBase
     from whygpu.errors import Problem
+    from whygpu.loader.files import Stamp
 
 _SECONDS_BETWEEN = 2.0
-
-Stamp = tuple[tuple[str, int, int], ...]
 
 
 class Current:
@@ -58,12 +57,4 @@ class Current:
             self._stamp = ()
 
     def _files(self) -> Stamp:
-        folder = default_root() if self._root is None else Path(self._root)
-        found = []
-        for path in folder.rglob("*.yaml"):
-            try:
-                state = path.stat()
-            except OSError:
-                continue
-            found.append((str(path), state.st_mtime_ns, state.st_size))
-        return tuple(sorted(found))
+        return stamp_of(default_root() if self._root is None else Path(self._root))
