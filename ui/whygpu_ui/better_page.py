@@ -132,7 +132,7 @@ def _end(advice: Advice, applicable: Sequence[Question]) -> None:
     given = state().answers
     left = [item for item in applicable if given.get(item.id, item) is None]
     if advice.recommendation is None:
-        st.title("No answer to another question allows a plan", anchor=False)
+        st.title("No answer that was tried allows a plan", anchor=False)
         st.markdown("What was asked for must change: the answer page lists the changes that allow a plan.")
     else:
         st.title("Nothing else to ask" if left else "Nothing else can change this", anchor=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import AnswerError
 from whygpu.explain.plan_maker import PlanMaker
+from whygpu.explain.rerun import choice
 from whygpu.files import write_whole
 from whygpu.intake.typed import typed_model
 from whygpu.render.screen import Screen
@@ -98,7 +99,10 @@ class _Session:
             asked = interview.next()
             self._so_far(interview)
             if asked is None:
-                self._say("No remaining question would change it.")
+                stands = choice(interview.consultation) is not None
+                self._say(
+                    f"No remaining question would {'change it' if stands else 'allow a plan, as far as was tried'}."
+                )
                 return self._now.answers
             choose = interview.choosable and not (interview.begun or self._offered)
             if not (self._choose(interview) if choose else self._one(interview, asked)):
