@@ -100,6 +100,8 @@ def test_what_is_no_resolution(text: str) -> None:
         (0.0855, "hours", "5.13 min"),
         (1, "hours", "1 hour"),
         (72, "hours", "72 hours"),
+        (100, "hours", "100 hours"),
+        (168, "hours", "7 days"),
         (500, "hours", "20.8 days"),
         (2474, "hours", "103 days"),
         (math.nan, "ms", "unknown"),
@@ -109,6 +111,21 @@ def test_what_is_no_resolution(text: str) -> None:
 )
 def test_shown(value: float, unit: str | None, text: str) -> None:
     assert show(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "unit", "texts"),
+    [
+        (46.1, 168, "hours", ("1.92 days", "7 days")),
+        (95.2, 100, "hours", ("95.2 hours", "100 hours")),
+        (200, 168, "hours", ("200 hours", "168 hours")),
+        (900, 1500, "ms", ("0.9 s", "1.5 s")),
+        (40, 30_000, "ms", ("40 ms", "30 s")),
+        (0.5, math.nan, "hours", ("30 min", "unknown")),
+    ],
+)
+def test_times_beside_each_other_are_in_one_unit(one: float, two: float, unit: str, texts: tuple[str, str]) -> None:
+    assert (show(one, unit, (one, two)), show(two, unit, (one, two))) == texts
 
 
 @given(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([None, "GiB", "ms", "USD", "tokens"]))

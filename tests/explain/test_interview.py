@@ -11,7 +11,7 @@ import pytest
 import whygpu
 from whygpu.errors import AnswerError
 from whygpu.explain.interview import _finds_anew
-from whygpu.explain.rerun import choice, rerun
+from whygpu.explain.rerun import choice, rerun, rerun_or_none
 from whygpu.explain.trials import REACH, trials
 from whygpu.plans.ways import Ways
 
@@ -173,6 +173,35 @@ def test_what_is_reported_irrelevant_never_changes_the_recommendation(
             except AnswerError:
                 continue
             assert after == before, (question.id, value)
+
+
+HOPELESS: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-70b", "deployment": "edge", "power_watts": 40}
+
+
+def test_where_nothing_is_possible_few_answers_are_tried(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def counted(*of: Any) -> Any:
+        tried.append(of[1])
+        return rerun_or_none(*of)
+
+    monkeypatch.setattr("whygpu.explain.interview.rerun_or_none", counted)
+    interview = kb.interview(HOPELESS)
+    assert interview.next() is None
+    assert 20 < len(tried) <= 40
+    numbers = [item for item in interview.candidates if kb.knowledge.vocabulary[item.name].kind == "number"]
+    assert numbers
+    assert all(len(interview.worth_trying(item)) <= 2 for item in numbers)
+
+
+def test_where_less_is_possible_it_is_asked_for(kb: KnowledgeBase) -> None:
+    """Eight times as much data would be tried first where a plan is recommended."""
+    asked = kb.next_question({"phase": "training", "model": "llama-3.2-1b", "budget_total": 100})
+    assert asked is not None
+    assert (asked.id, asked.assumed is not None) == ("dataset_tokens", True)
+    assert isinstance(asked.telling, float)
+    assert isinstance(asked.assumed, float)
+    assert asked.telling < asked.assumed
 
 
 @pytest.mark.parametrize("answers", [SERVING, TUNING, NOTHING_LEFT])

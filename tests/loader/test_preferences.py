@@ -22,6 +22,7 @@ RANKING = """ranking:
   money: {because: "Money counts."}
   handling: {usd_per_hour: 0.5, hours_per_job: 2, because: "Somebody looks after it."}
   tied_within: 0.2
+  no_answer: {criteria: [latency, cost], together: 2, because: "Nobody would take it."}
   speeds:
   - {figure: token_ms, limit: token_latency_ms, twice: 1.2, enough: 5, usual: 50, loose: 500, because: "Pleasant."}
   priorities:
@@ -42,6 +43,7 @@ def test_what_is_written_is_what_counts() -> None:
     assert [found.worth(strength) for strength in STRENGTHS] == [1.1, 1.5, 3.0]
     assert found.worths["normal"].sources == ("runpod-32",)
     assert (found.priced_handling.usd_per_hour, found.priced_handling.hours_per_job, found.tied_within) == (0.5, 2, 0.2)
+    assert (found.no_answer.criteria, found.no_answer.together) == (("latency", "cost"), 2)
     (speed,) = found.speeds
     assert (speed.figure, speed.limit, speed.twice, speed.enough, speed.usual, speed.loose) == (
         "token_ms",
@@ -87,6 +89,14 @@ def test_a_bad_worth_is_one_problem(worth: str) -> None:
         read(RANKING.replace("worth: 1.5", f"worth: {worth}"))
     (problem,) = caught.value.problems
     assert (problem.location.line, problem.location.column) == (4, 31)
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_as_many_criteria_as_there_are_go_together(together: int) -> None:
+    with pytest.raises(KnowledgeBaseError) as caught:
+        read(RANKING.replace("together: 2", f"together: {together}"))
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.location.line) == ("out-of-range", 9)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def test_every_plan_is_laid_out_as_asked(kb: whygpu.KnowledgeBase, layout: dict[
         ({"tensor_parallel": 2, "pipeline_parallel": 1, "replicas": 2, "count": 8}, "count", "takes 4 accelerators"),
         ({"tensor_parallel": 8, "replicas": 2, "max_count": 8}, "max_count", "takes 16 accelerators"),
         ({"tensor_parallel": 3}, "tensor_parallel", "does not divide the 64 attention heads"),
+        ({"tensor_parallel": 32}, "tensor_parallel", "more than the"),
         ({"pipeline_parallel": 100}, "pipeline_parallel", "more than the 80 layers"),
     ],
 )

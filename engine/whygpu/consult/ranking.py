@@ -26,15 +26,11 @@ if TYPE_CHECKING:
     from whygpu.consult.judging import Judging
     from whygpu.consult.planning import Planned
     from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.preferences import Preferences
     from whygpu.knowledge.rules import Grade
     from whygpu.plans.costs import Costs
     from whygpu.plans.rank import Ranking
     from whygpu.plans.tally import VerdictTally
-
-_USELESS_BY = ("latency", "reliability", "throughput")
-"""Criteria by which a plan with a strong verdict against it is no answer: too slow to use, or too frail."""
-_TOGETHER = 2
-"""By so many of these at once the plan that counts least is no answer, whatever else is left."""
 
 
 def tally_of(knowledge: Knowledge, fired: Mapping[str, Mask], plans: PlanEnvironment) -> VerdictTally:
@@ -56,9 +52,10 @@ def grown(plans: PlanEnvironment, grade: Grade) -> NDArray[np.float64]:
     return np.broadcast_to(found.high if grade.full > grade.start else found.low, (plans.size,))
 
 
-def useless(verdicts: VerdictTally, strong: float) -> Mapping[str, Mask]:
-    """By criterion, the plans that a verdict of that worth makes no answer."""
-    return {name: verdicts.objection(name, strong) for name in _USELESS_BY if name in verdicts.against}
+def useless(verdicts: VerdictTally, preferences: Preferences) -> Mapping[str, Mask]:
+    """By criterion, the plans that a strong verdict makes no answer."""
+    strong, criteria = preferences.worth("strong"), preferences.no_answer.criteria
+    return {name: verdicts.objection(name, strong) for name in criteria if name in verdicts.against}
 
 
 class Ranker:
@@ -116,12 +113,12 @@ class Ranker:
         if strong <= 1 or not alive.any():
             return
         least_bad = next(row for row in ranking.order if alive[row])
-        found = useless(verdicts, strong)
+        found = useless(verdicts, self._preferences)
         criteria = [name for name, mask in found.items() if mask[alive].all()]
         if not criteria:  # too slow and too frail at once: that others count as even more makes it no answer
             criteria = [name for name, mask in found.items() if mask[least_bad]]
             alive = np.arange(len(alive)) == least_bad
-            if len(criteria) < _TOGETHER:
+            if len(criteria) < self._preferences.no_answer.together:
                 return
         rules = self._session.knowledge.rule_by_id
         for rule_id, mask in self._judging.fired.items():

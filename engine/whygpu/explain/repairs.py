@@ -213,10 +213,10 @@ class _Search:
 
 def _against(consultation: Consultation, plan: Plan) -> set[str]:
     """The rules behind the strong verdicts that make the plan no answer."""
-    worth, rules = consultation.knowledge.preferences.worth, consultation.knowledge.rule_by_id
-    criteria = {name for name, mask in useless(consultation.plans.tally, worth("strong")).items() if mask[plan.index]}
+    preferences, rules = consultation.knowledge.preferences, consultation.knowledge.rule_by_id
+    criteria = {name for name, mask in useless(consultation.plans.tally, preferences).items() if mask[plan.index]}
     fired = (rules[rule_id] for rule_id, mask in consultation.plans.fired.items() if mask[plan.index])
-    return {rule.id for rule in fired if any(_strongly(item, criteria, worth) for item in rule.effects)}
+    return {rule.id for rule in fired if any(_strongly(item, criteria, preferences.worth) for item in rule.effects)}
 
 
 def _strongly(effect: Effect, criteria: set[str], worth: Callable[[Strength], float]) -> bool:

@@ -54,6 +54,17 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """When the best plan left is no answer: every plan has a strong verdict against it by one of the criteria, or the
+    best has them by ``together`` of them. Without criteria any plan is one.
+    """
+
+    criteria: tuple[str, ...] = ()
+    together: int = 0
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Money:
     """Why plans compare by what they cost."""
 
@@ -147,6 +158,7 @@ class Preferences:
     """Plans that count as the same within this share are co-recommended."""
     close_within: float = 0.0
     """A recommendation whose next plan counts within this share of it is a close call."""
+    no_answer: NoAnswer = NoAnswer()
     speeds: tuple[SpeedWorth, ...] = ()
     """In order: the first figure that the plans have is the one that counts."""
     priorities: Mapping[str, PriorityWorth] = field(default_factory=lambda: MappingProxyType({}))

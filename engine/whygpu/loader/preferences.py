@@ -7,7 +7,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.preferences import ROLES, Handling, Money, Preferences, PriorityWorth, Role, SpeedWorth, Worth
+from whygpu.knowledge.preferences import (
+    ROLES,
+    Handling,
+    Money,
+    NoAnswer,
+    Preferences,
+    PriorityWorth,
+    Role,
+    SpeedWorth,
+    Worth,
+)
 from whygpu.knowledge.rules import CRITERIA, STRENGTHS
 from whygpu.yamldoc.document import Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, problem
@@ -46,6 +56,9 @@ _FACTORS = ("all_factors", "criterion_power", "twice_the_speed", "half_the_power
 PRIORITY: Form = MappingProxyType(
     {"priority": needed(WORD), "criterion": one_of(CRITERIA), **dict.fromkeys(_FACTORS, NUMBER), **_WHY}
 )
+NO_ANSWER: Form = MappingProxyType(
+    {"criteria": needed(one_of(CRITERIA, many=True)), "together": _NEEDED, "because": needed(TEXT)}
+)
 ROLE: Form = MappingProxyType({"role": needed(one_of(ROLES)), "within": NUMBER, "because": needed(TEXT)})
 RANKING: Form = MappingProxyType(
     {
@@ -54,6 +67,7 @@ RANKING: Form = MappingProxyType(
         "handling": needed(record(HANDLING)),
         "tied_within": _NEEDED,
         "close_within": NUMBER,
+        "no_answer": record(NO_ANSWER),
         "speeds": needed(list_of(SPEED)),
         "priorities": needed(list_of(PRIORITY)),
         "roles": needed(list_of(ROLE)),
@@ -77,6 +91,7 @@ def read_preferences(nodes: list[Node], reading: Reading) -> Preferences:
         handling=_handling(fields, reading),
         tied_within=_share(fields, "tied_within"),
         close_within=_share(fields, "close_within"),
+        no_answer=_no_answer(fields),
         speeds=tuple(_speeds(fields, reading)),
         priorities=MappingProxyType({item.priority: item for item in _priorities(fields, reading)}),
         roles=tuple(_roles(fields)),
@@ -177,6 +192,19 @@ def _handling(fields: Fields, reading: Reading) -> Handling | None:
         return None
     own = usd if own is None else own
     return Handling(usd, own, own if field is None else field, hours, because, sources)
+
+
+def _no_answer(fields: Fields) -> NoAnswer:
+    item = fields.inside("no_answer", "'no_answer'") if "no_answer" in fields else None
+    if item is None:
+        return NoAnswer()
+    criteria, together = item.choices("criteria", required=True), item.number("together")
+    because = " ".join((item.text("because") or "").split())
+    item.done()
+    if together is not None and not 1 < together <= len(criteria):
+        message = f"'together' of {item.what} is {together:g}; it must be more than 1, and no more than its criteria"
+        problem(item.problems, item.node.items["together"], "out-of-range", message)
+    return NoAnswer(criteria, int(together or 0), because)
 
 
 def _speeds(fields: Fields, reading: Reading) -> Iterator[SpeedWorth]:
