@@ -88,3 +88,10 @@ def test_the_lists_of_the_site_are_complete(kb: whygpu.KnowledgeBase) -> None:
     for command in ("kb-explain", "whygpu check", "whygpu import-prices", "whygpu ui"):
         assert f"### {command}\n" in options
     assert "--why-not PLAN|CARD" in options
+
+
+def test_the_changelog_counts_what_there_is(kb: whygpu.KnowledgeBase) -> None:
+    catalogue = kb.knowledge.catalogue
+    counts = [len(each) for each in (catalogue.accelerators, catalogue.models, catalogue.offerings)]
+    said = "- {:,} accelerators, {:,} models and {:,} offerings".format(*counts)
+    assert said in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

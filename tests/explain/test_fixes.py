@@ -20,3 +20,16 @@ def test_a_smaller_micro_batch_lets_an_owned_card_train(kb: whygpu.KnowledgeBase
     smaller = kb.advise({**given, "batch_size": 128, "gradient_accumulation": 2}, engine="evaluator").recommendation
     assert smaller is not None
     assert smaller.owned
+
+
+def test_a_provider_that_asks_less_lifts_a_budget(kb: whygpu.KnowledgeBase) -> None:
+    """A budget is held against the median; what the cheapest asks may be within it (runpod-67)."""
+    work = {"phase": "inference", "model": "internlm2.5-20b", "quantization": "forbidden", "concurrency": 1}
+    given = {**work, "deployment": "cloud", "context_tokens": 4096, "budget_per_hour": 1.2}
+    advice = kb.advise(given, engine="evaluator")
+    why, *_ = advice.why_not("L40S")
+    assert why.fix is not None
+    assert tuple(why.fix) == ("providers",)
+    after = kb.consult({**given, **why.fix}, engine="evaluator").plans
+    l40s = list(kb.knowledge.catalogue.accelerators).index("l40s")
+    assert (after.alive & (after.plan_set.card == l40s)).any()

@@ -28,6 +28,7 @@ FIXED = ("phase", "task", "model", "owned")
 _OF_FORMATS = frozenset({"runtime", "method", "quantization"})
 """Answers that number formats depend on."""
 _MEMORY = "plan.total_gib"
+_MONEY = frozenset({"plan.usd_compared_per_hour", "plan.usd_total"})
 _HALVINGS = 3
 """How often a micro-batch is halved at most."""
 _TRIED = 5
@@ -40,6 +41,8 @@ def fixes(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str
     Where the rule compares what the plan needs with what the hardware has, only those that the rule itself names.
     """
     names = used_names([rule.condition], consultation.knowledge.values)
+    if not _MONEY.isdisjoint(names):
+        yield from _who_asks_less(consultation, row)
     yield from _limits(consultation, rule, row)
     if _MEMORY in names:
         yield from _micro_batches(consultation)
@@ -57,6 +60,13 @@ def fixes(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[str
         name.startswith("plan.") and ("provider" in name or "rented" in name or "offered" in name) for name in names
     ):
         yield from ({key: None} for key in LISTS if key in consultation.answers.given)
+
+
+def _who_asks_less(consultation: Consultation, row: int) -> Iterator[dict[str, Any]]:
+    """The provider that asks least of those that the price is the median of: a budget is held against the median."""
+    price = consultation.plans.costs.prices[row]
+    if price is not None and price.least is not None and "providers" not in consultation.answers.given:
+        yield {"providers": [price.least.offering.provider]}
 
 
 def _micro_batches(consultation: Consultation) -> Iterator[dict[str, Any]]:
