@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _LATE = 0.05
 """The share of the answers that may come later than the 95th percentile."""
-_MOST_TIMES = 4
-"""How many times the replicas are looked at, at most, for as many as keep the wait short."""
+_TRIED = 48
+"""Numbers of further replicas that are looked at, up to three times those that there are."""
 
 
 def answer_p95_ms(plan_set: PlanSet, per_s: float) -> NDArray[np.float64] | None:
@@ -51,7 +51,8 @@ def times_too_few(plan_set: PlanSet, per_s: float, limit_ms: float) -> NDArray[n
     late = np.flatnonzero((each <= limit_ms) & (each + wait_p95_ms(each, replicas, per_s) > limit_ms))
     if not late.size:
         return found
-    tried = np.arange(1, (_MOST_TIMES - 1) * int(replicas[late].max()) + 1)[:, np.newaxis] + replicas[late]
+    more = np.unique(np.rint(np.geomspace(1, 3 * int(replicas[late].max()), _TRIED)).astype(np.int64))
+    tried = more[:, np.newaxis] + replicas[late]
     in_time = each[late] + wait_p95_ms(each[late], tried, per_s) <= limit_ms
     enough = np.where(in_time.any(axis=0), tried[in_time.argmax(axis=0), np.arange(late.size)], replicas[late])
     found[late] = enough / replicas[late]
