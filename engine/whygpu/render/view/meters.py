@@ -27,6 +27,7 @@ _LABELS = {
     "plan.token_ms": "each token",
     "plan.answer_p95_ms": "95% of answers",
     "plan.most_requests_per_s": "peak requests",
+    "plan.requests_per_s": "requests",
     "plan.frames_per_s": "frames",
     "plan.times_real_time": "sound",
     "plan.train_hours": "time to finish",
