@@ -174,3 +174,19 @@ def test_a_coefficient_is_picked_once_for_each_word_in_whatever_company() -> Non
     asked.clear()
     assert rows("fp8", "fp16") == [[each * 2 for each in table] for table in (eight, plain)]
     assert len(asked) == 1  # for how many kinds of cards there are, and to pick nothing
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_sizes_that_are_forgotten_are_found_again(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """A search goes on with numbers that it was given before what is kept of them was full."""
+    work = {"phase": "training", "model": "qwen2.5-14b", "dataset_tokens": 1e9, "deadline_hours": 100}
+    forget()
+    usual = kb.consult(work, engine="evaluator").plans
+    monkeypatch.setattr("whygpu.plans.search._MOST_KEPT", most)
+    forget()
+    found = kb.consult(work, engine="evaluator").plans
+    forget()
+    np.testing.assert_array_equal(found.ranking.counted.values, usual.ranking.counted.values)
+    assert found.ranking.order == usual.ranking.order

@@ -61,7 +61,6 @@ class NoAnswer:
 
     criteria: tuple[str, ...] = ()
     together: int = 0
-    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)

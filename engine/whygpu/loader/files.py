@@ -32,7 +32,7 @@ def yaml_files(root: Path) -> list[Path]:
 def stamp_of(root: Path) -> Stamp:
     """What tells one edition of a folder's files from another; what an editor is replacing just now is left out."""
     found = []
-    for path in root.rglob("*.yaml"):
+    for path in yaml_files(root):
         with suppress(OSError):
             state = path.stat()
             found.append((str(path), state.st_mtime_ns, state.st_size))

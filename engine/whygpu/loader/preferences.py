@@ -199,12 +199,12 @@ def _no_answer(fields: Fields) -> NoAnswer:
     if item is None:
         return NoAnswer()
     criteria, together = item.choices("criteria", required=True), item.number("together")
-    because = " ".join((item.text("because") or "").split())
+    item.text("because")  # for who reads the file
     item.done()
     if together is not None and not 1 < together <= len(criteria):
         message = f"'together' of {item.what} is {together:g}; it must be more than 1, and no more than its criteria"
         problem(item.problems, item.node.items["together"], "out-of-range", message)
-    return NoAnswer(criteria, int(together or 0), because)
+    return NoAnswer(criteria, int(together or 0))
 
 
 def _speeds(fields: Fields, reading: Reading) -> Iterator[SpeedWorth]:

@@ -13,7 +13,7 @@ from whygpu.plans.batches import Filler
 from whygpu.plans.capacity import MOST_DOUBLINGS
 from whygpu.plans.plan_set import most_cards
 from whygpu.plans.search import SHARDS, Search
-from whygpu.plans.waiting import times_too_few
+from whygpu.plans.waiting import one_at_a_time, times_too_few
 from whygpu.plans.ways import cards_of_way
 
 if TYPE_CHECKING:
@@ -370,7 +370,7 @@ class Growth:
         """How many times too slow each plan is without the replicas that it has to spare."""
         short, spare = shortfall(plan_set, targets), self._options.replicas - 1
         per_s, limit = targets.requests_per_s, targets.ttft_ms
-        if self._work.shape.kind == "diffusion" and self._options.at_once is None and per_s and limit:
+        if one_at_a_time(self._work) and not is_job(self._work, self._options) and per_s and limit:
             waiting = times_too_few(plan_set, per_s, limit)
             short = np.where(waiting > 1, np.maximum(short, waiting), short)
         if self._work.setup.trains or spare < 1:

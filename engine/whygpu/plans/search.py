@@ -97,7 +97,7 @@ class Sizes:
         self._work = work
         self._numbers: dict[Setup, int] = {}
         self._next = count()
-        self._whatever_kept: dict[int, int] = {}
+        self._whatever_kept: dict[_Key, int] = {}
         self._sized: dict[_Key, MemoryEstimate] = {}
         self._served: dict[_Key, inference.Held] = {}
         self._held: dict[_Key, training.Held] = {}
@@ -107,11 +107,7 @@ class Sizes:
         """One number for all setups that need as much for as many requests."""
         if len(self._numbers) >= _MOST_KEPT:
             self._numbers.clear()  # no number is given twice
-            self._whatever_kept.clear()
-        number = self._number(_alike(setup))
-        if setup.trains:
-            self._whatever_kept[number] = self._number(_alike(setup).but(batch_size=0, gradient_checkpointing=""))
-        return number
+        return self._number(_alike(setup))
 
     def _number(self, alike: Setup) -> int:
         return self._numbers.setdefault(alike, next(self._next))
@@ -170,8 +166,16 @@ class Sizes:
         """What a training step holds, and what it keeps of its samples."""
         return self._states(number, setup, layout, spread), self._samples(number, setup, layout, spread)
 
+    def _whatever_it_keeps(self, number: int, setup: Setup) -> int:
+        """One number for all setups that hold as much beside their samples."""
+        found = self._whatever_kept.get((number,))
+        if found is None:
+            held = _alike(setup).but(batch_size=0, gradient_checkpointing="")
+            found = _keep(self._whatever_kept, (number,), self._number(held))
+        return found
+
     def _states(self, number: int, setup: Setup, layout: ParallelLayout, spread: _Key) -> training.Held:
-        states = (self._whatever_kept[number], layout.data, *spread)
+        states = (self._whatever_it_keeps(number, setup), layout.data, *spread)
         found = self._held.get(states)
         if found is None:
             coefficients = self._work.catalogue.coefficients

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from whygpu.plans.plan_set import PlanSet
+    from whygpu.plans.work import Work
 
 _LATE = 0.05
 """The share of the answers that may come later than the 95th percentile."""
@@ -22,12 +23,17 @@ _TRIED = 48
 """Numbers of further replicas that are looked at, up to three times those that there are."""
 
 
+def one_at_a_time(work: Work) -> bool:
+    """Whether each replica makes one answer after the other: pictures and clips."""
+    return work.shape.kind == "diffusion"
+
+
 def answer_p95_ms(plan_set: PlanSet, per_s: float) -> NDArray[np.float64] | None:
     """Milliseconds within which 95% of the answers come, the wait included, at so many requests a second that come at
     random; infinite where more come than are made, NaN where the speed is unknown. None of other work than pictures.
     """
     each = plan_set.speeds.figures.get("ttft_ms")
-    if plan_set.work.shape.kind != "diffusion" or each is None:
+    if each is None or not one_at_a_time(plan_set.work):
         return None
     return each + wait_p95_ms(each, plan_set.replicas, per_s)
 
