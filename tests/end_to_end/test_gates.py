@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 DECIDING = {
-    "gate-quantize": {"consider-quantized-serving"},
+    "gate-quantize": {"consider-quantized-serving", "consider-four-bit-serving"},
     "gate-vision": {"t4-or-4090-for-video", "inference-cards-for-light-serving"},
     "gate-training": {"nvlink-for-multi-gpu-training"},
 }
