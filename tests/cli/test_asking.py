@@ -29,6 +29,8 @@ def test_the_default_is_one_screen(run: Run) -> None:
         (["--how", "plan.total_gib"], ["How plan.total_gib came about", "GiB = "]),
         (["--assumed"], ["deployment = cloud: renting needs no purchase"]),
         (["--why"], ["Why: the rules behind", "rules/right-sizing.yaml:"]),
+        (["--why", "--format", "json"], ['"title": "Why: the rules behind', '"location": "rules/right-sizing.yaml:']),
+        (["--why", "--format", "markdown"], ["## Why: the rules behind", "- if plan"]),
         (["--format", "markdown"], ["# TAKE ", "| --- |"]),
         (["--format", "html"], ["<!doctype html>", "<main>"]),
         (["--format", "mermaid"], ["flowchart TD", "-->"]),

@@ -158,14 +158,22 @@ def test_both_engines_answer_alike(
     assert other == {key: value for key, value in advice.items() if key != "engine"}
 
 
-def test_text_shows_verdict_memory_alternatives_reasons_and_assumptions(
+def test_all_of_it_is_the_screen_with_memory_money_plans_and_chain_after_it(
     run: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     done = run("explain", "examples/watch-cameras.yaml", "--all")
     assert done.returncode == 0
     text = done.stdout
-    assert text.startswith("Take ")
-    for heading in ("Memory per accelerator", "Alternatives", "Ruled out", "Why: the rules behind", "Assumed"):
+    screen = run("explain", "examples/watch-cameras.yaml").stdout
+    assert text.startswith(screen)
+    for heading in (
+        "Memory per accelerator",
+        "What 1x T4 FP16 costs",
+        "Alternatives",
+        "Ruled out",
+        "Why: the rules behind",
+        "Assumed",
+    ):
         assert heading in text
     assert "rules/right-sizing.yaml:" in text
     assert "runpod-21: T4 and L4 are optimised for inference" in text
@@ -173,7 +181,7 @@ def test_text_shows_verdict_memory_alternatives_reasons_and_assumptions(
 
 
 def test_text_shows_the_conclusion_that_a_rule_rests_on(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    assert "because workload.latency_goal is yes" in run("explain", "examples/serve-llama-70b.yaml", "--all").stdout
+    assert "workload.latency_goal is yes, because:" in run("explain", "examples/serve-llama-70b.yaml", "--all").stdout
 
 
 @pytest.mark.parametrize(("no_color", "painted"), [("", True), pytest.param("1", False, marks=pytest.mark.slow)])

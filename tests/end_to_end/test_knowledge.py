@@ -74,7 +74,9 @@ def test_a_changed_threshold_in_one_file_changes_the_answer(kb: whygpu.Knowledge
 def test_dropped_rules_change_what_durable_rules_answers(kb: whygpu.KnowledgeBase) -> None:
     answers = kb.check({"phase": "inference", "model": "llama-3.1-70b", "quantization": "allowed"})
     whole = Advice(consult(kb.knowledge, answers, DurableEngine(kb.knowledge).chain(), TODAY))
-    without = DurableEngine(kb.knowledge, without=frozenset({"consider-quantized-serving", "consider-four-bit-serving", "consider-nvfp4"}))
+    without = DurableEngine(
+        kb.knowledge, without=frozenset({"consider-quantized-serving", "consider-four-bit-serving", "consider-nvfp4"})
+    )
     less = Advice(consult(kb.knowledge, answers, without.chain(), TODAY))
     formats = [{plan.format for head in advice.plans for plan in (head, *head.variants)} for advice in (whole, less)]
     assert {"int8", "awq-int4"} <= formats[0]

@@ -50,7 +50,7 @@ def test_each_run_has_one_price(kb: whygpu.KnowledgeBase, serve: dict[str, Any])
     life = found.to_dict()["life_cost"]["train"]
     runs = found.cost.train_usd - (found.cost.train_machine_usd or 0)
     assert life["runs"] * life["usd_per_run"] == pytest.approx(runs)
-    assert " of power each" in LifeRenderer(kb.knowledge.claims, kb.knowledge.vocabulary, width=100).render_life(found)
+    assert " of power each" in LifeRenderer(width=100).render(found)
     assert found.cost.equal_runs is None
 
 
@@ -61,7 +61,7 @@ def test_a_machine_that_only_trains_counts_whole(kb: whygpu.KnowledgeBase) -> No
     assert found.cost.train_machine_usd == pytest.approx(bought.usd_purchase)  # written off over the 24 months
     assert found.cost.usd_total > bought.usd_purchase
     assert found.to_dict()["life_cost"]["train_machine_usd"] == pytest.approx(found.cost.train_machine_usd)
-    text = LifeRenderer(kb.knowledge.claims, kb.knowledge.vocabulary, width=100).render_life(found)
+    text = LifeRenderer(width=100).render(found)
     assert "what is bought for it, and for nothing else" in text
     assert "as much as the serving" not in text
 

@@ -62,8 +62,8 @@ def test_a_screen_reads_as_it_was_read(views: dict[str, View], name: str, width:
 def test_a_life_is_at_most_55_lines(kb: whygpu.KnowledgeBase) -> None:
     advice = kb.advise_lifecycle(LIFE, engine="evaluator", today=TODAY)
     for width in (100, 120):
-        renderer = LifeRenderer(kb.knowledge.claims, kb.knowledge.vocabulary, width=width)
-        lines = renderer.render_life(advice).splitlines()
+        renderer = LifeRenderer(width=width)
+        lines = renderer.render(advice).splitlines()
         assert len(lines) <= 55
         assert max(map(len, lines)) <= width
 

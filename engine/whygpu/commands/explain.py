@@ -104,7 +104,7 @@ def _run(options: argparse.Namespace, *, bare: bool) -> int:
     advice = _of_phase(found, options.only)
     if options.record is not None:
         _record(options, advice)
-    _print(options, knowledge, advice)
+    _print(options, advice)
     return INFEASIBLE if advice.status == "infeasible" else OK
 
 
@@ -150,7 +150,7 @@ def _asked(options: argparse.Namespace) -> bool:
     return any(getattr(options, name) for name in _QUESTIONS)
 
 
-def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifecycleAdvice) -> None:
+def _print(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> None:
     from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
 
     if isinstance(advice, LifecycleAdvice) and _asked(options):
@@ -158,7 +158,7 @@ def _print(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice
     form: Format = options.format
     match form:
         case "text":
-            _print_text(options, knowledge, advice)
+            _print_text(options, advice)
         case "json":
             _print_json(options, advice)
         case "markdown" | "html":
@@ -213,32 +213,31 @@ def _graph(options: argparse.Namespace, advice: Advice | LifecycleAdvice, form: 
     return draw(graph.proof_graph(advice, view_of(advice)))
 
 
-def _print_text(options: argparse.Namespace, knowledge: KnowledgeBase, advice: Advice | LifecycleAdvice) -> None:
+def _print_text(options: argparse.Namespace, advice: Advice | LifecycleAdvice) -> None:
     from whygpu.lifecycle.advice import LifecycleAdvice  # noqa: PLC0415
     from whygpu.render.lifecycle import LifeRenderer  # noqa: PLC0415
     from whygpu.render.screen import Screen  # noqa: PLC0415
     from whygpu.render.style import Style  # noqa: PLC0415
     from whygpu.render.view import view_of  # noqa: PLC0415
+    from whygpu.render.view.full import about  # noqa: PLC0415
 
     style = Style.of(sys.stdout)
-    long = LifeRenderer(knowledge.knowledge.claims, knowledge.knowledge.vocabulary, style)
-    phases = advice.phases if isinstance(advice, LifecycleAdvice) else (advice,)
+    texts: list[str] = []
+    sections: list[Section] = []
+    phases: tuple[Advice, ...]
     if isinstance(advice, LifecycleAdvice):
-        sys.stdout.write(long.render_life(advice))
-    elif options.all:
-        sys.stdout.write(long.render(advice))
-    elif _asked(options):
-        if options.why:
-            sys.stdout.write(long.why(advice))
-        sys.stdout.write(Screen(style).sections(sections_of(options, advice)) if _sectioned(options) else "")
+        phases = advice.phases
+        texts.append(LifeRenderer(style).render(advice))
     else:
-        sys.stdout.write(Screen(style).render(view_of(advice, flips="loads")))
+        phases = (advice,)
+        sections += sections_of(options, advice)
+        if options.all or not _asked(options):
+            texts.append(Screen(style).render(view_of(advice, flips="loads")))
     if options.about:
-        sys.stdout.write(long.about(phase.profile for phase in phases if phase.profile is not None))
-
-
-def _sectioned(options: argparse.Namespace) -> bool:
-    return any(getattr(options, name) for name in _QUESTIONS if name != "why")
+        sections += about(phase.profile for phase in phases if phase.profile is not None)
+    if sections:
+        texts.append(Screen(style).sections(sections))
+    sys.stdout.write("\n".join(texts))
 
 
 def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section]:
@@ -246,9 +245,14 @@ def sections_of(options: argparse.Namespace, advice: Advice) -> Iterator[Section
     from whygpu.explain.flips import price_flips, search  # noqa: PLC0415
     from whygpu.explain.proof import prove  # noqa: PLC0415
     from whygpu.render.view import questions  # noqa: PLC0415
+    from whygpu.render.view.full import everything, why  # noqa: PLC0415
     from whygpu.render.view.starting import asked_section  # noqa: PLC0415
 
-    if options.assumed:
+    if options.all:
+        yield from everything(advice)
+    elif options.why:
+        yield from why(advice)
+    if options.assumed and not options.all:
         yield questions.assumed_section(advice)
     for asked in options.why_not:
         yield from questions.why_not_sections(advice, asked, advice.why_not(asked))

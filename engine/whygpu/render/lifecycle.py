@@ -8,9 +8,9 @@ from whygpu.explain.figures import show_plain
 from whygpu.lifecycle.answers import PARTS
 from whygpu.lifecycle.machines import usd_per_run
 from whygpu.quantity import show
-from whygpu.render.screen import Screen, cited
+from whygpu.render.screen import Screen, cited, terminal_width
+from whygpu.render.style import Style
 from whygpu.render.table import table
-from whygpu.render.text import TextRenderer
 from whygpu.render.view import view_of
 from whygpu.render.view.model import Evidence, Grid, Line, Section
 
@@ -31,10 +31,15 @@ _METERS = (3, 2, 1)
 _MOST_ASSUMED = 6
 
 
-class LifeRenderer(TextRenderer):
+class LifeRenderer:
     """Renders advice on a lifecycle; of each phase what an answer about it alone begins with."""
 
-    def render_life(self, advice: LifecycleAdvice) -> str:
+    def __init__(self, style: Style | None = None, width: int | None = None) -> None:
+        """``width`` in characters, the terminal's by default."""
+        self._style, self._width = style or Style(False), width or terminal_width()
+        self._screen = Screen(self._style, self._width)
+
+    def render(self, advice: LifecycleAdvice) -> str:
         """The whole answer."""
         views = [view_of(phase) for phase in advice.phases]
         lines: list[str] = []
@@ -45,20 +50,19 @@ class LifeRenderer(TextRenderer):
         return self._style.safe("\n".join(lines) + "\n")
 
     def _whole(self, advice: LifecycleAdvice, views: Sequence[View], meters: int) -> Iterator[str]:
-        screen = Screen(self._style, self._width)
         for part, view in zip(PARTS, views, strict=True):
             yield self._style.strong(part.upper() + where_done(advice, part))
-            yield from screen.verdict(view, meters)
+            yield from self._screen.verdict(view, meters)
             for item in view.items:
                 if item.kind == "warning" and item.evidence.rule is not None:
-                    yield from screen.labelled("WARNING", item.text + cited(item.evidence))
+                    yield from self._screen.labelled("WARNING", item.text + cited(item.evidence))
             yield ""
         yield from self._cost(advice)
         yield ""
         yield from self._said((*advice.warnings, *advice.advice))
-        yield from screen.labelled("ASSUMED", self._taken(advice))
+        yield from self._screen.labelled("ASSUMED", self._taken(advice))
         yield ""
-        yield from self._footer(advice.train)
+        yield self._style.faint(views[0].footer)
         yield self._style.faint("--only train or --only serve explains that phase in full.")
 
     # the cost
@@ -70,18 +74,18 @@ class LifeRenderer(TextRenderer):
             lines, _ = table(("", "", "USD", "share"), rows, (False, False, True, True), self._width - 2, self._style)
             yield from (f"  {line}" for line in lines)
         for text in (*why_unknown(advice), *instead(advice)):
-            yield from self._wrap(text)
+            yield from self._screen.wrap(text, "  ")
 
     def _said(self, items: tuple[Item, ...]) -> Iterator[str]:
         for item in items:
-            yield from self._wrap(f"{item.text} [{', '.join(item.claims)}]", "    ", "  - ")
+            yield from self._screen.wrap(f"{item.text} [{', '.join(item.claims)}]", "    ", "  - ")
 
     def _taken(self, advice: LifecycleAdvice) -> str:
         """What was assumed, in short; once where both phases assume it alike."""
         phases: dict[str, list[str]] = {}
         for name, phase in (("training", advice.train), ("serving", advice.serve)):
             for item in phase.assumed:
-                spec = self._vocabulary.get(item.name)
+                spec = phase.consultation.knowledge.vocabulary.get(item.name)
                 value = show_plain(item.value, spec.unit if spec else None, item.name)
                 phases.setdefault(f"{item.answer} = {value}", []).append(name)
         texts = [text if len(names) > 1 else f"{names[0]} {text}" for text, names in phases.items()]

@@ -231,7 +231,7 @@ def how_section(advice: Advice, name: str, proof: Proof) -> Section:
 
 def _proof(advice: Advice, proof: Proof, level: int) -> Iterator[Line]:
     step, fact = proof.step, proof.fact
-    known = "" if fact is None else _fact(fact)
+    known = "" if fact is None else fact_text(fact)
     if step is None:
         origin = {"answer": "answered", "assumed": "assumed", "catalogue": "from the catalogue"}
         said = "" if fact is None else origin.get(fact.origin, "")
@@ -258,7 +258,8 @@ def _proof(advice: Advice, proof: Proof, level: int) -> Iterator[Line]:
         yield from _proof(advice, inner, level + 1)
 
 
-def _fact(fact: Fact) -> str:
+def fact_text(fact: Fact) -> str:
+    """A fact in words: "plan.count is 2"."""
     return f"{fact.name} is {show_plain(fact.value, fact.unit, fact.name)}"
 
 
