@@ -190,7 +190,7 @@ def test_what_costs_the_same_is_not_called_cheaper(
     plan = kb.advise(work, engine="evaluator", today=TODAY).recommendation
     assert plan is not None
     slow, fast = faster(plan, 1.0, 1.0, 10.0), faster(plan, 2.0, times, job)
-    found = fast_or_cheap([replace(slow, id=plan.id), fast])
+    found = fast_or_cheap([replace(slow, id=plan.id), fast], ())
     assert found is not None
     assert found.cheaper == (None if cheaper is None else f"{plan.id}{cheaper}")
     assert said in found.text
@@ -201,7 +201,7 @@ def test_the_same_hour_is_called_the_same(kb: whygpu.KnowledgeBase) -> None:
     work = {"phase": "training", "model": "gpt2", "dataset_tokens": 3e8, "accelerators": ["l40s"]}
     plan = kb.advise(work, engine="evaluator", today=TODAY).recommendation
     assert plan is not None
-    found = fast_or_cheap([faster(plan, 1.0, 1.0, 10.0), faster(plan, 1.0, 2.0, 5.0)])
+    found = fast_or_cheap([faster(plan, 1.0, 1.0, 10.0), faster(plan, 1.0, 2.0, 5.0)], ())
     assert found is not None
     assert "an hour costs the same and does" in found.text
 

@@ -12,6 +12,7 @@ from whygpu.quantity import show, side_by_side
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from whygpu.checks.calculation import Phase
     from whygpu.explain.plan import Plan
     from whygpu.explain.plan_maker import PlanMaker
 
@@ -31,33 +32,41 @@ _RATES = {
 
 def comparisons(maker: PlanMaker) -> tuple[Comparison, ...]:
     """The best plans by money and time."""
-    plans = maker.heads()
-    owned = owned_or_rented(plans) if maker.consultation.answers.owned else None  # to find none it would make them all
-    return tuple(item for item in (owned, fast_or_cheap(plans)) if item is not None)
+    plans, knowledge = maker.heads(), maker.consultation.knowledge
+    owned = None
+    if maker.consultation.answers.owned:  # to find none it would make them all
+        phase: Phase = "training" if maker.consultation.plans.work.setup.trains else "inference"
+        owned = owned_or_rented(plans, knowledge.claims_of("usd_power_per_hour", phase))
+    job = fast_or_cheap(plans, knowledge.claims_of("usd_total", "training"))
+    return tuple(item for item in (owned, job) if item is not None)
 
 
-def fast_or_cheap(plans: Sequence[Plan]) -> Comparison | None:
+def fast_or_cheap(plans: Sequence[Plan], claims: tuple[str, ...]) -> Comparison | None:
     """Of a training job: the recommendation against the alternative of the cheapest hour, if it is that the fastest.
 
-    ``plans``: the best of each accelerator in order of rank, of which the first few are told. None where it is no
-    training job, where it runs on what is owned, or where there is nothing to compare with.
+    ``plans``: the best of each accelerator in order of rank, of which the first few are told; ``claims``: who says that
+    the job counts, not the hour. None where it is no training job, where it runs on what is owned, or where there is
+    nothing to compare with.
     """
     best, others = plans[0] if plans else None, [plan for plan in plans[1:_TOLD] if _priced(plan) and not plan.owned]
     if best is None or best.method is None or best.owned or not _priced(best) or not others:
         return None
     cheap = min(others, key=_hour)
     other = cheap if _hour(cheap) < _hour(best) else max(others, key=lambda plan: _rate(plan) or 0.0)
-    return _compared("fast-or-cheap", best, other, ("runpod-10", "runpod-16", "runpod-64", "runpod-107"))
+    return _compared("fast-or-cheap", best, other, claims)
 
 
-def owned_or_rented(plans: Sequence[Plan]) -> Comparison | None:
-    """The best plan on what is owned against the best that is not, to be rented or bought; None where there is none."""
+def owned_or_rented(plans: Sequence[Plan], claims: tuple[str, ...]) -> Comparison | None:
+    """The best plan on what is owned against the best that is not, to be rented or bought; None where there is none.
+
+    ``claims``: who says that electricity is the cost of what is owned.
+    """
     owned = next((plan for plan in plans if plan.owned and _priced(plan)), None)
     other = next((plan for plan in plans if not plan.owned and _priced(plan)), None)
     if owned is None or other is None:
         return None
     kind = "owned-or-rented" if _rented(other) else "owned-or-bought"
-    return _compared(kind, owned, other, ("runpod-30", "runpod-64"))
+    return _compared(kind, owned, other, claims)
 
 
 def _compared(kind: str, one: Plan, other: Plan, claims: tuple[str, ...]) -> Comparison | None:

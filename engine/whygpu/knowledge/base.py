@@ -86,6 +86,10 @@ class Knowledge:
         """The worked figures of sizing from measurements, with the sources that their formulas name."""
         return self._sourced(calculations, "sizing")
 
+    def claims_of(self, check: str, phase: Phase) -> tuple[str, ...]:
+        """The claims among the sources of the formulas that say what a check is in a phase."""
+        return tuple(source for source in self._formula_sources.get((check, phase), ()) if source in self.claims)
+
     def _sourced(self, calculations: Iterable[Calculation], phase: Phase) -> Iterator[Calculation]:
         for item in calculations:
             yield replace(item, sources=self._formula_sources.get((item.check, phase), ()))

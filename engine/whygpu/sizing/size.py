@@ -176,7 +176,8 @@ def _objective(asked: Asked, knowledge: Knowledge) -> tuple[Objective, Basis | N
         return Objective(), None
     meaning = knowledge.vocabulary[f"{PREFIX}p95_ms"].meaning
     because = "no limit is answered: p95 where latency turns unstable is taken"
-    return Objective(latency_s=limit), Basis("p95_ms", meaning, limit * 1000, "ms", "assumed", because, ("ai-rng-24",))
+    claims = knowledge.claims_of("usable_per_s", "sizing")
+    return Objective(latency_s=limit), Basis("p95_ms", meaning, limit * 1000, "ms", "assumed", because, claims)
 
 
 def _policy(asked: Asked, peak: float, knowledge: Knowledge, chain: Chain) -> dict[str, Basis]:
