@@ -110,15 +110,15 @@ class Judging:
             known = truth.true | truth.false
             if known is True or np.all(known):
                 continue
-            open_ = np.broadcast_to(known ^ True, (self._environment.size,))
-            if open_.all() and not self._asked(rule):
+            if not self._asked(rule):  # nobody stated that limit
                 continue
+            open_ = np.broadcast_to(known ^ True, (self._environment.size,))
             self.unverified = self.unverified | open_
             if open_.all():
                 self.unchecked.append(rule)
 
     def _asked(self, rule: Rule) -> bool:
-        """Whether a rule that cannot judge any plan lacks figures of the plans, not an answer."""
+        """Whether a rule that cannot judge a plan lacks figures of the plan, not an answer."""
         names = used_names([rule.condition], self._knowledge.values)
         known = self._session.environment.value
         return all(
