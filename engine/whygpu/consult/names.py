@@ -20,6 +20,8 @@ USUAL_TOKEN_MS = "workload.usual_token_ms"
 """The name of the longest time that a token of a service usually takes: what plans are tried for beside the fewest."""
 SLOWEST_TOKEN_MS = "workload.slowest_token_ms"
 """The name of the longest time that a token of any service takes: what plans are tried for as well."""
+BUSIEST_SHARE = "workload.busiest_share"
+"""The name of the share of its rate that a service is kept busy at most: busier plans are tried with more replicas."""
 USUAL_BATCH = "workload.usual_batch"
 """The name of the most samples that a training step, or a replica in batch work, usually has: what plans are filled up
 to where nobody gave any."""
@@ -30,7 +32,7 @@ IMPLIED_RATES = (("workload.in_pieces", "need.pieces_per_s"), ("workload.in_turn
 ENGINE_READS = frozenset(
     (
         *(LEAST_REPLICAS, USUAL_HOURS, SHORT_HOURS, ROOMY_HOURS, USUAL_TOKEN_MS, SLOWEST_TOKEN_MS, USUAL_BATCH),
-        *(NEVER_RESTS, NATIVE_FORMAT, BOARD),
+        *(BUSIEST_SHARE, NEVER_RESTS, NATIVE_FORMAT, BOARD),
         *(name for pair in IMPLIED_RATES for name in pair),
     )
 )

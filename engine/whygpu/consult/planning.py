@@ -14,6 +14,7 @@ from whygpu.checks.model_shape import TOKEN_KINDS
 from whygpu.checks.setup import CACHE_SPLITS
 from whygpu.consult.answering import assumption_of
 from whygpu.consult.names import (
+    BUSIEST_SHARE,
     IMPLIED_RATES,
     LEAST_REPLICAS,
     ROOMY_HOURS,
@@ -185,6 +186,7 @@ class Planning:
             paces=self._or_longer(self._concluded(ROOMY_HOURS, USUAL_HOURS)),
             paces_of_one_machine=self._or_longer(self._concluded(SHORT_HOURS)),
             token_paces=self._concluded(SLOWEST_TOKEN_MS, USUAL_TOKEN_MS),
+            busiest_share=self._session.concluded(BUSIEST_SHARE) or 1.0,
         )
 
     def _asked(self) -> tuple[InTime, float] | tuple[None, None]:

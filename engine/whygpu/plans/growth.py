@@ -74,6 +74,7 @@ class Growth:
                 added.append(grown.take(np.flatnonzero(np.all(grown.configuration != np.stack(tried), axis=0))))
                 tried.append(grown.configuration)
         added += self._quicker(plan_set)
+        added += self._calmer(plan_set)
         plan_set = self._search.together(*added)
         return self._evened(plan_set)
 
@@ -90,6 +91,21 @@ class Growth:
             late = growth._lateness(plan_set)
             grown = growth._met(plan_set.take(np.flatnonzero(plan_set.fits & (late > 1) & (late <= _WORTH))), targets)
             yield grown.take(np.flatnonzero(growth._in_time(grown, targets)))
+
+    def _calmer(self, plan_set: PlanSet) -> Iterator[PlanSet]:
+        """The plans of a service that would be busier than any is kept, with as many more replicas as it takes. Where
+        requests share the steps of a decoder, as many are in flight as the rate takes: such plans are all as busy.
+        """
+        share = self._targets.busiest_share
+        shares = self._options.shared and self._work.shape.kind in TOKEN_KINDS
+        if share >= 1 or shares or is_job(self._work, self._options):
+            return
+        wanted = (self._targets.requests_per_s, self._targets.frames_per_s)
+        rates = [None if rate is None else rate / share for rate in wanted]
+        calm = replace(self._targets, requests_per_s=rates[0], frames_per_s=rates[1])
+        busy = plan_set.fits & self._in_time(plan_set, self._targets) & (self._short(plan_set, calm) > 1)
+        grown = self._grown(plan_set.take(np.flatnonzero(busy)), calm)
+        yield grown.take(np.flatnonzero(self._in_time(grown, calm)))
 
     def _evened(self, plan_set: PlanSet) -> PlanSet:
         """The same plans; and beside those that leave cards idle which are paid for, or that train on cards which fill

@@ -132,6 +132,8 @@ class Targets:
     """Milliseconds that a token of a service usually takes at most: slower plans stay, beside others of one machine
     that keep to them.
     """
+    busiest_share: float = 1.0
+    """Share of its rate that a service is kept busy at most: busier plans stay, beside others that keep to it."""
 
 
 @dataclass(frozen=True, slots=True)
