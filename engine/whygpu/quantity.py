@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 # Commas set off thousands and nothing else: "1,5" could be one and a half, so it is no number here.
 _NUMBER = re.compile(
@@ -33,6 +33,8 @@ _WORD = 3
 _PER = re.compile(r"\s*(?:/|per|an?)\s*([a-z]+)\Z", re.IGNORECASE)
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?![0-9])")
 _TIME_UNITS = ("ms", "s", "minutes", "h", "hours", "days")
+_TENTH, _HUNDREDTH = 0.1, 0.01
+"""From the one to 1 a number is shown to the other."""
 _FAR = 48
 """A time of which another is more times as long has a unit of its own."""
 _SHOWN_TIMES = (("s", 1.0, 1.0), ("min", 60.0, 120.0), ("hours", 3600.0, 3600.0), ("days", 86_400.0, 864_000.0))
@@ -159,6 +161,14 @@ def show(value: float, unit: str | None = None, beside: Iterable[float] = ()) ->
     return _written(value * scale, shown)
 
 
+def as_shown(value: float, towards: Callable[[float], float] = round) -> float:
+    """The number that is read where this one is shown, or one beside it: ``math.ceil`` is ``towards`` the larger."""
+    if not value or not math.isfinite(value):
+        return value
+    step = _HUNDREDTH if _TENTH <= abs(value) < 1 else 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    return float(f"{towards(round(value / step, 9)) * step:.12g}")
+
+
 def longest(value: float, *beside: float) -> float:
     """The figure whose unit of time suits all: the longest of those that are not far longer than the first."""
     return max((value, *(other for other in beside if abs(value) < abs(other) <= _FAR * abs(value))), key=abs)
@@ -206,7 +216,7 @@ def _written(value: float, unit: str | None) -> str:
         text = f"{value:.0f}"
     elif size >= 10:
         text = f"{value:.1f}"
-    elif size >= 0.1:
+    elif size >= _TENTH:
         text = f"{value:.2f}".rstrip("0").rstrip(".")
     elif size >= 0.01:
         text = f"{value:.3g}"

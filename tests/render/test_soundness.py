@@ -16,10 +16,10 @@ from tests.render.cases import CASES, CHAT, TODAY
 from whygpu.chain.engines import EvaluatorChain
 from whygpu.consult.driver import consult
 from whygpu.explain.deciding import Deciding
-from whygpu.explain.flips import LOADS, doubled, limit_flips, price_flips, search
+from whygpu.explain.flips import doubled, limit_flips, price_flips, search
 from whygpu.explain.proof import arithmetic, prove
 from whygpu.explain.repairs import repairs
-from whygpu.explain.rerun import choice, rerun
+from whygpu.explain.rerun import LOADS, choice, rerun
 from whygpu.explain.rows import Rows
 from whygpu.knowledge.rules import Condition, Verdict
 from whygpu.plans.rank import rank

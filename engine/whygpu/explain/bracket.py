@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from whygpu.quantity import as_shown
+
 if TYPE_CHECKING:
     from whygpu.language.names import NameSpec
 
@@ -81,6 +83,6 @@ def _between(same: float, other: float, ahead: float | None, behind: float | Non
 
 
 def bounded(value: float, spec: NameSpec) -> float:
-    """The number in three digits, within what the answer may be."""
-    value = min(max(float(f"{value:.3g}"), spec.minimum or 0.0), spec.maximum or math.inf)
+    """The number in as many digits as are shown, within what the answer may be."""
+    value = min(max(as_shown(value), spec.minimum or 0.0), spec.maximum or math.inf)
     return float(round(value)) if spec.integer else value

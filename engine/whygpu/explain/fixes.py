@@ -10,9 +10,10 @@ from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.explain.conditions import conditions_of
-from whygpu.explain.rerun import Among, applies, rerun_or_none
+from whygpu.explain.rerun import LOADS, Among, applies, held, rerun_or_none
 from whygpu.explain.rows import Identity, Rows
 from whygpu.language import tree as t
+from whygpu.quantity import as_shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -111,15 +112,18 @@ def _limits(consultation: Consultation, rule: Rule, row: int) -> Iterator[dict[s
 
 def first_fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None = None) -> Mapping[str, Any] | None:
     """The first change of the answers that is found to silence the rule on this plan, and under which no other rule
-    comes to reject it; a limit that moves needs no trial. Other cards need not be looked at: no rule that rejects plans
-    compares them.
+    comes to reject it; a limit that moves needs no trial, unless it is a load, which says how much a service matters:
+    that is then held. Other cards need not be looked at: no rule that rejects plans compares them.
     """
     consultation = maker.consultation
     rule = consultation.knowledge.rule_by_id[rule_id]
     identity = maker.rows.identity(row)
     planner = planner or Among(frozenset({identity[0]}))
     before = _rejecting(maker.rows, row)
-    candidates = fixes(consultation, rule, row)
+    matters = held(consultation)
+    candidates = (
+        {**matters, **item} if any(key in LOADS for key in item) else item for item in fixes(consultation, rule, row)
+    )
     may = (item for item in candidates if is_limit(consultation, rule, item) or applies(consultation, item))
     for changes in islice(may, _TRIED):
         if is_limit(consultation, rule, changes):
@@ -163,11 +167,7 @@ def is_limit(consultation: Consultation, rule: Rule, changes: Mapping[str, Any])
 
 
 def rounded(value: float, spec: NameSpec, *, up: bool) -> float:
-    """Three significant digits, to the side on which the limit is kept."""
-    if value <= 0 or not math.isfinite(value):
-        return value
-    scale = 10.0 ** (math.floor(math.log10(value)) - 2)
-    found = (math.ceil(value / scale - 1e-9) if up else math.floor(value / scale + 1e-9)) * scale
-    if spec.integer:
-        found = math.ceil(found) if up else math.floor(found)
-    return float(f"{found:.12g}")
+    """As many digits as are shown, to the side on which the limit is kept."""
+    towards = math.ceil if up else math.floor
+    found = as_shown(value, towards)
+    return float(towards(found)) if spec.integer and math.isfinite(found) else found

@@ -12,7 +12,7 @@ from whygpu.explain.bracket import Tried, nearest
 from whygpu.explain.meters import needs
 from whygpu.explain.open_questions import filled
 from whygpu.explain.plan_maker import PlanMaker
-from whygpu.explain.rerun import ENGINE, Among, changed, choice, lead_of, rerun_or_none
+from whygpu.explain.rerun import ENGINE, LOADS, Among, assumed_otherwise, changed, choice, lead_of, rerun_or_none
 from whygpu.explain.rows import Rows
 from whygpu.plans.recent import Recent
 
@@ -26,16 +26,6 @@ if TYPE_CHECKING:
     from whygpu.language.names import NameSpec
     from whygpu.plans.enumerate import Planner
 
-LOADS = (
-    "concurrency",
-    "requests_per_second",
-    "streams",
-    "context_tokens",
-    "sequence_tokens",
-    "dataset_tokens",
-    "dataset_samples",
-)
-"""Answers that say how much there is to do at once, in one request, or in all."""
 _AVERAGE = "average_context_tokens"
 """The answer without which every request is counted at its longest."""
 _CONTENDERS = 8
@@ -60,6 +50,8 @@ class Flip:
     engine: str = ENGINE
     usual: bool = False
     """Whether ``after`` is nearer to what is usual than ``before``, which was counted for want of an answer."""
+    assumed: tuple[tuple[str, str], ...] = ()
+    """Answers that are assumed otherwise with it, and what is."""
 
     @property
     def near(self) -> float:
@@ -196,7 +188,8 @@ def doubled(consultation: Consultation) -> tuple[Flip, ...]:
         twice = min(2 * value, consultation.knowledge.name_by_answer[key].maximum or math.inf)
         after = changed(consultation, {key: twice}, choice(consultation))
         if after is not None:
-            found.append(Flip(key, value, twice, PlanMaker(after).best()))
+            assumed = assumed_otherwise(consultation, after)
+            found.append(Flip(key, value, twice, PlanMaker(after).best(), assumed=assumed))
     return tuple(found)
 
 
@@ -287,7 +280,8 @@ class _Search:
             same, other = ends
             found = changed(self._c, {key: other}, self._before)
             if found is not None and (same == value or changed(self._c, {key: same}, self._before) is None):
-                yield Flip(key, value, other, PlanMaker(found).best(), same)
+                assumed = assumed_otherwise(self._c, found)
+                yield Flip(key, value, other, PlanMaker(found).best(), same, assumed=assumed)
                 return
 
     def _attempt(self, key: str, planner: Planner | None, number: float) -> Tried:

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
 from whygpu.consult.ranking import useless
-from whygpu.explain.bracket import Tried, nearest
+from whygpu.explain.bracket import Tried, bounded, nearest
 from whygpu.explain.conditions import conditions_of
 from whygpu.explain.fixes import FIXED, fixes, rounded
-from whygpu.explain.flips import LOADS
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rejections import infeasible
-from whygpu.explain.rerun import ENGINE, applies, rerun_or_none
+from whygpu.explain.rerun import ENGINE, LOADS, applies, held, rerun_or_none
 from whygpu.knowledge.rules import Verdict
 from whygpu.language import tree as t
 
@@ -35,8 +34,11 @@ MOST_REPAIRS = 3
 _PER_RULE = 6
 _HARDWARE = ("accelerators", "exclude_accelerators", "count", "max_count", "max_nodes", "budget_per_hour")
 """Answers that each alone may leave no more than another: one card of a kind is neither more cards nor another kind."""
-_MATTERS = "criticality"
-"""What is assumed of it stays: with less load a service would be taken for one that matters less."""
+_PLACE = "deployment"
+_HALVINGS = 4
+"""How often the way from a limit to the nearest one that allows a plan is halved."""
+_NEAR = 1.1
+"""Limits within this many times of each other are near enough."""
 _TRIED = 24
 """Consultations that looking for repairs takes at most, beside those that find how much less load would do."""
 
@@ -61,7 +63,7 @@ def repairs(consultation: Consultation) -> tuple[Repair, ...]:
         if repair is not None:
             found[frozenset((key,))] = repair
     found = found or _of_assumed(search, consultation)
-    least = sorted(found.values(), key=_price)[:MOST_REPAIRS]
+    least = sorted(map(search.tightened, sorted(found.values(), key=_price)[:MOST_REPAIRS]), key=_price)
     return tuple(sorted((*least, *islice(_usual(search, least), MOST_REPAIRS - len(least))), key=_price))
 
 
@@ -100,11 +102,18 @@ def _alike(one: Plan, other: Plan) -> bool:
     return (one.accelerator, one.count) == (other.accelerator, other.count)
 
 
-def _price(repair: Repair) -> tuple[bool, float, int]:
-    """What is rented before what is bought, though an hour of what is paid for years costs less; then by price."""
+def _price(repair: Repair) -> tuple[bool, bool, float, int]:
+    """What moves the work to another place comes last, and what is rented before what is bought, though an hour of what
+    is paid for years costs less; then by price.
+    """
     cost = repair.plan.cost
     bought = cost is not None and cost.basis == "buying"
-    return bought, math.inf if cost is None else cost.compared.usd_per_hour, len(repair.changes)
+    return (
+        _PLACE in repair.changes,
+        bought,
+        math.inf if cost is None else cost.compared.usd_per_hour,
+        len(repair.changes),
+    )
 
 
 def _candidates(consultation: Consultation) -> Iterator[dict[str, Any]]:
@@ -165,8 +174,7 @@ class _Search:
         trouble = infeasible(PlanMaker(consultation)) if consultation.plans.objections else None
         self._bad = None if trouble is None else trouble.least_bad
         self._against = set() if self._bad is None else _against(consultation, self._bad)
-        held = next((item.value for item in consultation.applied.assumed if item.question.id == _MATTERS), None)
-        self._held = {} if held is None else {_MATTERS: held}
+        self._held = held(consultation)
 
     def repair(self, changes: Mapping[str, Any]) -> Repair | None:
         """The repair, with a value in the place of each answer that is lifted, where that brings a plan back, too."""
@@ -182,6 +190,28 @@ class _Search:
             return Repair(changes, plan)  # it is not this answer that has to be another one
         _, best = self._tried(exact)
         return Repair(changes, plan) if best is None else Repair(exact, best)
+
+    def tightened(self, repair: Repair) -> Repair:
+        """The same with its limit nearer to the one that was answered, where a plan comes back there already: what the
+        nearest plan misses is found of one plan, and another may miss less.
+        """
+        (key, far), *others = repair.changes.items()
+        near = self._consultation.answers.values.get(key)
+        if others or key in LOADS or not isinstance(near, float) or not isinstance(far, int | float) or near <= 0:
+            return repair
+        spec = self._consultation.knowledge.name_by_answer[key]
+        tried = self._tried({key: far})
+        for _ in range(_HALVINGS):
+            middle = bounded(math.sqrt(near * far), spec)
+            if not min(near, far) < middle < max(near, far) or max(near, far) / min(near, far) < _NEAR:
+                break
+            found = self._tried({key: middle})
+            near, far, tried = (middle, far, tried) if found[1] is None else (near, middle, found)
+        after, plan = tried
+        needed = None if after is None or plan is None else _needed(self._consultation, after, key, plan)
+        if isinstance(needed, int | float) and min(near, far) < needed < max(near, far):
+            far = needed
+        return self.repair({key: far}) or repair
 
     def less(self, key: str) -> Repair | None:
         """The most load of a kind with which something is recommended."""

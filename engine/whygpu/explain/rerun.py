@@ -28,6 +28,18 @@ if TYPE_CHECKING:
 
 ENGINE = EvaluatorChain.engine
 """What runs again: both engines agree, and it is the faster one for a single consultation."""
+LOADS = (
+    "concurrency",
+    "requests_per_second",
+    "streams",
+    "context_tokens",
+    "sequence_tokens",
+    "dataset_tokens",
+    "dataset_samples",
+)
+"""Answers that say how much there is to do at once, in one request, or in all."""
+_MATTERS = "criticality"
+"""The answer that is assumed by the load: many users suggest customers."""
 
 
 def rerun(
@@ -65,6 +77,21 @@ def applies(consultation: Consultation, changes: Mapping[str, Any]) -> bool:
     except AnswerError:
         return False
     return not any(key in unasked for key, value in changes.items() if value is not None)
+
+
+def assumed_otherwise(before: Consultation, after: Consultation) -> tuple[tuple[str, str], ...]:
+    """Answers in words that both assume, each otherwise, and what the second does: a larger load suggests customers."""
+    was = {item.question.id: item.value for item in before.applied.assumed}
+    return tuple(
+        (item.question.id, item.value)
+        for item in after.applied.assumed
+        if isinstance(item.value, str) and was.get(item.question.id, item.value) != item.value
+    )
+
+
+def held(consultation: Consultation) -> dict[str, Any]:
+    """How much a service matters, where that is assumed: with less load it would be taken for one that matters less."""
+    return {item.question.id: item.value for item in consultation.applied.assumed if item.question.id == _MATTERS}
 
 
 def choice(consultation: Consultation) -> Identity | None:

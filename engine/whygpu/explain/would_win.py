@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.explain.bracket import Tried, nearest
-from whygpu.explain.flips import LOADS, Flip
+from whygpu.explain.flips import Flip
 from whygpu.explain.plan_maker import PlanMaker
-from whygpu.explain.rerun import Among, first_of_each, lead, rerun_or_none
+from whygpu.explain.rerun import LOADS, Among, assumed_otherwise, first_of_each, lead, rerun_or_none
 from whygpu.explain.rows import Rows
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def _of_answer(consultation: Consultation, card: str, key: str, among: Planner) 
                 break
             after = rerun_or_none(consultation, {key: ends[1]})
             if after is not None and _first(after, card) and not attempt(None, ends[0]).changes:
-                yield Flip(key, value, ends[1], PlanMaker(after).best(), ends[0])
+                assumed = assumed_otherwise(consultation, after)
+                yield Flip(key, value, ends[1], PlanMaker(after).best(), ends[0], assumed=assumed)
                 break
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from whygpu.explain.deciding import Deciding
@@ -19,14 +20,12 @@ from whygpu.render.view.words import Words
 from whygpu.render.words import short_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from whygpu.chain.engines import Mask
     from whygpu.consult.consultation import Consultation
     from whygpu.explain.advice import Advice
     from whygpu.explain.flips import PriceFlip
     from whygpu.explain.parts import Infeasible
-    from whygpu.knowledge.rules import Rule
 
 _CONFLICTS = 3
 _PRICES = 4
@@ -99,14 +98,13 @@ def _answers(consultation: Consultation, which: Search) -> Flips:
 def _trouble(advice: Advice, words: Words) -> Trouble:
     """The rules in conflict, and at most three complete repairs."""
     consultation = advice.consultation
-    rules = consultation.knowledge.rule_by_id
     infeasible = advice.infeasible
     fixed = tuple(
         Repair(words.change(item.changes), short_text(item.plan), price(item.plan), item.changes)
         for item in repairs(consultation)
     )
-    fired = consultation.plans.fired
-    found = (*_no_slices(consultation), *_no_way(consultation), *_conflict(infeasible, words, rules, fired))
+    conflict = () if infeasible is None else _conflict(advice, infeasible, words)
+    found = (*_no_slices(consultation), *_no_way(consultation), *conflict)
     return Trouble(found, fixed)
 
 
@@ -135,21 +133,22 @@ def _no_way(consultation: Consultation) -> Iterator[Sentence]:
         yield Sentence(f"Only QLoRA trains beside weights in {left}.")
 
 
-def _conflict(
-    infeasible: Infeasible | None, words: Words, rules: Mapping[str, Rule], fired: Mapping[str, Mask]
-) -> Iterator[Sentence]:
-    """What the nearest plans need against what is allowed; of what is only bad, what speaks against the least bad: what
-    speaks against others alone would be said of a plan that it is not true of.
+def _conflict(advice: Advice, infeasible: Infeasible, words: Words) -> Iterator[Sentence]:
+    """What the nearest plans need against what is allowed, of those without a price only where none has one; of what is
+    only bad, what speaks against the least bad: what speaks against others alone would be said of a plan that it is not
+    true of.
     """
-    if infeasible is None:
-        return
+    plans, rules = advice.consultation.plans, advice.consultation.knowledge.rule_by_id
     if infeasible.least_bad is not None:
         row = infeasible.least_bad.index
         for name in infeasible.conflict:
-            if fired[name][row]:
+            if plans.fired[name][row]:
                 yield Sentence(words.because(rules[name], row), words.of_rule(rules[name]))
         return
-    for item in infeasible.relaxations[:_CONFLICTS]:
+    rows = {item.plan: advice.maker.rows.find(item.plan) for item in infeasible.relaxations}
+    priced = {name for name, row in rows.items() if row is not None and math.isfinite(plans.costs.hourly[row])}
+    told = [item for item in infeasible.relaxations if not priced or item.plan in priced]
+    for item in told[:_CONFLICTS]:
         first = rules[item.constraint.split(" and ")[0]]
         yield Sentence(item.text, words.of_rule(first))
 

@@ -146,7 +146,7 @@ def _answer_row(item: Flip, words: Words) -> FlipRow:
     if same == after and isinstance(item.before, float) and isinstance(item.after, float):  # too near to be told apart
         after = f"{'below' if item.after < item.before else 'above'} {after}"
     then = "no plan is left" if item.plan is None else f"{short_text(item.plan)}, {price_text(item.plan)}"
-    return FlipRow(f"{item.answer} {after} (now {before})", then, item.near)
+    return FlipRow(f"{item.answer} {after} (now {before}){words.along(item.assumed)}", then, item.near)
 
 
 def assumed(advice: Advice, decisive: Iterable[Rule]) -> tuple[AssumedRow, ...]:

@@ -122,7 +122,8 @@ def _would_win(advice: Advice, card: str, words: Words) -> Iterator[Line]:
         more = isinstance(item.after, float) and isinstance(item.before, float) and item.after > item.before
         plan = "" if item.plan is None else f": {short_text(item.plan)}, {price_text(item.plan)}"
         side = "or more" if more else "or less"
-        yield Line(f"It would be recommended at {item.answer} {after} {side} (now {now}){plan}.")
+        change = f"{item.answer} {after} {side} (now {now}){words.along(item.assumed)}"
+        yield Line(f"It would be recommended at {change}{plan}.")
     keys = tried(advice.consultation)
     if not found and keys:
         yield Line(

@@ -63,6 +63,11 @@ class Words:
         after = self.value(key, value)
         return f"{key} {after}" + (f" instead of {now}" if now else "")
 
+    def along(self, assumed: Sequence[tuple[str, str]]) -> str:
+        """What is assumed otherwise with a change: ", and with it criticality development"; else nothing."""
+        said = ", ".join(f"{key} {self.value(key, value)}" for key, value in assumed)
+        return f", and with it {said}" if said else ""
+
     def value(self, key: str, value: Any) -> str:
         """An answer's value with its unit."""
         spec = self._c.knowledge.name_by_answer.get(key)
