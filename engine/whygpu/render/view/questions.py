@@ -15,9 +15,9 @@ from whygpu.quantity import show
 from whygpu.render.style import plain_markdown
 from whygpu.render.view import lists
 from whygpu.render.view.model import Evidence, Grid, Line, Section
-from whygpu.render.view.rivals import handling_tells, with_handling
+from whygpu.render.view.rivals import handling_tells, money_with_handling, with_handling
 from whygpu.render.view.words import Words
-from whygpu.render.words import price_text, short_text
+from whygpu.render.words import money_text, price_text, short_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from whygpu.explain.flips import Flips, PriceFlip
     from whygpu.explain.parts import Reason
     from whygpu.explain.plan import Plan
-    from whygpu.explain.why_not import Side, WhyNot
+    from whygpu.explain.why_not import WhyNot
+    from whygpu.knowledge.rules import Rule
     from whygpu.trace import Fact, Outcome
 
 _FEW = 8
+_ALIKE = 0.005
+"""Factors within this share of each other say nothing."""
 
 
 def why_not_sections(advice: Advice, asked: str, found: Sequence[WhyNot]) -> Iterator[Section]:
@@ -79,7 +82,7 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
         return Section(
             f"{short_text(plan)} would come first, {price_text(plan)}",
             tuple(lines),
-            _sides(item.factors, None if best is None else short_text(best)),
+            _sides(item, best, rules),
         )
     if best is None and not item.enumerated:
         lines.append(Line(f"No rule rules it out, but {_asked_for(advice, plan)}."))
@@ -94,7 +97,7 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
         return Section(
             f"{short_text(plan)} is as good",
             tuple(lines),
-            _sides(item.factors, None if best is None else short_text(best)),
+            _sides(item, best, rules),
         )
     lines.append(Line(item.behind[:1].upper() + item.behind[1:] + "."))
     if best is not None and handling_tells(best, plan):
@@ -102,7 +105,7 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
     return Section(
         f"Why not {short_text(plan)}, {price_text(plan)}",
         tuple(lines),
-        _sides(item.factors, None if best is None else short_text(best)),
+        _sides(item, best, rules),
     )
 
 
@@ -139,21 +142,27 @@ def _gap(reason: Reason) -> Iterator[Line]:
         yield Line(f"The gap: {sides}, {show(abs(reason.gap), reason.unit)} {word}.", 1)
 
 
-def _sides(sides: Sequence[Side], best: str | None) -> Grid | None:
-    """The factors that differ, side by side."""
-    apart = [side for side in sides if abs(side.worth / side.best - 1) > 0.005]
-    if not apart or best is None:
+def _sides(item: WhyNot, best: Plan | None, rules: Mapping[str, Rule]) -> Grid | None:
+    """What both plans count as: their price with what handling costs, times the factors that differ and the product of
+    those that do not.
+    """
+    apart = [side for side in item.factors if abs(side.worth / side.best - 1) > _ALIKE]
+    if best is None or not apart:
         return None
-    rows = (
-        (
-            side.criterion,
-            f"{side.worth:.2f}x",
-            f"{side.best:.2f}x",
-            ", ".join(dict.fromkeys((*side.rules, *side.best_rules))),
-        )
-        for side in apart
-    )
-    return Grid(("price factor", "this", best, "rules"), tuple(rows))
+    plans = item.plan, best
+    rows: list[tuple[str, ...]] = [
+        ("price", *map(money_text, plans), ""),
+        ("with handling", *map(money_with_handling, plans), ""),
+    ]
+    for side in apart:
+        titles = "; ".join(rules[name].title for name in dict.fromkeys((*side.rules, *side.best_rules)))
+        rows.append((side.criterion, f"{side.worth:.2f}x", f"{side.best:.2f}x", titles))
+    rest = math.prod(side.worth for side in item.factors if side not in apart)
+    if abs(rest - 1) > _ALIKE:
+        rows.append(("all others", f"{rest:.2f}x", f"{rest:.2f}x", ""))
+    counted = ("not counted" if x.counted is None else show(x.counted.value, x.counted.unit) for x in plans)
+    rows.append(("counts as", *counted, ""))
+    return Grid(("", "this", short_text(best), "why"), tuple(rows))
 
 
 def what_if_section(before: Advice, after: Advice, changes: Mapping[str, Any]) -> Section:
