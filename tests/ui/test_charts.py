@@ -94,3 +94,16 @@ def test_the_staircase_changes_at_the_next_number() -> None:
     )
     assert found[2] == ("more", "")
     assert all(value == int(value) for value in found)
+
+
+def test_the_staircase_has_no_gap_where_a_third_plan_lies_between() -> None:
+    """It read 40 to 49, then 64: from which number on the last is recommended was not looked for."""
+
+    def at(value: float) -> tuple[str, str]:
+        return ("few" if value < 35 else "some" if value < 58 else "many"), ""
+
+    found = between(10, 80, {10: at(10), 80: at(80)}, at, whole=True)
+    for name, after in (("few", 35), ("some", 58)):
+        last = max(value for value in found if found[value][0] == name)
+        first = min(value for value in found if value > last)
+        assert last < after <= first <= last * 1.1

@@ -252,16 +252,16 @@ def between(
     *,
     whole: bool,
 ) -> dict[float, tuple[str, At]]:
-    """More values where the plan of two is not the same, until they are next to each other or as good as."""
-    more: dict[float, tuple[str, At]] = {low: found[low], high: found[high]}
-    while more[low][0] != more[high][0] and high / low > _NEAR:
-        middle = float(f"{math.sqrt(low * high):.2g}")
-        middle = float(round(middle)) if whole else middle
-        if not low < middle < high:
-            break
-        more[middle] = at(middle)
-        low, high = (middle, high) if more[middle][0] == more[low][0] else (low, middle)
-    return more
+    """More values where the plan of two is not the same, until they are next to each other or as good as; where that
+    between is a third, on both sides of it.
+    """
+    ends: dict[float, tuple[str, At]] = {low: found[low], high: found[high]}
+    middle = float(f"{math.sqrt(low * high):.2g}")
+    middle = float(round(middle)) if whole else middle
+    if ends[low][0] == ends[high][0] or high / low <= _NEAR or not low < middle < high:
+        return ends
+    known = {**found, middle: at(middle)}
+    return between(low, middle, known, at, whole=whole) | between(middle, high, known, at, whole=whole)
 
 
 def _flips(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:  # noqa: ARG001  as the others

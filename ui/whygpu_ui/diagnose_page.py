@@ -72,6 +72,7 @@ def _form(knowledge_base: KnowledgeBase, every: Sequence[str], found: Diagnosis 
         format_func=lambda key: label_of(key, knowledge_base),
         key=f"more-{state().visit}",
         placeholder="Choose, or type",
+        select_all=False,
     )
     groups = (Group("Signs", (*fields, *more)), Group("What runs", _SETUP))
     measured_form(knowledge_base, groups, _EXAMPLE, "Diagnose it")

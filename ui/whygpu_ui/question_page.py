@@ -193,6 +193,8 @@ def _names(knowledge_base: KnowledgeBase, answer: str, label: str, key: str, giv
         max_selections=max(_MOST_NAMED, len(said)),
         accept_new_options=words is None,
         placeholder="Choose, or type",
+        filter_mode="contains",
+        select_all=False,  # it would be the first match: Enter after "T4" would take 33 cards
     )
 
 
