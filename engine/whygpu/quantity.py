@@ -35,7 +35,7 @@ _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?![0-9])")
 _TIME_UNITS = ("ms", "s", "minutes", "h", "hours", "days")
 _TENTH, _HUNDREDTH = 0.1, 0.01
 """From the one to 1 a number is shown to the other."""
-_FAR = 48
+_FAR = 24
 """A time of which another is more times as long has a unit of its own."""
 _SHOWN_TIMES = (("s", 1.0, 1.0), ("min", 60.0, 120.0), ("hours", 3600.0, 3600.0), ("days", 86_400.0, 864_000.0))
 """Units of time, their seconds, and the seconds from which a time is shown in them."""

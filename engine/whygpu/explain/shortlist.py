@@ -239,7 +239,7 @@ def _speed(plan: Plan, best: Plan, output_tokens: int) -> Iterator[tuple[bool, s
         if one is None or other is None or not other.likely:
             continue
         if abs(one.likely - other.likely) > _SAME * other.likely:
-            what = {"token_ms": "a token in ", "ttft_ms": "a first answer in ", "train_hours": "done in "}[name]
+            what = {"token_ms": "a token in ", "ttft_ms": "an answer in ", "train_hours": "done in "}[name]
             unit = _UNITS[name]
             text = f"{what}{show(one.likely, unit)} instead of {show(other.likely, unit)}"
             yield one.likely < other.likely, text

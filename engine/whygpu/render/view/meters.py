@@ -23,7 +23,7 @@ _FILLED = "experts take the rest"
 _LABELS = {
     _MEMORY: "memory",
     "plan.admits": "at once",
-    "plan.ttft_ms": "first answer",
+    "plan.ttft_ms": "answer",
     "plan.token_ms": "each token",
     "plan.answer_p95_ms": "95% of answers",
     "plan.most_requests_per_s": "peak requests",
@@ -38,12 +38,14 @@ _LABELS = {
 }
 _FREE = (
     ("train_hours", "time to finish", "hours"),
-    ("ttft_ms", "first answer", "ms"),
+    ("ttft_ms", "answer", "ms"),
     ("token_ms", "each token", "ms"),
     ("tokens_per_s", "output", "tokens/s"),
     ("frames_per_s", "frames", "frames/s"),
     ("times_real_time", "sound", "times real time"),
 )
+_FIRST = "first token"
+"""What comes first of an answer that is written token by token; other models give it whole."""
 _WAITED_FOR = frozenset({"ttft_ms", "token_ms"})
 """What users wait for: nobody does while a job runs."""
 _MOST = 6
@@ -64,9 +66,14 @@ def meter_rows(consultation: Consultation, plan: Plan) -> tuple[MeterRow, ...]:
     return tuple([*rows, *_free(plan, limited)][:_MOST])
 
 
-def label_of(need: Need) -> str:
+def label_of(need: Need, plan: Plan) -> str:
     """What a limit is on."""
-    return _LABELS.get(need.name, need.name.partition(".")[2].replace("_", " "))
+    figure = need.name.partition(".")[2]
+    return _called(figure, _LABELS.get(need.name, figure.replace("_", " ")), plan)
+
+
+def _called(figure: str, label: str, plan: Plan) -> str:
+    return _FIRST if figure == "ttft_ms" and "token_ms" in plan.speed else label
 
 
 def span(band: Range, unit: str | None = None, *beside: float) -> str:
@@ -87,11 +94,11 @@ def _limited(need: Need, plan: Plan, assumed: bool) -> MeterRow:
         if need.name == _MEMORY and plan.method is not None and (plan.batch_size or 1) > 1:
             each += f" (micro-batch {plan.batch_size})"  # it was filled: a smaller one needs less
         needed = show_with_range(need.got.low, need.got.likely, need.got.high, need.unit)
-        return MeterRow(label_of(need) + each, needed, f"{limit} usable", "", margin, used, need.status)
+        return MeterRow(label_of(need, plan) + each, needed, f"{limit} usable", "", margin, used, need.status)
     word = "at most" if need.at_most else "at least"
     mark = "? (assumed)" if assumed else ""
     return MeterRow(
-        label_of(need), f"{word} {limit}{mark}", got, span(need.got, need.unit, *both), margin, used, need.status
+        label_of(need, plan), f"{word} {limit}{mark}", got, span(need.got, need.unit, *both), margin, used, need.status
     )
 
 
@@ -100,4 +107,5 @@ def _free(plan: Plan, limited: set[str]) -> Iterator[MeterRow]:
     for name, label, unit in _FREE:
         band = plan.speed.get(name)
         if band is not None and f"plan.{name}" not in limited and not (is_job and name in _WAITED_FOR):
-            yield MeterRow(label, "no limit", show(band.likely, unit), span(band, unit), "", None, "no limit")
+            called = _called(name, label, plan)
+            yield MeterRow(called, "no limit", show(band.likely, unit), span(band, unit), "", None, "no limit")

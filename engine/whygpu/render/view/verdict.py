@@ -133,7 +133,7 @@ def _rough(plan: Plan, found: Sequence[Need], seen: bool) -> Iterator[str]:
     for need in found:
         if need.status == "at risk":
             ends = show_range(need.got.low, need.got.high, need.unit)
-            yield f"{label_of(need)} may be {ends}, and the limit is {show(need.limit, need.unit)}"
+            yield f"{label_of(need, plan)} may be {ends}, and the limit is {show(need.limit, need.unit)}"
     if plan.cost is None:
         yield "no price is known"
     elif plan.cost.estimated:
@@ -154,9 +154,9 @@ def _doubtful(consultation: Consultation, plan: Plan) -> Iterator[str]:
 
 def _close(advice: Advice, plan: Plan) -> Iterator[str]:
     within = advice.consultation.knowledge.preferences.close_within
-    tied = [other.label for other in takewhile(lambda other: other.rank == 1, advice.alternatives)]
+    tied = [f"{other.label} ({price_text(other)})" for other in takewhile(lambda x: x.rank == 1, advice.alternatives)]
     if tied:
-        yield f"equally good: {', '.join(tied[:3])}"
+        yield f"as good, with all reasons weighed: {', '.join(tied[:3])}"
         return
     other = rival_of(advice)
     if other is None:
@@ -254,7 +254,7 @@ def _speed(plan: Plan, other: Plan) -> str:
     for name, unit, what in (
         ("train_hours", "hours", ""),
         ("token_ms", "ms", " a token"),
-        ("ttft_ms", "ms", " to the first answer"),
+        ("ttft_ms", "ms", " an answer"),
     ):
         one, two = plan.speed.get(name), other.speed.get(name)
         if one is not None and two is not None:
