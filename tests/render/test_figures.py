@@ -63,7 +63,7 @@ def _factors(plans: list[Any]) -> set[float]:
 
 def _shown(value: float) -> set[str]:
     """By itself, and beside another time that is far longer."""
-    beside = ((), (40 * value,))
+    beside = ((), (20 * value,))
     return {number for unit in _UNITS for others in beside for number in _numbers(show(value, unit, others))}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 _TOGETHER = 12
 """Claims that a process takes at a time: those beside one another are often cited by the same rules."""
+_TRIED = 40
+"""Cases in which a rule is taken out at most before it is taken for one that moves nothing."""
 _RANKING = "ranking"
 """The kind of citation that what preferences are worth is; it holds for every case."""
 
@@ -287,8 +290,10 @@ class _Movers:
         def distance(run: _Run) -> tuple[bool, bool]:
             return claim.id not in run.case.sources, others.isdisjoint(run.case.sources)
 
-        for run in sorted(self._runs, key=distance):
-            what = self._moved(name, rules, run)
+        ids = {rule.id for rule in rules}
+        fired = (run for run in sorted(self._runs, key=distance) if not ids.isdisjoint(run.fired))
+        for run in islice(fired, _TRIED):
+            what = self._moved(name, ids, run)
             if what is not None and what != "verdicts":
                 return Mover(name, run.case.id, what)
             if what is not None:
@@ -300,11 +305,8 @@ class _Movers:
         kb = self._thinned[name]
         return consult(kb.knowledge, run.answers, EvaluatorChain(), asked_on(run.case), self._planner)
 
-    def _moved(self, name: str, rules: Sequence[Rule], run: _Run) -> Moved | None:
-        """What changes in a case without the rules; nothing, where none of them fires."""
-        ids = {rule.id for rule in rules}
-        if ids.isdisjoint(run.fired):
-            return None
+    def _moved(self, name: str, ids: set[str], run: _Run) -> Moved | None:
+        """What changes without the rules in a case in which one of them fires."""
         key = name, run.case.id, run.answers.life
         if key not in self._found:
             if name not in self._thinned:

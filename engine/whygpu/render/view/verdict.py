@@ -154,9 +154,9 @@ def _doubtful(consultation: Consultation, plan: Plan) -> Iterator[str]:
 
 def _close(advice: Advice, plan: Plan) -> Iterator[str]:
     within = advice.consultation.knowledge.preferences.close_within
-    tied = [f"{other.label} ({price_text(other)})" for other in takewhile(lambda x: x.rank == 1, advice.alternatives)]
+    tied = [f"{other.label} ({money_text(other)})" for other in takewhile(lambda x: x.rank == 1, advice.alternatives)]
     if tied:
-        yield f"as good, with all reasons weighed: {', '.join(tied[:3])}"
+        yield f"as good overall: {', '.join(tied[:3])}"
         return
     other = rival_of(advice)
     if other is None:
