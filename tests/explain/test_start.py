@@ -286,7 +286,7 @@ def test_a_plan_implies_its_flags(starts: dict[str, dict[str, Start]]) -> None:
     cache = words(starts["fp8 cache"]["sglang"])
     assert cache[cache.index("--kv-cache-dtype") + 1] == "fp8_e4m3"
     assert "--nnodes" in words(starts["two machines"]["vllm"])
-    assert any("rank" in note for note in starts["two machines"]["vllm"].notes)
+    assert any("RANK=0" in note for note in starts["two machines"]["vllm"].notes)
 
 
 def test_adapters_find_room(starts: dict[str, dict[str, Start]]) -> None:
