@@ -78,7 +78,8 @@ def _why_not(advice: Advice, item: WhyNot, words: Words) -> Section:
     if best is not None and plan.id == best.id and not item.left_out:
         return Section(f"{short_text(plan)} is the recommendation", tuple(lines))
     if item.ahead:
-        lines.append(Line(f"It would come before the recommendation: {_asked_for(advice, plan)}."))
+        wanted = "" if item.left_out else f": {_asked_for(advice, plan)}"
+        lines.append(Line(f"It would come before the recommendation{wanted}."))
         return Section(
             f"{short_text(plan)} would come first, {price_text(plan)}",
             tuple(lines),
