@@ -123,3 +123,19 @@ def test_nothing_is_shared_where_it_is_rented_or_owned(kb: whygpu.KnowledgeBase)
         assert found.cost.equal_runs is not None
     run = rented.train.recommendation.cost
     assert rented.cost.train_usd == pytest.approx(20 * run.usd_total)
+
+
+def test_a_job_on_a_data_set_is_paid_once_a_month(kb: whygpu.KnowledgeBase) -> None:
+    """A job of 16 hours was billed day and night for a year: $79,497 for one of $149."""
+    train = {"phase": "fine-tuning", "dataset_tokens": 2e9}
+    serve = {"phase": "batch-inference", "dataset_samples": 5e6, "deadline_hours": 24}
+    answers: dict[str, Any] = {"model": "llama-3.2-1b", "phases": {"train": train, "serve": serve}}
+    answers["service_months"] = 12
+    found = kb.advise_lifecycle(answers, engine="evaluator", today=TODAY)
+    plan, cost = found.serve.recommendation, found.cost
+    assert plan is not None
+    assert plan.cost is not None
+    assert cost is not None
+    assert plan.cost.usd_total is not None
+    assert cost.serve_usd == pytest.approx(12 * plan.cost.usd_total)
+    assert "one job in each" in LifeRenderer(width=100).render(found)

@@ -43,15 +43,16 @@ class Machines:
         if months is None:
             return None
         run, serving = (item.recommendation for item in self.advice)
+        hours = self._hours_a_month(serving)
         return life_cost(
             Lifecycle(
                 service_months=months,
-                hours_per_month=hours_a_month(self.serve.session.number("hours_per_day") or 24),
+                hours_per_month=hours,
                 training_runs=self.train.session.number("training_runs") or 1.0,
                 retrain_months=self.train.session.number("retrain_months"),
                 usd_per_run=usd_per_run(run),
                 serve_usd_per_hour=_hourly(serving),
-                same_usd_per_hour=_hourly(same),
+                same_usd_per_hour=_times(_hourly(same), self._hours_a_month(same) / hours),
                 hours_per_run=_run_hours(run),
                 train_machine_usd_per_month=None if self.both else self._machine(run, months),
                 serve_machine_usd_per_month=self._machine(self.bought, months) if self.both == "train" else None,
@@ -59,6 +60,12 @@ class Machines:
                 one_machine=self.both is not None,
             )
         )
+
+    def _hours_a_month(self, plan: Plan | None) -> float:
+        """Hours that are paid in a month of serving; of a job on a data set those it takes, once a month."""
+        hours = hours_a_month(self.serve.session.number("hours_per_day") or 24)
+        job = job_hours(plan)
+        return hours if job is None else min(hours, job)
 
     def _machine(self, plan: Plan | None, months: float) -> float | None:
         """USD a month of what a training plan buys; None where it buys nothing.
@@ -173,6 +180,18 @@ def _has_time(machines: Machines) -> bool:
 def _buying(plan: Plan | None) -> Buying | None:
     """What a plan buys, where it compares by that."""
     return plan.cost.buying if plan is not None and plan.cost is not None and plan.cost.basis == "buying" else None
+
+
+def job_hours(plan: Plan | None) -> float | None:
+    """How long serving takes that comes to an end; None where it does not, or nobody knows."""
+    cost = None if plan is None or plan.method is not None else plan.cost
+    if cost is None or cost.usd_total is None or not cost.usd_per_hour:
+        return None
+    return cost.usd_total / cost.usd_per_hour
+
+
+def _times(usd: float | None, times: float) -> float | None:
+    return None if usd is None else usd * times
 
 
 def _run_hours(plan: Plan | None) -> float | None:

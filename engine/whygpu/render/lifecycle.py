@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from whygpu.explain.figures import show_plain
 from whygpu.lifecycle.answers import PARTS
-from whygpu.lifecycle.machines import usd_per_run
+from whygpu.lifecycle.machines import job_hours, usd_per_run
 from whygpu.quantity import show
 from whygpu.render.screen import Screen, cited, terminal_width
 from whygpu.render.style import Style
@@ -121,6 +121,8 @@ def cost_rows(advice: LifecycleAdvice) -> list[tuple[str, str, str, str]]:
     machine, total = cost.train_machine_usd, cost.usd_total
     runs = None if cost.train_usd is None else cost.train_usd - (machine or 0.0)
     serving = _serving(cost.service_months, cost.usd_per_month)
+    if job_hours(advice.serve.recommendation) is not None:
+        serving = serving.replace(" at ", ", one job in each, at ")
     parts = [("training", _training(advice, cost), runs), ("serving", serving, cost.serve_usd)]
     if machine is not None:
         parts.insert(1, ("", "what is bought for it, and for nothing else", machine))
