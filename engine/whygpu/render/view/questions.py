@@ -208,7 +208,10 @@ def _figure(value: float | None, item: FigureChange) -> str:
 def _rule(item: RuleChange, words: Words) -> Line:
     cause = ""
     if item.after is not None and item.before is not None:
-        sides = f"{_side(item.before)} before, {_side(item.after)} now"
+        one, other = _side(item.before), _side(item.after)
+        if one == other:  # the other side of the comparison has changed
+            one, other = (show_plain(side.right, side.unit) for side in (item.before, item.after))
+        sides = f"{one} before, {other} now"
         cause = f", since {item.after.text} is now {item.after.result} ({sides})"
     verb = "Now holds" if item.status == "fires" else "No longer holds"
     about = " for the recommendation" if item.about == "plan" else ""
@@ -224,15 +227,12 @@ def _side(outcome: Outcome) -> str:
 def flip_section(advice: Advice, prices: Sequence[PriceFlip], found: Flips) -> Section:
     """Every tipping point, the nearest first, and what cannot change it."""
     words = Words(advice.consultation)
-    rows = tuple((row.change, row.then) for row in lists.flips(prices, found.found, words))
-    lines = []
+    lines = [Line(f"{row.change}: {row.then}") for row in lists.flips(prices, found.found, words)]
+    if not lines:
+        lines.append(Line("Nothing that was tried changes the recommendation."))
     if found.idle:
         lines.append(Line(f"No value that was tried changes it: {', '.join(found.idle)}."))
-    if not rows:
-        lines.append(Line("Nothing that was tried changes the recommendation."))
-    return Section(
-        "What changes the recommendation, nearest first", tuple(lines), Grid(("if", "then"), rows) if rows else None
-    )
+    return Section("What changes the recommendation, nearest first", tuple(lines))
 
 
 def how_section(advice: Advice, name: str, proof: Proof) -> Section:
