@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from whygpu.explain.changes import FIGURES, figure
+from whygpu.explain.figures import called
 from whygpu.quantity import show as show_number
 from whygpu.render.view.questions import why_not_sections
 from whygpu.render.view.rivals import money_with_handling
@@ -75,13 +76,13 @@ def _known(advice: Advice) -> Iterator[Plan]:
 
 def _rows(one: Plan, other: Plan) -> Iterator[tuple[str, str, str]]:
     yield "price", money_text(one), money_text(other)
-    for name, label, unit in FIGURES:
+    for name, unit in FIGURES:
         if name == "usd_per_hour":
             continue
         values = [figure(plan, name) for plan in (one, other)]
         if any(value is not None for value in values):
             first, second = ("none" if value is None else show_number(value, unit) for value in values)
-            yield label, first, second
+            yield called(name, one), first, second
     usable = [
         "unknown" if plan.memory.usable_gib is None else show_number(plan.memory.usable_gib, "GiB")
         for plan in (one, other)

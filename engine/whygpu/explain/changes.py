@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from whygpu.explain.conditions import Judge, conditions_of
+from whygpu.explain.figures import called
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
 _SAME = 0.005
 """Figures within this share of each other are the same."""
 FIGURES = (
-    ("memory.total_gib", "memory", "GiB"),
-    ("ttft_ms", "first answer", "ms"),
-    ("token_ms", "each token", "ms"),
-    ("tokens_per_s", "output", "tokens/s"),
-    ("requests_per_s", "requests", "requests/s"),
-    ("frames_per_s", "frames", "frames/s"),
-    ("times_real_time", "sound", "times real time"),
-    ("train_hours", "time to finish", "hours"),
-    ("usd_per_hour", "price", "USD/hour"),
+    ("total_gib", "GiB"),
+    ("ttft_ms", "ms"),
+    ("token_ms", "ms"),
+    ("tokens_per_s", "tokens/s"),
+    ("requests_per_s", "requests/s"),
+    ("frames_per_s", "frames/s"),
+    ("times_real_time", "times real time"),
+    ("train_hours", "hours"),
+    ("usd_per_hour", "USD/hour"),
 )
+"""Figures of plans that are compared, and their units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def figure(plan: Plan | None, name: str) -> float | None:
     """One figure of a plan; None where it has none."""
     if plan is None:
         return None
-    if name == "memory.total_gib":
+    if name == "total_gib":
         return plan.memory.total_gib
     if name == "usd_per_hour":
         return None if plan.cost is None else plan.cost.compared.usd_per_hour
@@ -105,12 +107,13 @@ def figure(plan: Plan | None, name: str) -> float | None:
 
 
 def _figures(old: Plan | None, new: Plan | None) -> Iterator[FigureChange]:
-    for name, label, unit in FIGURES:
+    for name, unit in FIGURES:
         one, other = figure(old, name), figure(new, name)
-        if one is None and other is None:
+        plan = old if one is not None else new
+        if plan is None or (one is None and other is None):
             continue
         if one is None or other is None or abs(one - other) > _SAME * max(abs(one), abs(other)):
-            yield FigureChange(label, one, other, unit)
+            yield FigureChange(called(name, plan), one, other, unit)
 
 
 def _rules(old: Advice, new: Advice) -> Iterator[RuleChange]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import plain
@@ -11,8 +12,32 @@ from whygpu.quantity import show
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from whygpu.explain.plan import Plan
     from whygpu.language.names import NameSpec
 
+LABELS = MappingProxyType(
+    {
+        "total_gib": "memory",
+        "admits": "at once",
+        "ttft_ms": "answer",
+        "token_ms": "each token",
+        "answer_p95_ms": "95% of answers",
+        "tokens_per_s": "output",
+        "most_requests_per_s": "peak requests",
+        "requests_per_s": "requests",
+        "frames_per_s": "frames",
+        "times_real_time": "sound",
+        "train_hours": "time to finish",
+        "usd_per_hour": "price",
+        "usd_compared_per_hour": "hourly budget",
+        "usd_total": "budget",
+        "usd_purchase": "purchase",
+        "watts": "power",
+    }
+)
+"""What figures of plans are called, by their names without what they are of."""
+_FIRST = "first token"
+"""What comes first of an answer that is written token by token; other models give it whole."""
 _FORMATS = (
     "workload.format",
     "workload.kv_format",
@@ -20,6 +45,13 @@ _FORMATS = (
     "plan.format",
     "model.published_format",
 )
+
+
+def called(figure: str, plan: Plan) -> str:
+    """What a figure of a plan is called."""
+    if figure == "ttft_ms" and "token_ms" in plan.speed:
+        return _FIRST
+    return LABELS.get(figure, figure.replace("_", " "))
 
 
 def show_value(value: v.Value, spec: NameSpec, beside: Iterable[float] = ()) -> str:

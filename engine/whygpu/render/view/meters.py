@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whygpu.chain.environment import plain
+from whygpu.explain.figures import called
 from whygpu.explain.meters import Need, needs
 from whygpu.quantity import longest, show, show_ends, show_with_range
 from whygpu.render.view.model import MeterRow
@@ -20,32 +21,14 @@ if TYPE_CHECKING:
 _MEMORY = "plan.total_gib"
 _HOST = "plan.host_gib"
 _FILLED = "experts take the rest"
-_LABELS = {
-    _MEMORY: "memory",
-    "plan.admits": "at once",
-    "plan.ttft_ms": "answer",
-    "plan.token_ms": "each token",
-    "plan.answer_p95_ms": "95% of answers",
-    "plan.most_requests_per_s": "peak requests",
-    "plan.requests_per_s": "requests",
-    "plan.frames_per_s": "frames",
-    "plan.times_real_time": "sound",
-    "plan.train_hours": "time to finish",
-    "plan.usd_compared_per_hour": "hourly budget",
-    "plan.usd_total": "budget",
-    "plan.usd_purchase": "purchase",
-    "plan.watts": "power",
-}
 _FREE = (
-    ("train_hours", "time to finish", "hours"),
-    ("ttft_ms", "answer", "ms"),
-    ("token_ms", "each token", "ms"),
-    ("tokens_per_s", "output", "tokens/s"),
-    ("frames_per_s", "frames", "frames/s"),
-    ("times_real_time", "sound", "times real time"),
+    ("train_hours", "hours"),
+    ("ttft_ms", "ms"),
+    ("token_ms", "ms"),
+    ("tokens_per_s", "tokens/s"),
+    ("frames_per_s", "frames/s"),
+    ("times_real_time", "times real time"),
 )
-_FIRST = "first token"
-"""What comes first of an answer that is written token by token; other models give it whole."""
 _WAITED_FOR = frozenset({"ttft_ms", "token_ms"})
 """What users wait for: nobody does while a job runs."""
 _MOST = 6
@@ -68,12 +51,7 @@ def meter_rows(consultation: Consultation, plan: Plan) -> tuple[MeterRow, ...]:
 
 def label_of(need: Need, plan: Plan) -> str:
     """What a limit is on."""
-    figure = need.name.partition(".")[2]
-    return _called(figure, _LABELS.get(need.name, figure.replace("_", " ")), plan)
-
-
-def _called(figure: str, label: str, plan: Plan) -> str:
-    return _FIRST if figure == "ttft_ms" and "token_ms" in plan.speed else label
+    return called(need.name.partition(".")[2], plan)
 
 
 def span(band: Range, unit: str | None = None, *beside: float) -> str:
@@ -104,8 +82,9 @@ def _limited(need: Need, plan: Plan, assumed: bool) -> MeterRow:
 
 def _free(plan: Plan, limited: set[str]) -> Iterator[MeterRow]:
     is_job = plan.speed.get("train_hours") is not None
-    for name, label, unit in _FREE:
+    for name, unit in _FREE:
         band = plan.speed.get(name)
         if band is not None and f"plan.{name}" not in limited and not (is_job and name in _WAITED_FOR):
-            called = _called(name, label, plan)
-            yield MeterRow(called, "no limit", show(band.likely, unit), span(band, unit), "", None, "no limit")
+            yield MeterRow(
+                called(name, plan), "no limit", show(band.likely, unit), span(band, unit), "", None, "no limit"
+            )
