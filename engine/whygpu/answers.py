@@ -51,6 +51,8 @@ _EXAMPLES = {
     "W": "350 or 1.5k",
 }
 """Of a number as people write it, by its unit."""
+_COMMA = re.compile(r"[0-9],[0-9]")
+"""A comma within a number that is none: it does not set off thousands."""
 _EITHER = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{2}0")
 """A point that sets off thousands where some people write, and decimals where others do."""
 _FEW = 1e6
@@ -283,12 +285,13 @@ def read_number(key: str, node: Scalar, spec: NameSpec, problems: list[Problem])
     if value is None or not math.isfinite(value):
         few = spec.integer and (spec.maximum or math.inf) <= _FEW
         example = _EXAMPLES.get(spec.unit or "", "12 or 1.5k" if few else "8, 70e9, 32k, 8B or 16GiB")
+        point = "decimals are set off by a point, " if _COMMA.search(node.text) else ""
         problem(
             problems,
             node,
             "wrong-type",
             f"'{key}' must be a number{f' of {spec.unit}' if spec.unit else ''}, not {kind_of(node)}",
-            f"for example {example}",
+            f"{point}for example {example}",
         )
         return None
     low, high = spec.minimum, spec.maximum

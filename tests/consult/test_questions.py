@@ -9,6 +9,7 @@ import pytest
 import whygpu
 from whygpu.chain.durable import DurableEngine
 from whygpu.consult.driver import consult
+from whygpu.errors import AnswerError
 from whygpu.explain.advice import Advice
 from whygpu.explain.flips import search
 from whygpu.render.view.questions import why_not_sections
@@ -148,3 +149,10 @@ def test_a_search_for_tipping_points_can_be_ended_and_is_kept(kb: whygpu.Knowled
     number = len(tried)
     assert search(consultation, tried.append) is found
     assert len(tried) == number
+
+
+@pytest.mark.parametrize(("text", "told"), [("1,5", True), ("0,20", True), ("lots", False)])
+def test_a_comma_in_a_number_is_told_of(kb: whygpu.KnowledgeBase, text: str, told: bool) -> None:
+    with pytest.raises(AnswerError) as caught:
+        kb.advise({"phase": "inference", "budget_per_hour": text})
+    assert ("set off by a point" in str(caught.value.problems[0].help)) == told
