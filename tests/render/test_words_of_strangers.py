@@ -143,3 +143,10 @@ def test_what_is_left_and_no_answer_is_not_called_as_good(kb: whygpu.KnowledgeBa
         taken = kb.advise(given, engine="evaluator").recommendation
         assert taken is not None
         assert taken.label == repair.plan.label
+
+
+def test_a_token_comes_first_of_what_has_tokens_alone(kb: whygpu.KnowledgeBase) -> None:
+    cameras = {"phase": "inference", "model": "yolo11m", "streams": 2}
+    named = [{row.label for row in seen(kb, answers)[1].meters} for answers in (CHAT, cameras)]
+    assert ["first token" in labels for labels in named] == [True, False]
+    assert ["answer" in labels for labels in named] == [False, True]

@@ -49,7 +49,7 @@ _FORMATS = (
 
 def called(figure: str, plan: Plan) -> str:
     """What a figure of a plan is called."""
-    if figure == "ttft_ms" and "token_ms" in plan.speed:
+    if figure == "ttft_ms" and plan.speed.get("token_ms") is not None:
         return _FIRST
     return LABELS.get(figure, figure.replace("_", " "))
 
