@@ -35,6 +35,7 @@ _PER_RULE = 6
 _HARDWARE = ("accelerators", "exclude_accelerators", "count", "max_count", "max_nodes", "budget_per_hour")
 """Answers that each alone may leave no more than another: one card of a kind is neither more cards nor another kind."""
 _PLACE = "deployment"
+"""The answer that says where the work is done."""
 _HALVINGS = 4
 """How often the way from a limit to the nearest one that allows a plan is halved."""
 _NEAR = 1.1
