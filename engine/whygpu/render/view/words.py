@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from whygpu.answers import LISTS
 from whygpu.explain.figures import show_plain, show_sides
 from whygpu.explain.templates import fill_template
 from whygpu.render.view.model import Evidence
@@ -71,9 +72,10 @@ class Words:
     def value(self, key: str, value: Any) -> str:
         """An answer's value with its unit."""
         spec = self._c.knowledge.name_by_answer.get(key)
-        if isinstance(value, list | tuple):
+        if isinstance(value, list | tuple) or (key in LISTS and value is not None):
             cards = self._c.knowledge.catalogue.accelerators
-            return ", ".join(cards[item].name if item in cards else str(item) for item in value)
+            named = value if isinstance(value, list | tuple) else [value]
+            return ", ".join(cards[item].name if item in cards else str(item) for item in named)
         if spec is None or value is None:
             return "" if value is None else str(value)
         if spec.unit == "pixels":
