@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,3 +81,21 @@ def test_room_for_more_is_told(kb: whygpu.KnowledgeBase) -> None:
     assert rate.got.low / rate.got.likely == pytest.approx(sized.low / sized.likely)
     assert rate.status == "met"
     assert not consultation.plans.fired.get("little-rate-to-spare", np.zeros(plan.index + 1))[plan.index]
+
+
+def test_cameras_that_keep_boards_busy_are_tried_on_one_board_more(kb: whygpu.KnowledgeBase) -> None:
+    """Two boards do ten cameras at 96%; three were never tried, and a board four times as dear was recommended."""
+    asked = {"model": "yolo11m", "deployment": "edge", "streams": 10, "accelerators": ["jetson-orin-nano-super-8gb"]}
+    advice = kb.advise({"phase": "inference", "criticality": "production", "format": "int8", **asked})
+    plans = [plan for head in advice.plans for plan in (head, *head.variants)]
+    busy = {plan.count: 300 / plan.speed["frames_per_s"].likely for plan in plans}
+    assert sorted(busy) == [2, 3]
+    assert busy[2] > 0.9 > busy[3]
+
+
+def test_more_cameras_take_no_less_hardware(kb: whygpu.KnowledgeBase) -> None:
+    asked = {"phase": "inference", "model": "yolo11m", "deployment": "edge", "criticality": "production"}
+    found = [kb.advise({**asked, "streams": number}).recommendation for number in range(4, 64, 4)]
+    prices = [plan.cost.compared.usd_per_hour for plan in found if plan is not None and plan.cost is not None]
+    assert len(prices) == len(found)
+    assert all(more >= 0.99 * less for less, more in pairwise(prices))
