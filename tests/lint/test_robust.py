@@ -107,5 +107,5 @@ def test_the_cases_of_the_knowledge_base_are_robust() -> None:
     """They hold at model size +-20% and prices +-15%, unless they say why not; ``check --robust`` asks all of them."""
     root = default_root()
     knowledge = load_texts(read_texts(root), str(root), REGISTRY)
-    found = robustness(KnowledgeBase(replace(knowledge, cases=knowledge.cases[::8])))
+    found = robustness(KnowledgeBase(replace(knowledge, cases=knowledge.cases[::12])))
     assert [str(problem) for problem in found.problems] == []
