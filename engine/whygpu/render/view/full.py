@@ -92,12 +92,12 @@ def _memory(plans: Sequence[Plan]) -> Iterator[Section]:
     rows += [
         ("in all", *(show_with_range(x.low_gib, x.total_gib, x.high_gib) for x in found)),
         ("usable", *("unknown" if x.usable_gib is None else show(x.usable_gib) for x in found)),
-        ("", *(x.verdict for x in found)),
+        ("fit", *(x.verdict for x in found)),
     ]
     yield Section(
         "Memory per accelerator, in GiB",
         (),
-        Grid(("", *(f"{plan.label} {plan.format.upper()}" for plan in plans)), tuple(rows)),
+        Grid(("part", *(f"{plan.label} {plan.format.upper()}" for plan in plans)), tuple(rows)),
     )
 
 

@@ -163,7 +163,7 @@ def _sides(item: WhyNot, best: Plan | None, rules: Mapping[str, Rule]) -> Grid |
         rows.append(("all others", f"{rest:.2f}x", f"{rest:.2f}x", ""))
     counted = ("not counted" if x.counted is None else show(x.counted.value, x.counted.unit) for x in plans)
     rows.append(("counts as", *counted, ""))
-    return Grid(("", "this", short_text(best), "why"), tuple(rows))
+    return Grid(("what counts", "this", short_text(best), "why"), tuple(rows))
 
 
 def what_if_section(before: Advice, after: Advice, changes: Mapping[str, Any]) -> Section:
