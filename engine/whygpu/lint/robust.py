@@ -19,9 +19,10 @@ from whygpu.lifecycle.advice import LifecycleAdvice
 from whygpu.lifecycle.answers import LifecycleAnswers, check_lifecycle, is_lifecycle
 from whygpu.lifecycle.conclude import conclude_lifecycle
 from whygpu.lint.cases import asked_on, contradictions
+from whygpu.lint.parallel import at_once, batched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     from whygpu.answers import Answers
     from whygpu.api import KnowledgeBase
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.cases import Case
 
+_TOGETHER = 4
+"""Cases that a process takes at a time."""
 SIZES = (0.8, 1.2)
 PRICES = (0.85, 1.15)
 
@@ -65,8 +68,17 @@ class _Trial:
         self._tried = 0
 
     def run(self) -> Robustness:
-        problems = [problem for case in self._knowledge.cases for problem in self._case(case)]
-        return Robustness(len(self._knowledge.cases), self._tried, tuple(problems))
+        cases = self._knowledge.cases
+        with at_once([partial(self._some, some) for some in batched(cases, _TOGETHER)]) as done:
+            parts = list(done())
+        problems = tuple(problem for _, found in parts for problem in found)
+        return Robustness(len(cases), sum(tried for tried, _ in parts), problems)
+
+    def _some(self, cases: Sequence[Case]) -> tuple[int, list[Problem]]:
+        """The variations tried of these cases, and the problems."""
+        before = self._tried
+        problems = [problem for case in cases for problem in self._case(case)]
+        return self._tried - before, problems
 
     def _case(self, case: Case) -> Iterator[Problem]:
         try:
