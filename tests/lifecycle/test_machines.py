@@ -139,3 +139,18 @@ def test_a_job_on_a_data_set_is_paid_once_a_month(kb: whygpu.KnowledgeBase) -> N
     assert plan.cost.usd_total is not None
     assert cost.serve_usd == pytest.approx(12 * plan.cost.usd_total)
     assert "one job in each" in LifeRenderer(width=100).render(found)
+
+
+def test_a_machine_that_is_bought_for_such_jobs_counts_whole(kb: whygpu.KnowledgeBase) -> None:
+    """A purchase of $20,803 came to $763 where its hours were those of a job a month."""
+    train = {"phase": "fine-tuning", "dataset_tokens": 2e9}
+    serve = {"phase": "batch-inference", "dataset_samples": 5e6, "deadline_hours": 24}
+    answers: dict[str, Any] = {"model": "llama-3.2-1b", "phases": {"train": train, "serve": serve}}
+    found = kb.advise_lifecycle(
+        answers | {"deployment": "on-prem", "service_months": 12}, engine="evaluator", today=TODAY
+    )
+    plan: Any = found.serve.recommendation
+    assert plan.cost.basis == "buying"
+    assert found.cost is not None
+    assert found.cost.serve_usd is not None
+    assert found.cost.serve_usd >= plan.cost.buying.usd_purchase

@@ -10,7 +10,7 @@ from whygpu.answers import LISTS
 from whygpu.chain.environment import plain
 from whygpu.chain.strata import used_names
 from whygpu.explain.conditions import conditions_of
-from whygpu.explain.rerun import LOADS, Among, applies, held, rerun_or_none
+from whygpu.explain.rerun import LOADS, Among, applies, assumed_criticality, rerun_or_none
 from whygpu.explain.rows import Identity, Rows
 from whygpu.language import tree as t
 from whygpu.quantity import as_shown
@@ -120,7 +120,7 @@ def first_fix(maker: PlanMaker, row: int, rule_id: str, planner: Planner | None 
     identity = maker.rows.identity(row)
     planner = planner or Among(frozenset({identity[0]}))
     before = _rejecting(maker.rows, row)
-    matters = held(consultation)
+    matters = assumed_criticality(consultation)
     candidates = (
         {**matters, **item} if any(key in LOADS for key in item) else item for item in fixes(consultation, rule, row)
     )

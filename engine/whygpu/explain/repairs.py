@@ -19,7 +19,7 @@ from whygpu.explain.conditions import conditions_of
 from whygpu.explain.fixes import FIXED, fixes, rounded
 from whygpu.explain.plan_maker import PlanMaker
 from whygpu.explain.rejections import infeasible
-from whygpu.explain.rerun import ENGINE, LOADS, applies, held, rerun_or_none
+from whygpu.explain.rerun import ENGINE, LOADS, applies, assumed_criticality, rerun_or_none
 from whygpu.knowledge.rules import Verdict
 from whygpu.language import tree as t
 
@@ -175,7 +175,7 @@ class _Search:
         trouble = infeasible(PlanMaker(consultation)) if consultation.plans.objections else None
         self._bad = None if trouble is None else trouble.least_bad
         self._against = set() if self._bad is None else _against(consultation, self._bad)
-        self._held = held(consultation)
+        self._held = assumed_criticality(consultation)
 
     def repair(self, changes: Mapping[str, Any]) -> Repair | None:
         """The repair, with a value in the place of each answer that is lifted, where that brings a plan back, too."""
@@ -212,6 +212,8 @@ class _Search:
         needed = None if after is None or plan is None else _needed(self._consultation, after, key, plan)
         if isinstance(needed, int | float) and min(near, far) < needed < max(near, far):
             far = needed
+        if far == repair.changes[key]:
+            return repair
         return self.repair({key: far}) or repair
 
     def less(self, key: str) -> Repair | None:

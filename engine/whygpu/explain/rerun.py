@@ -89,7 +89,7 @@ def assumed_otherwise(before: Consultation, after: Consultation) -> tuple[tuple[
     )
 
 
-def held(consultation: Consultation) -> dict[str, Any]:
+def assumed_criticality(consultation: Consultation) -> dict[str, Any]:
     """How much a service matters, where that is assumed: with less load it would be taken for one that matters less."""
     return {item.question.id: item.value for item in consultation.applied.assumed if item.question.id == _MATTERS}
 

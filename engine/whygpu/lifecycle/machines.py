@@ -183,11 +183,10 @@ def _buying(plan: Plan | None) -> Buying | None:
 
 
 def job_hours(plan: Plan | None) -> float | None:
-    """How long serving takes that comes to an end; None where it does not, or nobody knows."""
-    cost = None if plan is None or plan.method is not None else plan.cost
-    if cost is None or cost.usd_total is None or not cost.usd_per_hour:
-        return None
-    return cost.usd_total / cost.usd_per_hour
+    """How long serving takes that comes to an end; None where it does not, where nobody knows, or where it is done on
+    what is bought for it, which is paid for in every hour of its months.
+    """
+    return _run_hours(plan) if _buying(plan) is None else None
 
 
 def _times(usd: float | None, times: float) -> float | None:

@@ -120,9 +120,8 @@ def cost_rows(advice: LifecycleAdvice) -> list[tuple[str, str, str, str]]:
         return []
     machine, total = cost.train_machine_usd, cost.usd_total
     runs = None if cost.train_usd is None else cost.train_usd - (machine or 0.0)
-    serving = _serving(cost.service_months, cost.usd_per_month)
-    if job_hours(advice.serve.recommendation) is not None:
-        serving = serving.replace(" at ", ", one job in each, at ")
+    job = job_hours(advice.serve.recommendation) is not None
+    serving = _serving(cost.service_months, cost.usd_per_month, ", one job in each," if job else "")
     parts = [("training", _training(advice, cost), runs), ("serving", serving, cost.serve_usd)]
     if machine is not None:
         parts.insert(1, ("", "what is bought for it, and for nothing else", machine))
@@ -189,6 +188,6 @@ def _apart(advice: LifecycleAdvice) -> Iterator[str]:
     yield f"A machine for each, {names[0]} to train and {names[1]} to serve: {_usd(total)}{times}."
 
 
-def _serving(months: float, usd_per_month: float | None) -> str:
+def _serving(months: float, usd_per_month: float | None, work: str = "") -> str:
     period = show(months, "months")
-    return period if usd_per_month is None else f"{period} at {show(usd_per_month, 'USD')} a month"
+    return period if usd_per_month is None else f"{period}{work} at {show(usd_per_month, 'USD')} a month"

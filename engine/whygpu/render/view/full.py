@@ -28,6 +28,8 @@ _LEAST_GIB = 0.005
 """Below this a part is shown as zero."""
 _MEMORY_OF = 3
 """Plans whose memory is told by part."""
+_REASONS = 2
+"""Reasons that are told of what is out."""
 _MOST_REJECTED = 8
 
 
@@ -141,10 +143,9 @@ def _rejected(advice: Advice) -> Iterator[Section]:
         groups.setdefault((rule, rejection.plan.owned), []).append(rejection)
     lines: list[Line] = []
     for first, *rest in groups.values():
-        reasons = first.because[:2]
-        said = " ".join(reason.text for reason in reasons)
-        rules = tuple(reason.rule for reason in reasons)
-        lines.append(Line(f"{short_text(first.plan)}: {said}", evidence=Evidence(claims=rules)))
+        for number, reason in enumerate(first.because[:_REASONS]):
+            text = reason.text if number else f"{short_text(first.plan)}: {reason.text}"
+            lines.append(Line(text, min(number, 1), evidence=Evidence(reason.rule, claims=reason.claims)))
         if rest:
             names = ", ".join(item.plan.accelerator.name for item in rest[:_MOST_REJECTED])
             more = len(rest) - _MOST_REJECTED
