@@ -191,3 +191,9 @@ def test_both_ends_of_a_range_are_in_one_unit(low: float, high: float, unit: str
 
 def test_ends_without_a_figure_are_in_the_unit_of_the_upper() -> None:
     assert show_ends(7_830, 26_600, "ms") == "7.83 to 26.6"
+
+
+@given(st.integers(1, 100_000))
+def test_a_size_in_decimals_is_a_whole_number(hundredths: int) -> None:
+    # in floats 8.03 times a billion is 8,029,999,999.999999, which is no number of parameters
+    assert parse_number(f"{hundredths // 100}.{hundredths % 100:02}B") == hundredths * 10**7

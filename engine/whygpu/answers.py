@@ -510,6 +510,9 @@ class _Reader:
             named = ((name for name in card.aliases if fold(item.text) in fold(name)) for card in newest)
             longer = [name for names in named if (name := next(names, None)) is not None]
             several = f"one of: {', '.join(longer[:_MOST_NAMED])}" if longer and len(item.text) > 2 else None
+            one = counted(item.text, catalogue)
+            if several is None and len(one) == 1 and one[0][1] > 1:
+                several = f"name the card alone, and how many of it by 'count: {one[0][1]}'"
             self._add(
                 item,
                 "unknown-accelerator",

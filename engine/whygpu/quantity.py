@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -64,17 +65,17 @@ def parse_number(text: str, unit: str | None = None) -> float | None:
     match = _NUMBER.match(text)
     if match is None:
         return None
-    try:
-        value = float(match.group(1).replace(",", "").replace("_", ""))
-    except ValueError:
+    try:  # in decimals: 8.03 times 1e9 in floats is no whole number
+        value = Decimal(match.group(1).replace(",", "").replace("_", ""))
+    except ArithmeticError:
         return None
     suffix = match.group(2)
-    if not math.isfinite(value):
+    if not math.isfinite(float(value)):
         return None
     if suffix and unit is not None and suffix.lower() == unit.lower():
-        return value
+        return float(value)
     scale = _scale(suffix.lower(), unit)
-    return None if scale is None else value * scale * power
+    return None if scale is None else float(value * Decimal(repr(scale)) * Decimal(repr(power)))
 
 
 def _without_words(text: str, unit: str | None) -> tuple[str, float]:
