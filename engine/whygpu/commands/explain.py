@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="what changes with this answer; may be repeated",
+        help="what changes with this answer; repeated: with all of these together",
     )
     ask.add_argument(
         "--flip", action="store_true", help="for each answer the nearest change that changes the recommendation"
