@@ -17,7 +17,7 @@ from whygpu.quantity import show
 from whygpu.render.view import view_of
 from whygpu.render.words import short_text
 from whygpu_ui.knowledge import stamp_of
-from whygpu_ui.start_page import TILES, read_pasted
+from whygpu_ui.start_page import TILES, read_pasted, read_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +96,40 @@ def test_what_the_box_cannot_read_is_said(typed: str, said: str, opened: Opened,
     app = app.chat_input[0].set_value(typed).run()
     assert said in plain(app.error[0].value)
     assert app.query_params["page"] == "start"
+
+
+@pytest.mark.parametrize(
+    ("typed", "answers"),
+    [
+        ("I want to serve a 7B chatbot", {"phase": "inference", "task": "language", "model": {"parameters": 7e9}}),
+        ("fine-tune Llama 3.1 8B on 20M tokens", {"phase": "fine-tuning", "model": "llama-3.1-8b"}),
+    ],
+)
+def test_a_sentence_is_read_as_far_as_it_goes(
+    typed: str, answers: dict[str, object], opened: Opened, plain: Plain
+) -> None:
+    app = opened()
+    app = app.chat_input[0].set_value(typed).run()
+    assert app.query_params["page"] == "answer"
+    assert _answers(app) == answers
+    assert not app.error
+    assert "only the work and the model are read" in plain(app.warning[0].value)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "serve Falcon-9000 to everyone",  # never another model's answer
+        "serve a Llama 70B chatbot",  # which?
+        "serve a 7B or a 13B chatbot",
+        "a chatbot for 200 users",
+        "fine-tune a 7B that we serve later",
+        "a 7B",
+        "7B for cameras or images",
+    ],
+)
+def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: KnowledgeBase) -> None:
+    assert read_sentence(sentence, kb) is None
 
 
 def test_several_kinds_of_owned_cards_are_taken(opened: Opened) -> None:

@@ -25,4 +25,5 @@ def show_problems(problems: Iterable[Problem], before: str = "") -> None:
     if len(listed) > _MOST:
         lines.append(f"and {len(listed) - _MOST} more")
     text = lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines)
-    st.error(f"{before}\n\n{text}" if before else text)
+    show = st.warning if all(item.severity == "warning" for item in listed) else st.error
+    show(f"{before}\n\n{text}" if before else text)

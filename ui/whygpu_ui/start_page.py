@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import streamlit as st
 from whygpu.answers import read_text
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.owned import typed_owned
-from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
+from whygpu.intake.typed import MAX_CONFIG_BYTES, MAX_ENTRY, model_within, read_config, typed_model
 from whygpu.lifecycle.answers import KEY
 from whygpu.render.view.asking import MODELS_SHOWN
 from whygpu.yamldoc.document import plain_data
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
     from whygpu import KnowledgeBase
 
 _OWNED = "owned"
+_PARTLY_READ = Problem(
+    "partly-read",
+    "Of a sentence only the work and the model are read",
+    Location("box"),
+    "what else it says, add below: users, limits, budget, place",
+    severity="warning",
+)
 _KINDS_OWNED = (
     ("Which", "How many"),
     ("A second kind, if any", "How many of the second"),
@@ -40,17 +48,20 @@ class Tile:
     says: str
     phase: str
     task: str
+    words: str
+    """What a sentence about it has in it, as the beginning of words."""
 
 
+_CHAT, _TUNE = "chat|serv|host|assistant", r"fine-?\s?tun|q?lora\b"
 TILES = (
-    Tile("chat", "Serve a chatbot", "a model that answers people", "inference", "language"),
-    Tile("tune", "Fine-tune a model", "adapt an existing model", "fine-tuning", "language"),
-    Tile("train", "Train from scratch", "pretrain a language model", "training", "language"),
-    Tile("batch", "Process a data set", "offline, no user waits", "batch-inference", "language"),
-    Tile("cameras", "Watch cameras", "detect objects in video streams", "inference", "vision"),
-    Tile("images", "Make images", "images from a prompt", "inference", "image-generation"),
-    Tile("speech", "Transcribe speech", "audio in, text out", "inference", "speech"),
-    Tile("search", "Embed for search", "vectors from texts", "inference", "embedding"),
+    Tile("chat", "Serve a chatbot", "a model that answers people", "inference", "language", _CHAT),
+    Tile("tune", "Fine-tune a model", "adapt an existing model", "fine-tuning", "language", _TUNE),
+    Tile("train", "Train from scratch", "pretrain a language model", "training", "language", "pre-?train|from scratch"),
+    Tile("batch", "Process a data set", "offline, no user waits", "batch-inference", "language", "batch|offline"),
+    Tile("cameras", "Watch cameras", "detect objects in video streams", "inference", "vision", "camera"),
+    Tile("images", "Make images", "images from a prompt", "inference", "image-generation", "image|picture"),
+    Tile("speech", "Transcribe speech", "audio in, text out", "inference", "speech", "transcri|speech"),
+    Tile("search", "Embed for search", "vectors from texts", "inference", "embedding", "embed|search"),
 )
 
 
@@ -150,12 +161,32 @@ def _box() -> None:
 def _take_box(key: str) -> None:
     entered = st.session_state[key]
     data = entered.files[0].getvalue() if entered.files else entered.text.encode(errors="replace")
+    knowledge_base = state().knowledge_base
     try:
-        _usable(read_pasted(data, state().knowledge_base))
+        _usable(read_pasted(data, knowledge_base))
     except AnswerError as error:
-        refuse(error.problems)
+        said = None if entered.files else read_sentence(entered.text, knowledge_base)
+        if said is None or any(item.code != "unknown-model" for item in error.problems):
+            refuse(error.problems)
+        else:
+            _usable(said)
+            if not state().problems:
+                state().problems = (_PARTLY_READ,)
+                return
     if state().problems and not entered.files:
         st.session_state[key] = entered.text  # to be corrected, not typed anew
+
+
+def read_sentence(text: str, knowledge_base: KnowledgeBase) -> dict[str, Any] | None:
+    """What a sentence is about and the model that it names ("serve a 7B chatbot"); None where it does not say both, or
+    may be about several kinds of work.
+    """
+    found = [tile for tile in TILES if re.search(rf"\b(?:{tile.words})", text[:MAX_ENTRY], re.IGNORECASE)]
+    model = model_within(text[:MAX_ENTRY], knowledge_base.knowledge.catalogue)
+    if len(found) != 1 or model is None:
+        return None
+    given: dict[str, Any] = {"phase": found[0].phase, "model": model}
+    return given if isinstance(model, str) else {**given, "task": found[0].task}  # a preset has a task of its own
 
 
 def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:
