@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 _OWNED = "owned"
 _PARTLY_READ = Problem(
     "partly-read",
-    "Of a sentence only the work and the model are read",
+    "Of what you wrote only the work and the model are read",
     Location("box"),
-    "what else it says, add below: users, limits, budget, place",
+    "add users, limits, budget and place with 'Say more'",
     severity="warning",
 )
 _KINDS_OWNED = (
@@ -52,10 +52,9 @@ class Tile:
     """What a sentence about it has in it, as the beginning of words."""
 
 
-_CHAT, _TUNE = "chat|serv|host|assistant", r"fine-?\s?tun|q?lora\b"
 TILES = (
-    Tile("chat", "Serve a chatbot", "a model that answers people", "inference", "language", _CHAT),
-    Tile("tune", "Fine-tune a model", "adapt an existing model", "fine-tuning", "language", _TUNE),
+    Tile("chat", "Serve a chatbot", "a model that answers people", "inference", "language", "chat|serv|host|assistant"),
+    Tile("tune", "Fine-tune a model", "adapt an existing model", "fine-tuning", "language", r"fine-?\s?tun|q?lora\b"),
     Tile("train", "Train from scratch", "pretrain a language model", "training", "language", "pre-?train|from scratch"),
     Tile("batch", "Process a data set", "offline, no user waits", "batch-inference", "language", "batch|offline"),
     Tile("cameras", "Watch cameras", "detect objects in video streams", "inference", "vision", "camera"),
