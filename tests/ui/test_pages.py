@@ -352,6 +352,14 @@ def test_a_sentence_is_told_what_of_it_would_do(kb: KnowledgeBase) -> None:
         assert "say '7B' alone" in str(caught.value.problems[0].help)
 
 
+@pytest.mark.parametrize("text", ["a chatbot for 200 users", "1 million PDF pages ocr"])
+def test_a_sentence_without_a_model_is_told_what_to_choose(text: str, kb: KnowledgeBase) -> None:
+    """It was told to give a size or a config.json, which is no help to who has no model."""
+    with pytest.raises(AnswerError) as caught:
+        read_pasted(text.encode(), kb)
+    assert "choose what it is for" in str(caught.value.problems[0].help)
+
+
 @pytest.mark.parametrize("text", ["/etc/passwd", "../../kb/values.yaml", "nobody/none", "8", "1,5"])
 def test_a_path_or_nonsense_is_no_model(text: str, kb: KnowledgeBase) -> None:
     with pytest.raises(AnswerError, match="no model here is called"):

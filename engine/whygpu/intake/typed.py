@@ -18,6 +18,8 @@ MAX_ENTRY = 2000
 """Characters of one entry of a configuration; sizes are short, what is longer names labels."""
 _LEAST = 1e5
 """Fewer parameters are no model's size."""
+_A_SENTENCE = 3
+"""Words from which a text that is like no model's name is taken for a sentence."""
 _MOST_WORDS = 100
 """Words of a sentence that are read."""
 _LONGEST = 6
@@ -41,9 +43,12 @@ def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
         return {"parameters": size}
     names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name, *entry.aliases)]
     within = _SIZE.search(text) if " " in text else None
-    sentence = within and f"sentences are not read: say '{within[0]}' alone, and what it is for by a choice"
+    sentence = within and f"say '{within[0]}' alone, and what it is for by a choice"
     hint = sentence or catalogue.instead_of(text) or did_you_mean(text, names)
-    hint = hint or "give its size, such as 8B, or its config.json"
+    said = (
+        len(text.split()) >= _A_SENTENCE and "choose what it is for, then the model; or name both: serve a 7B chatbot"
+    )
+    hint = hint or said or "give its size, such as 8B, or its config.json"
     raise AnswerError([Problem("unknown-model", f"no model here is called '{text[:60]}'", Location("model"), hint)])
 
 
