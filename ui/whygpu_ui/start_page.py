@@ -169,10 +169,8 @@ def _take_box(key: str) -> None:
             refuse(error.problems)
         else:
             _usable(said)
-            if not state().problems:
-                state().problems = (_PARTLY_READ,)
-                return
-    if state().problems and not entered.files:
+            state().problems = state().problems or (_PARTLY_READ,)
+    if any(item.severity == "error" for item in state().problems) and not entered.files:
         st.session_state[key] = entered.text  # to be corrected, not typed anew
 
 

@@ -43,12 +43,11 @@ def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
         return {"parameters": size}
     names = [name for entry in catalogue.models.values() for name in (entry.id, entry.name, *entry.aliases)]
     within = _SIZE.search(text) if " " in text else None
-    sentence = within and f"say '{within[0]}' alone, and what it is for by a choice"
-    hint = sentence or catalogue.instead_of(text) or did_you_mean(text, names)
-    said = (
-        len(text.split()) >= _A_SENTENCE and "choose what it is for, then the model; or name both: serve a 7B chatbot"
-    )
-    hint = hint or said or "give its size, such as 8B, or its config.json"
+    alone = within and f"say '{within[0]}' alone, and what it is for by a choice"
+    hint = alone or catalogue.instead_of(text) or did_you_mean(text, names)
+    if not hint and len(text.split()) >= _A_SENTENCE:
+        hint = "choose what it is for, then the model; or name both: serve a 7B chatbot"
+    hint = hint or "give its size, such as 8B, or its config.json"
     raise AnswerError([Problem("unknown-model", f"no model here is called '{text[:60]}'", Location("model"), hint)])
 
 

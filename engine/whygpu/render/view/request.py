@@ -59,7 +59,7 @@ _PHRASES = {
     "training_runs": "{} each time",
     "retrain_months": "retrained every {}",
     "providers": "from {}",
-    "provider_classes": "provider class {}",
+    "provider_classes": "from {} providers",
     "regions": "in {}",
     "accelerators": "on {}",
     "count": "{} of them",
