@@ -188,10 +188,9 @@ def _titan_memory(row: Row, subjects: Subjects) -> Outcome:
 def _bridge(row: Row, subjects: Subjects) -> Outcome:
     """Megatron's fused kernels (compiled stands for them), a sharded optimizer, and FP8 or FP4 products."""
     found = _layout(row)
-    for name, what in (("EP", "expert"), ("CP", "context")):
-        if found.get(name, 1) > 1:
-            raise UnknownSubjectError(f"{what} parallelism, which is no layout of whygpu")
-    shape = subjects.shape(row["model"])
+    if found.get("CP", 1) > 1:
+        raise UnknownSubjectError("context parallelism, which is no layout of whygpu")
+    shape = subjects.shape(row["model"].removesuffix(" (w/o MTP)"))
     tensor, pipeline, cards = found.get("TP", 1), found.get("PP", 1), row["gpus"]
     data = cards // (tensor * pipeline)
     narrow = {"B": "bf16", "F": "fp8", "M": "fp8", "N": "nvfp4"}[row["precision"][0]]
@@ -215,6 +214,7 @@ def _bridge(row: Row, subjects: Subjects) -> Outcome:
         "fsdp" if "FSDP" in row["sharding"] else "zero1",
         -(-cards // joined),
         interleave=found.get("VP", 1),
+        expert=found.get("EP", 1),
     )
     done = _run(shape, setup, layout, device(card, setup.format), subjects)
     scale = setup.sequence_tokens / cards

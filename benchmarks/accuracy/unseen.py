@@ -36,9 +36,8 @@ SOURCES: Mapping[str, frozenset[str]] = {
         "flash-attn-training": ("flash-attention-training",),
         "megatron": ("megatron-readme",),
         "litgpt-finetune": ("litgpt-resource-tables",),
-        **dict.fromkeys(
-            ("timm-train", "detectron2", "torchtitan", "megatron-bridge", "qwen1-finetune", "ms-swift-scripts"), ()
-        ),
+        "megatron-bridge": ("megatron-bridge-moe", "nemo-automodel-performance"),
+        **dict.fromkeys(("timm-train", "detectron2", "torchtitan", "qwen1-finetune", "ms-swift-scripts"), ()),
     }.items()
 }
 """Of each family the references that coefficients cite it by; no coefficient was set from the others."""

@@ -29,7 +29,8 @@ def test_json_is_one_plan_of_the_contract(run: Run) -> None:
               "memory", "speed", "cost", "verdicts", "rank", "variants"}  # fmt: skip
     assert wanted <= plan.keys()
     assert (plan["accelerator"]["id"], plan["count"], plan["format"]) == ("l4", 2, "bf16")
-    assert plan["parallelism"] == {"tensor": 2, "pipeline": 1, "data": 1, "sharding": "none", "cache_split": "heads"}
+    layout = {"tensor": 2, "pipeline": 1, "data": 1, "sharding": "none", "cache_split": "heads", "expert": 1}
+    assert plan["parallelism"] == layout
     assert plan["memory"]["verdict"] == "fits"
     assert plan["speed"]["token_ms"]["likely"] > 0
 

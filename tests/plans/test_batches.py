@@ -41,13 +41,15 @@ def test_pretraining_is_not_sized_at_one_sample(kb: whygpu.KnowledgeBase) -> Non
 
 
 def test_fewer_cards_than_at_one_sample(kb: whygpu.KnowledgeBase) -> None:
-    """6 N D at 0.43 of 989 TFLOPS are 18.3 H100 for 1440 hours: at one sample each it took 56, and recomputed."""
-    work = {**PRETRAINING, "deadline_hours": 1440, "accelerators": ["h100-sxm"]}
+    """6 N D at 0.43 of 756 TFLOPS are 24 H100 PCIe for 1440 hours: at one sample each, which waits for the network at
+    every micro-batch, it takes 192.
+    """
+    work = {**PRETRAINING, "deadline_hours": 1440, "accelerators": ["h100-pcie"]}
     one = advise(kb, **work, batch_size=1).recommendation
     many = advise(kb, **work).recommendation
     assert one is not None
     assert many is not None
-    assert 18 < many.count < one.count
+    assert 24 < many.count < one.count / 2
 
 
 @settings(deadline=None, max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -384,12 +386,12 @@ def test_a_card_alone_offloads_by_deepspeed(kb: whygpu.KnowledgeBase) -> None:
 
 
 def test_a_number_of_cards_that_was_given_is_sharded_as_one_that_was_found(kb: whygpu.KnowledgeBase) -> None:
-    """A mixture on 80 H100: whole states leave room for one sample of a micro-batch, shards of them for several."""
+    """A mixture on 80 H100 without NVLink: whole states leave room for one sample of a micro-batch, shards of them for several."""
     work = {"phase": "training", "model": "qwen3-30b-a3b", "sequence_tokens": 4096, "dataset_tokens": 2e12}
-    given = advise(kb, **work, accelerators=["h100-sxm"], count=80).recommendation
+    given = advise(kb, **work, accelerators=["h100-pcie"], count=80).recommendation
     assert given is not None
     assert given.parallelism.sharding == "fsdp"
     assert (given.batch_size or 0) > 1
-    kept = advise(kb, **work, accelerators=["h100-sxm"], count=80, sharding="zero2").recommendation
+    kept = advise(kb, **work, accelerators=["h100-pcie"], count=80, sharding="zero2").recommendation
     assert kept is not None
     assert hours(given) < hours(kept)

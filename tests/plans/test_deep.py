@@ -38,6 +38,52 @@ def test_gpu_hours_are_near_those_that_its_authors_took(kb: KnowledgeBase) -> No
     assert 1 / 1.5 < _hours(plan) / HERD_GPU_HOURS < 1.5
 
 
+V3 = {
+    "phase": "training",
+    "model": "deepseek-v3",
+    "dataset_tokens": 14.8e12,
+    "sequence_tokens": 4096,
+    "format": "fp8",
+    "accelerators": ["H100 SXM5 80GB"],
+}
+V3_GPU_HOURS = 2.664e6
+"""Of H800, whose shards and network are slower (arXiv:2412.19437, 1)."""
+
+
+def test_experts_are_spread_where_a_number_of_cards_was_given(kb: KnowledgeBase) -> None:
+    """Its authors' 2,048, on a framework that does not hide the exchange of tokens, as theirs did."""
+    plan = kb.advise({**V3, "count": 2048}, engine="evaluator").recommendation
+    assert plan is not None
+    assert plan.parallelism.expert >= 8
+    assert plan.count == 2048
+    assert 1 / 2 < _hours(plan) / V3_GPU_HOURS < 2
+
+
+def test_replicas_are_added_by_whole_sets_of_experts(kb: KnowledgeBase) -> None:
+    found = kb.consult({**V3, "deadline_hours": 2000}, engine="evaluator").plans.plan_set
+    assert found is not None
+    ways = [found.configurations[number] for number in set(found.configuration[found.fits].tolist())]
+    assert any(way.layout.expert > way.layout.tensor for way in ways)
+    for way in ways:
+        assert way.layout.data % way.layout.stride == 0
+        assert way.need.total <= float(found.cards.usable_bytes[found.card].max())
+
+
+def test_stages_are_tried_where_a_number_of_cards_was_given(kb: KnowledgeBase) -> None:
+    """Shards over all of 2,048 cards are not the only way of a model that no machine holds."""
+    found = kb.consult({**HERD, "count": 2048}, engine="evaluator").plans.plan_set
+    assert found is not None
+    layouts = [found.configurations[number].layout for number in set(found.configuration.tolist())]
+    assert {layout.cards for layout in layouts} == {2048}
+    assert {layout.pipeline > 1 for layout in layouts} == {False, True}
+
+
+def test_experts_over_as_many_as_were_asked_for(kb: KnowledgeBase) -> None:
+    plan = kb.advise({**V3, "count": 2048, "expert_parallel": 32}, engine="evaluator").recommendation
+    assert plan is not None
+    assert plan.parallelism.expert == 32
+
+
 def test_no_step_works_on_more_samples_than_is_usual(kb: KnowledgeBase) -> None:
     """Beyond a sample for each replica more of them have nothing to do."""
     consultation = kb.consult({**HERD, "deadline_hours": 500, "accelerators": ["H100"]}, engine="evaluator")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -312,7 +313,8 @@ class ParallelLayout:
     In inference `data` counts replicas, and `cache_split` says what divides the cache over the tensor group: where that
     is requests, each card has all weights but the experts whole. In training `sharding` (none, zero1 to zero3, fsdp,
     fsdp1, tables) works over them, and `interleave` counts the stages of the pipeline on each card (Narayanan et al.
-    2021, arXiv:2104.04473).
+    2021, arXiv:2104.04473). `expert` is how many cards of a stage divide its routed experts in training, each of which
+    has its own samples (Liu et al. 2025, arXiv:2504.14960, 3): where it is 1, they are divided as all else is.
     """
 
     tensor: int = 1
@@ -322,6 +324,7 @@ class ParallelLayout:
     nodes: int = 1
     interleave: int = 1
     cache_split: CacheSplit = "heads"
+    expert: int = 1
 
     @property
     def by_requests(self) -> bool:
@@ -337,6 +340,11 @@ class ParallelLayout:
         """Accelerators in all."""
         return self.tensor * self.pipeline * self.data
 
+    @property
+    def stride(self) -> int:
+        """Replicas that share one set of routed experts: there are as many of them, or a multiple."""
+        return max(self.expert // self.tensor, 1)
+
     def over(self, data: int) -> ParallelLayout:
         """The same over so many replicas: one object for equal ones, which are asked for over and over."""
         return _over(self, data)
@@ -348,7 +356,7 @@ class ParallelLayout:
 
 @lru_cache(maxsize=4096)
 def _over(layout: ParallelLayout, data: int) -> ParallelLayout:
-    return replace(layout, data=data)
+    return replace(layout, data=data, expert=math.gcd(layout.expert, layout.tensor * data))
 
 
 @lru_cache(maxsize=4096)

@@ -250,6 +250,7 @@ class Planning:
             self._whole("pipeline_parallel"),
             self._whole("replicas"),
             next((known for known in CACHE_SPLITS if known == split), None),
+            self._whole("expert_parallel"),
         )
         locations = self._answers.locations
         found = [

@@ -37,6 +37,9 @@ class Parallelism:
     sharding: str
     cache_split: str
     """What divides the cache among the accelerators that share each layer: ``heads``, ``tokens`` or ``requests``."""
+    expert: int
+    """Accelerators of a stage that share its routed experts in training, each with samples of its own; 1: as the rest.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,9 @@ class PlanMaker:
             method=item.setup.method if item.setup.trains else None,
             batch_size=_batch_size(item),
             techniques=tuple(effect.id for _, effect in self.said(row, Advise)),
-            parallelism=Parallelism(layout.tensor, layout.pipeline, layout.data, layout.sharding, layout.cache_split),
+            parallelism=Parallelism(
+                layout.tensor, layout.pipeline, layout.data, layout.sharding, layout.cache_split, layout.expert
+            ),
             memory=_memory(item.memory, self.consultation.knowledge.catalogue.usable_bytes(card)),
             speed=plans.plan_set.ranges(row),
             cost=cost,

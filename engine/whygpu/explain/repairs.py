@@ -272,6 +272,7 @@ _OF_PLAN: Mapping[str, Callable[[Plan], Any]] = MappingProxyType(
         "tensor_parallel": lambda plan: plan.parallelism.tensor,
         "pipeline_parallel": lambda plan: plan.parallelism.pipeline,
         "replicas": lambda plan: plan.parallelism.data,
+        "expert_parallel": lambda plan: plan.parallelism.expert,
         "cache_split": lambda plan: plan.parallelism.cache_split,
         "providers": lambda plan: plan.cost and [plan.cost.provider],
         "provider_classes": lambda plan: plan.cost and [plan.cost.provider_class],

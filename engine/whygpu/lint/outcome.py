@@ -73,7 +73,7 @@ def _keys(plan_set: PlanSet) -> Iterator[PlanKey]:
             setup.kv_format.id if setup.kv_format else "",
             f"{setup.method} {setup.gradient_checkpointing}" if setup.trains else "",
             layout.sharding,
-            f"{layout.tensor} by {layout.cache_split}",
+            f"{layout.tensor} by {layout.cache_split}, experts by {layout.expert}",
             layout.pipeline,
         )
 

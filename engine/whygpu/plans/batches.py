@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 
 OF_STAGES = ("none", "zero1")
-"""Shardings beside stages: gradients and weights that are spread would cross the network at every micro-batch."""
+"""Shardings beside stages or spread experts: gradients and weights that are spread would cross the network at every
+micro-batch.
+"""
 _CONTINUOUS = 128
 """Requests from which numbers between powers of two are tried: a serving stack fills a place as soon as it is free."""
 _EQUAL = 0.95
@@ -133,7 +135,7 @@ def _ways(
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
     """The ways to make room on as many cards, the one that recomputes and exchanges least first."""
     layout = configuration.layout
-    if layout.pipeline > 1:
+    if layout.pipeline > 1 or layout.stride > 1:
         shardings = OF_STAGES
     tried = shardings if layout.data > 1 and shardings else (layout.sharding,)
     layouts = [replace(layout, sharding=sharding) for sharding in tried]

@@ -236,6 +236,7 @@ _COLUMNS: Mapping[str, Column] = MappingProxyType(
         "plan.nodes": lambda plans: _numbers(plans.plan_set.nodes),
         "plan.tensor": _number_of(lambda item: item.layout.tensor),
         "plan.pipeline": _number_of(lambda item: item.layout.pipeline),
+        "plan.expert": _number_of(lambda item: item.layout.expert),
         "plan.data": _number_of(replicas_of),
         "plan.cache_split": _word_of(lambda item: item.layout.cache_split),
         "plan.sharding": _word_of(lambda item: item.layout.sharding),

@@ -94,6 +94,7 @@ def _configurations(
             configuration = replace(setup, gradient_checkpointing=checkpointing)
             for layout in layouts:
                 shardings = (options.shardings or ("none",)) if layout.data > 1 else ("none",)
+                shardings = ("zero1",) if layout.stride > 1 else shardings
                 for sharding in shardings if (layout.data == layout.cards) == alike else ():
                     yield configuration, replace(layout, sharding=sharding)
 
@@ -110,11 +111,19 @@ def _layouts(work: Work, setup: Setup, options: Options, per_node: int, kind: Ca
         return
     layered = work.splits_layers
     found = [
-        ParallelLayout(tensor, stages, count // (tensor * stages), interleave=work.interleave(stages))
+        ParallelLayout(
+            tensor,
+            stages,
+            count // (tensor * stages),
+            interleave=work.interleave(stages),
+            expert=(fixed.expert or 1) if setup.trains else 1,
+        )
         for tensor in given(fixed.tensor, (1,) if layered else tuple(width for width in SHARDS if width <= per_node))
         if count % tensor == 0 and (tensor == 1 or (shape.heads and shape.heads % tensor == 0))
         for stages in given(fixed.pipeline, tuple(range(1, min(count // tensor, max(shape.layers, 1)) + 1)))
-        if count % (tensor * stages) == 0 and fixed.replicas in (None, count // (tensor * stages))
+        if count % (tensor * stages) == 0
+        and fixed.replicas in (None, count // (tensor * stages))
+        and (count // stages) % (fixed.expert or 1) == 0
     ]
     able = [split for split in DIVIDED if can_split(work, kind.software, split)]
     found += [layout for split in able for layout in split_by(work, found, split)]

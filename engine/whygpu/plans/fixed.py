@@ -25,6 +25,7 @@ class FixedLayout:
     pipeline: int | None = None
     replicas: int | None = None
     cache_split: CacheSplit | None = None
+    expert: int | None = None
 
     def allows(self, layout: ParallelLayout) -> bool:
         """Whether a spread is laid out so."""
@@ -32,6 +33,7 @@ class FixedLayout:
             self.tensor in (None, layout.tensor)
             and self.pipeline in (None, layout.pipeline)
             and self.replicas in (None, layout.data)
+            and self.expert in (None, layout.expert)
         )
 
     @property
@@ -46,6 +48,7 @@ class FixedLayout:
             "pipeline_parallel": self.pipeline,
             "replicas": self.replicas,
             "cache_split": self.cache_split,
+            "expert_parallel": self.expert,
         }
         told = " and ".join(f"'{key}' is {value}" for key, value in parts.items() if value is not None)
         return f"{told}, which {count}x {name} cannot be laid out by"
@@ -62,6 +65,9 @@ class FixedLayout:
         if self.tensor is not None and shape.heads % self.tensor:
             heads = f"the {shape.heads} attention heads of {shape.name}"
             yield "tensor_parallel", f"'tensor_parallel' is {self.tensor}, which does not divide {heads}"
+        if self.expert is not None and shape.experts % self.expert:
+            experts = f"the {shape.experts} experts of a layer of {shape.name}"
+            yield "expert_parallel", f"'expert_parallel' is {self.expert}, which does not divide {experts}"
         if self.pipeline is not None and self.pipeline > shape.layers > 0:
             layers = f"the {shape.layers} layers of {shape.name}"
             yield "pipeline_parallel", f"'pipeline_parallel' is {self.pipeline}, more than {layers}"

@@ -438,7 +438,9 @@ class Growth:
         most = int(self._most[card]) // each
         if self._options.samples is not None:  # beyond a sample for each replica more of them have nothing to do
             most = min(most, self._options.samples // self._search.micro_batches(configuration.layout)[0])
-        found = max(min(_whole_machines(wanted * each, per_node) // each, most), fewest)
+        stride = configuration.layout.stride
+        even = -(-(_whole_machines(wanted * each, per_node) // each) // stride) * stride
+        found = max(min(even, most // stride * stride), fewest)
         slices = self._search.cards.slices_at(card)
         if slices is None:
             return found

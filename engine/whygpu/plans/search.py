@@ -21,7 +21,7 @@ from whygpu.checks.setup import ParallelLayout, Setup
 from whygpu.kept import kept
 from whygpu.plans.fixed import given
 from whygpu.plans.plan_set import Cards, Options, PlanSet, Speeds, plan_set_of
-from whygpu.plans.splits import DIVIDED, cards_that_split, no_larger, split_by
+from whygpu.plans.splits import DIVIDED, cards_that, cards_that_split, no_larger, split_by
 from whygpu.plans.ways import RunConfiguration, Ways
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ STAGES = (1, 2, 4)
 """Pipeline depths tried beyond one machine."""
 DEPTHS = (1, 2, 4, 8, 16, 32)
 """Pipeline depths tried for training what no machine holds."""
+EXPERTS = (8, 16, 32, 64)
+"""Over how many cards experts are tried to be spread in training."""
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 """Numbers of accelerators tried."""
 _Placed: TypeAlias = "tuple[ParallelLayout, Mask]"
@@ -212,7 +214,8 @@ class Sizes:
 def _spread(setup: Setup, layout: ParallelLayout) -> _Key:
     """What memory depends on of a spread but for its replicas."""
     under_way = min(setup.gradient_accumulation, max(layout.pipeline, 2)) if setup.trains else 1
-    return (under_way, layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
+    spread = (layout.tensor, layout.pipeline, layout.interleave, layout.sharding, layout.cache_split)
+    return (under_way, *spread, layout.expert)
 
 
 def _keep(known: dict[_Key, T], key: _Key, found: T) -> T:
@@ -330,8 +333,17 @@ class Search:
         return self._placed(self._layouts)
 
     @cached_property
-    def _deep(self) -> tuple[_Placed, ...]:
-        return self._placed(self._deep_spreads()) if self._work.setup.trains else ()
+    def _deep(self) -> tuple[tuple[_Placed, ...], ...]:
+        return tuple(map(self._placed, self._deep_spreads())) if self._work.setup.trains else ()
+
+    @cached_property
+    def _expert(self) -> tuple[tuple[_Placed, ...], ...]:
+        return tuple(map(self._placed, self._expert_spreads())) if self._work.setup.trains else ()
+
+    @cached_property
+    def _spreads_experts(self) -> Mask:
+        able = cards_that(self._work, self.cards, "spreads-experts")
+        return able & self._work.shape.is_moe
 
     @cached_property
     def _divided(self) -> tuple[tuple[Mask, tuple[_Placed, ...]], ...]:
@@ -448,11 +460,19 @@ class Search:
         for able, spreads in self._divided:
             self._run(setup, members & able, spreads)
         self._found[copied:] = no_larger(self._found[start:copied], self._found[copied:], self.configurations)
-        if self._deep and members.any():
-            whole = self._setups.need(replace(setup, gradient_checkpointing="full"), ParallelLayout())
-            beyond = members & (whole.total > self.cards.per_node * self.cards.usable_bytes)
-            beyond &= self.cards.link_cards >= self.cards.per_node  # shards exchange activations in every layer
-            self._run(setup, beyond, self._deep)
+        if not (self._deep or self._expert) or not members.any():
+            return
+        none = np.zeros_like(members)
+        whole = self._setups.need(replace(setup, gradient_checkpointing="full"), ParallelLayout())
+        beyond = members & (whole.total > self.cards.per_node * self.cards.usable_bytes)
+        joined = self.cards.link_cards >= self.cards.per_node  # shards exchange activations in every layer
+        apart = joined & self._spreads_experts if setup.method == "full" and setup.algorithm == "supervised" else none
+        for spreads in self._deep:
+            self._run(setup, beyond & joined & ~apart, spreads)
+        # what a machine holds is fine-tuned without, which takes no other framework
+        wanted = beyond if setup.phase == "fine-tuning" else members
+        for spreads in self._expert:
+            self._run(setup, wanted & apart, spreads)
 
     def _placed(self, layouts: Iterable[ParallelLayout]) -> tuple[_Placed, ...]:
         """The layouts, each with the cards that may be spread over so, by the limits and how they are rented."""
@@ -564,6 +584,8 @@ class Search:
     def _shardings(self, setup: Setup, layout: ParallelLayout) -> tuple[str, ...]:
         if not setup.trains or layout.data == 1:
             return ("none",)
+        if layout.expert > layout.tensor:
+            return ("zero1",)
         found = self._options.shardings or ("none",)
         if self._options.count is not None:
             return found
@@ -591,19 +613,52 @@ class Search:
                         if fixed.allows(layout):
                             yield layout
 
-    def _deep_spreads(self) -> Iterator[ParallelLayout]:
+    def _deep_spreads(self) -> Iterator[tuple[ParallelLayout, ...]]:
         """One replica over shards inside a machine and stages over machines, as language models beyond a machine are
-        trained (Narayanan et al. 2021, arXiv:2104.04473; Llama Team 2024, arXiv:2407.21783, 3.3.2).
+        trained (Narayanan et al. 2021, arXiv:2104.04473; Llama Team 2024, arXiv:2407.21783, 3.3.2); over exactly as
+        many cards as were asked for by each number of shards, for none of them is smaller.
+        """
+        shape, options = self._work.shape, self._options
+        if shape.kind not in TOKEN_KINDS or options.fixed.least > 1 or options.fixed.expert is not None:
+            return
+        found = [
+            layout
+            for pipeline in DEPTHS
+            for tensor in reversed(SHARDS)
+            if tensor * pipeline > 1 and not (shape.heads or 1) % tensor and shape.layers >= pipeline
+            for layout in self._with_replicas(ParallelLayout(tensor, pipeline))
+        ]
+        if options.count is None:
+            yield tuple(found)
+            return
+        for tensor in SHARDS:
+            yield tuple(layout for layout in found if layout.tensor == tensor and layout.pipeline > 1)
+
+    def _expert_spreads(self) -> Iterator[tuple[ParallelLayout, ...]]:
+        """Layouts that spread routed experts over cards which work on samples of their own, and stages over machines,
+        by the width: the fewest stages first, of which the fewest wait (DeepSeek-AI 2024, arXiv:2412.19437, 3.2).
         """
         shape, fixed = self._work.shape, self._options.fixed
-        if shape.kind not in TOKEN_KINDS or self._options.count is not None or fixed.least > 1:
+        if shape.kind not in TOKEN_KINDS or not shape.is_moe:
             return
-        for pipeline in DEPTHS:
-            for tensor in reversed(SHARDS):
-                if tensor * pipeline > 1 and not (shape.heads or 1) % tensor and shape.layers >= pipeline:
-                    layout = ParallelLayout(tensor, pipeline, interleave=self._work.interleave(pipeline))
-                    if layout.cards <= self._options.max_count:
-                        yield layout
+        for expert in given(fixed.expert, EXPERTS):
+            yield tuple(
+                layout
+                for pipeline in given(fixed.pipeline, DEPTHS)
+                for tensor in given(fixed.tensor, SHARDS)
+                if not shape.experts % expert and tensor < expert and shape.layers >= pipeline
+                if not (shape.heads or 1) % tensor
+                for layout in self._with_replicas(ParallelLayout(tensor, pipeline, expert=expert))
+            )
+
+    def _with_replicas(self, layout: ParallelLayout) -> Iterator[ParallelLayout]:
+        """The layout of one replica with the fewest replicas, or those that fill the cards asked for."""
+        options, stride = self._options, layout.stride
+        data = options.fixed.replicas or stride if options.count is None else options.count // layout.cards
+        full = replace(layout, data=data, interleave=self._work.interleave(layout.pipeline))
+        wanted = options.count in (None, full.cards) and data > 0 and data % stride == 0
+        if wanted and full.cards <= options.max_count and options.fixed.allows(full):
+            yield full
 
     def again(self, found: Found, ways: Iterable[tuple[Setup, ParallelLayout]], **job: float) -> None:
         """Take what another search found of the same work with another ``job`` to do, and its numbers: nothing has been

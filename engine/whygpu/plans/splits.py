@@ -11,7 +11,7 @@ from whygpu.checks.setup import CACHE_SPLITS
 from whygpu.plans.plan_set import cards_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,14 +35,27 @@ def can_split(work: Work, software: str, split: CacheSplit) -> bool:
         return True
     if work.setup.trains or not work.shape.kv_groups:
         return False
-    context = {**work.setup.context(work.shape), "software": software}
-    return work.catalogue.coefficients.pick(f"splits-{split}", context).likely > 0
+    return _can(work, software, f"splits-{split}")
 
 
 def cards_that_split(work: Work, cards: Cards, split: CacheSplit) -> Mask:
     """The cards on which it does."""
-    able = {software: can_split(work, software, split) for software in {kind.software for kind in cards.kinds}}
-    return np.array([able[kind.software] for kind in cards.kinds], dtype=np.bool_)[cards.kind]
+    return _on_software(cards, lambda software: can_split(work, software, split))
+
+
+def cards_that(work: Work, cards: Cards, flag: str) -> Mask:
+    """The cards whose software does what a coefficient is the flag of."""
+    return _on_software(cards, lambda software: _can(work, software, flag))
+
+
+def _can(work: Work, software: str, flag: str) -> bool:
+    context = {**work.setup.context(work.shape), "software": software}
+    return work.catalogue.coefficients.pick(flag, context).likely > 0
+
+
+def _on_software(cards: Cards, able: Callable[[str], bool]) -> Mask:
+    known = {software: able(software) for software in {kind.software for kind in cards.kinds}}
+    return np.array([known[kind.software] for kind in cards.kinds], dtype=np.bool_)[cards.kind]
 
 
 def undivided(work: Work, split: CacheSplit | None) -> Iterator[tuple[str, str]]:

@@ -37,6 +37,8 @@ def spread_text(plan: Plan) -> str:
         parts.append(tensor_text(parallel))
     if parallel.pipeline > 1:
         parts.append(f"{parallel.pipeline} stages")
+    if parallel.expert > parallel.tensor:
+        parts.append(f"experts over {parallel.expert}")
     if parallel.sharding != "none":
         parts.append(sharding_text(parallel))
     if plan.kv_format is not None:

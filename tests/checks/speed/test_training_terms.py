@@ -213,7 +213,7 @@ def test_mixtures_in_transformers(kb: whygpu.KnowledgeBase) -> None:
     assert isinstance(done.work, TrainingWork)
     assert done.samples_per_s is not None
     found = done.samples_per_s.at(0)
-    assert found.low <= 16 / (91.2 / 6) <= found.likely < 16 / 5.0
+    assert 0.9 * found.low <= 16 / (91.2 / 6) <= found.likely < 16 / 5.0, "its network is not told"
     assert not done.work.columns.measured(0), "a rough estimate"
     for batch in (1, 2, 4):
         hopper = of_experts(kb, "qwen3-30b-a3b", h100(), batch_size=batch).samples_per_s

@@ -32,6 +32,8 @@ class States:
     trained: int
     """Without a recommender's tables, which have an optimizer of their own."""
     share: float
+    held_share: float
+    """As ``share``, of what no rank shards: less where experts are spread over more cards than all else is."""
     weight_ranks: int
     table_ranks: int
     gradient_share: float
@@ -50,11 +52,13 @@ class States:
 def states_of(
     shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients, context: Context
 ) -> States:
+    share = stage_share(shape.layers, layout.pipeline) / layout.tensor
     return States(
         trained=shape.trained_at_once - shape.table_parameters
         if setup.method == "full"
         else adapter_parameters(shape, setup.lora_rank, setup.lora_targets),
-        share=stage_share(shape.layers, layout.pipeline) / layout.tensor,
+        share=share,
+        held_share=share * (1.0 - experts_elsewhere(shape, layout)),
         weight_ranks=layout.data if layout.sharding in GATHERING else 1,
         table_ranks=layout.data if layout.sharding in GATHERING | {TABLES} else 1,
         gradient_share=_gradient_share(layout, coefficients.pick("accumulated-gradient-share", context)),
@@ -69,6 +73,15 @@ def states_of(
         gathered_ends=coefficients.pick("gathered-ends", context),
         upcast=coefficients.pick("upcast-end-bytes", context),
     )
+
+
+def experts_elsewhere(shape: ModelShape, layout: ParallelLayout) -> float:
+    """Share of what tensor parallelism leaves a card of the model that other cards hold for it: those of the experts
+    that are spread over more cards (Liu et al. 2025, arXiv:2504.14960, 3).
+    """
+    if layout.expert <= layout.tensor:
+        return 0.0
+    return shape.expert_parameters / shape.parameters * (1.0 - layout.tensor / layout.expert)
 
 
 def _gradient_share(layout: ParallelLayout, whole: Coefficient) -> float:
@@ -114,8 +127,8 @@ def held(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: 
     context = training_context(shape, setup, layout)
     del context["checkpointing"]  # so that no coefficient can depend on it
     states = states_of(shape, setup, layout, coefficients, context)
-    trained = states.trained * states.share
-    gradients = _per_parameter(states.gradient, trained * states.gradient_share)
+    gradients = _per_parameter(states.gradient, states.trained * states.held_share * states.gradient_share)
+    trained = states.trained * optimizer_share(states)
     optimizer = _per_parameter(states.master, trained / states.optimizer_ranks)
     optimizer = optimizer + _per_parameter(states.moments, trained / states.optimizer_ranks)
     optimizer = optimizer + _per_parameter(states.table_moments, shape.table_parameters / states.table_ranks)
@@ -134,6 +147,13 @@ def held(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: 
 def kept(shape: ModelShape, setup: Setup, layout: ParallelLayout, coefficients: Coefficients) -> Activations:
     """What is kept of a micro-batch, which does not depend on the replicas."""
     return activations(shape, setup, layout, coefficients, training_context(shape, setup, layout))
+
+
+def optimizer_share(states: States) -> float:
+    """Share of the optimizer's states on a card, before its ranks divide them: these divide experts, too, whichever
+    cards they are spread over.
+    """
+    return states.share if states.optimizer_ranks > 1 else states.held_share
 
 
 def parts_of(held_: Held, kept_: Activations) -> MemoryParts:
@@ -184,7 +204,7 @@ def _per_parameter(each: Coefficient, parameters: float) -> Range:
 
 
 def _weights(shape: ModelShape, setup: Setup, layout: ParallelLayout, states: States, frozen: Range) -> Range:
-    held = _per_parameter(states.weight, states.trained * states.share / states.weight_ranks)
+    held = _per_parameter(states.weight, states.trained * states.held_share / states.weight_ranks)
     held = held + _per_parameter(states.table_weight, shape.table_parameters / states.table_ranks)
     share = frozen_share(shape, setup)
     if share:

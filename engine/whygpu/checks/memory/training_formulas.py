@@ -15,6 +15,7 @@ from whygpu.checks.memory.training import (
     frozen_share,
     keeps_stage,
     layer_bytes,
+    optimizer_share,
     stage_layers,
     states_of,
     training_context,
@@ -43,11 +44,12 @@ def explain(
     return explained(found, beside, states.weight_ranks, done)
 
 
-def _trained(setup: Setup, states: States) -> tuple[Term, Term]:
+def _trained(setup: Setup, states: States, share: float) -> tuple[Term, Term]:
     meaning = "" if setup.method == "full" else f"adapters of rank {setup.lora_rank} beside {setup.lora_targets}"
+    by = "tensor, pipeline and expert parallelism" if share < states.share else "tensor and pipeline parallelism"
     return (
         Term("trained", states.trained, "parameters", (), meaning),
-        Term("share", states.share, "share", (), "of the model on this card, by tensor and pipeline parallelism"),
+        Term("share", share, "share", (), f"of the model on this card, by {by}"),
     )
 
 
@@ -59,7 +61,8 @@ def _explain_gradients(setup: Setup, states: States, done: MemoryParts) -> Calcu
     if setup.offload == "all":
         return _on_host("gradients")
     held = Term("held", states.gradient_share, "share", (), "of the gradients, on this rank")
-    terms: tuple[Term, ...] = (*_trained(setup, states), coefficient_term("gradient_bytes", states.gradient), held)
+    trained = _trained(setup, states, states.held_share)
+    terms: tuple[Term, ...] = (*trained, coefficient_term("gradient_bytes", states.gradient), held)
     formula = "trained * share * gradient_bytes * held"
     return Calculation("gradients", formula, terms, done.gradients.likely, "bytes")
 
@@ -75,7 +78,7 @@ def _explain_optimizer(shape: ModelShape, setup: Setup, states: States, done: Me
     if setup.offload in OFFLOADED:
         return _on_host("optimizer")
     terms: tuple[Term, ...] = (
-        *_trained(setup, states),
+        *_trained(setup, states, optimizer_share(states)),
         coefficient_term("master_bytes", states.master),
         coefficient_term("moment_bytes", states.moments),
         Term("ranks", states.optimizer_ranks, "ranks"),
@@ -96,7 +99,7 @@ def _explain_weights(
     done: MemoryParts,
 ) -> Calculation:
     terms = [
-        *_trained(setup, states),
+        *_trained(setup, states, states.held_share),
         coefficient_term("weight_bytes", states.weight),
         Term("ranks", states.weight_ranks, "ranks"),
     ]

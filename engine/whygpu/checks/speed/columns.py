@@ -116,7 +116,7 @@ class _Contexts(Sequence[Mapping[str, str]]):
 _FORMULA_ERROR = "formula-error"
 _SPLIT = (
     *("tensor", "pipeline", "data", "nodes", "interleave"),
-    *("gathers", "scatters", "shards", "tables", "by_tokens", "by_requests"),
+    *("gathers", "scatters", "shards", "tables", "by_tokens", "by_requests", "expert"),
 )
 """The columns of rows of splits, as ``Columns`` names them."""
 _NODES = _SPLIT.index("nodes")
@@ -132,14 +132,14 @@ def on_machines(splits: FloatArray, per_node: IntArray) -> FloatArray:
 
 @lru_cache(maxsize=4096)  # plans have few layouts, and many consultations the same
 def split_row(one: ParallelLayout) -> tuple[float, ...]:
-    """A split as a row: its widths, its machines, its stages a card, what its sharding does, and what divides its
-    cache.
+    """A split as a row: its widths, its machines, its stages a card, what its sharding does, what divides its cache,
+    and its experts' width.
     """
     row = (
         *(one.tensor, one.pipeline, one.data, one.nodes, one.interleave),
         *(one.sharding in GATHERING, one.sharding in SHARDS_GRADIENTS),
         *(one.sharding not in ("none", TABLES), one.sharding == TABLES),
-        *(one.cache_split == "tokens", one.by_requests),
+        *(one.cache_split == "tokens", one.by_requests, one.expert),
     )
     return tuple(map(float, row))
 
@@ -173,6 +173,7 @@ class Columns:
     interleave: FloatArray
     by_tokens: FloatArray
     by_requests: FloatArray
+    expert: FloatArray
     concurrency: FloatArray
     coefficients: Coefficients
     bases: tuple[Mapping[str, str], ...]
@@ -425,7 +426,15 @@ class Columns:
         latency = np.where(direct, self.less_is_better("link-latency-s"), self.less_is_better("pcie-latency-s"))
         latency = np.where(self.tensor > together, self.less_is_better("network-latency-s"), latency)
         any_path = np.where(apart, np.minimum(network, within), within)  # each card by its own adapter
-        return Wire(tensor_path * share, data_path * share, any_path * share, latency)
+        return Wire(
+            tensor_path * share,
+            data_path * share,
+            any_path * share,
+            near_bytes_s=within * share,
+            far_bytes_s=network * share,
+            latency_s=latency,
+            together=together,
+        )
 
 
 def coefficient_of(columns: Columns, i: int, name: str, term: str) -> Term:
@@ -441,14 +450,18 @@ def power_term(power: FloatArray, i: int) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Rows over n plans: usable bytes per second of the tensor and the data group's path and of a card to all others,
-    and the latency of one collective.
+    """Rows over n plans: usable bytes per second of the tensor and the data group's path, of a card to all others, to
+    those ``together`` with it and to the others, and the latency of one collective.
     """
 
     tensor_bytes_s: FloatArray
     data_bytes_s: FloatArray
     card_bytes_s: FloatArray
+    near_bytes_s: FloatArray
+    far_bytes_s: FloatArray
     latency_s: FloatArray
+    together: FloatArray
+    """Cards of a machine, or of several that a link joins."""
 
     def halves_s(self, tensor: FloatArray, payload_bytes: FloatArray | float, count: FloatArray | float) -> FloatArray:
         """Seconds of so many collectives that move a payload once over the tensor group (all-gather, reduce-scatter,

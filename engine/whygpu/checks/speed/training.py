@@ -48,6 +48,7 @@ UNCERTAIN = (
     "unpack-share",
     "decode-bandwidth-share",
     "exchange-overlap",
+    "expert-exchange-overlap",
     "host-update-bytes-s",
     "formula-error",
     *WIRE,
@@ -92,6 +93,7 @@ class TrainingWork:
     tensor_wire_s: FloatArray
     data_wire_s: FloatArray
     table_wire_s: FloatArray
+    expert_wire_s: FloatArray
     offload_s: FloatArray
     further_s: FloatArray
     rollout: Rollout
@@ -246,19 +248,20 @@ def work(columns: Columns) -> TrainingWork:
     together = np.where(columns.scatters > 0, 1, accumulation)
     hiding = np.maximum(batch.busy_s - batch.launch_s, 0.0) * together
     copied = np.where(columns.tables, trained - looked_up(columns), trained)
-    data_wire = _gradient_exchange(columns, copied, wire.data_bytes_s, hiding) / together
+    data_wire = _gradient_exchange(columns, copied, wire, hiding) / together
     table_wire = _table_wire_s(columns, wire)
+    expert_wire = _expert_wire_s(columns, wire, batch.busy_s)
     offload = _offload_s(columns)
     update = _update_s(columns, trained, bandwidth)
     further, written = further_passes(columns) * forward_s(columns, batch), rollout(columns)
     step = (
-        compute + tensor_wire + data_wire + table_wire + offload + update / accumulation + further
+        compute + tensor_wire + data_wire + table_wire + expert_wire + offload + update / accumulation + further
     ) * columns.unmodelled() + written.seconds
     samples = columns.data * columns.batch / step
     tokens = samples * setup.sequence_tokens
     sequences = setup.dataset_samples * setup.generations
     total = setup.epochs * (setup.dataset_tokens / setup.sequence_tokens if setup.dataset_tokens else sequences)
-    beside = (tensor_wire, data_wire, table_wire, offload, further, written)
+    beside = (tensor_wire, data_wire, table_wire, expert_wire, offload, further, written)
     return TrainingWork(columns, batch, bubble, compute, update, *beside, step, samples, tokens, total)
 
 
@@ -347,6 +350,32 @@ def _table_wire_s(columns: Columns, wire: Wire) -> FloatArray:
     return np.where((columns.tables > 0) & (columns.data > 1), seconds, 0.0)
 
 
+def _expert_wire_s(columns: Columns, wire: Wire, busy_s: FloatArray) -> FloatArray:
+    """Rows: seconds in which tokens go to the cards that have their experts and come back, forward and backward, that
+    the card's work does not hide. A token crosses the network once for each machine that has experts of its, and is
+    passed on inside, which is done meanwhile (DeepSeek-AI 2024, arXiv:2412.19437, 3.2.2).
+    """
+    shape = columns.shape
+    sent = tokens_of(columns) / columns.tensor * shape.routed_width * 2.0
+    exchanges = shape.moe_layers / columns.pipeline * (4 + 2 * REPEATED.get(columns.setup.gradient_checkpointing, 0.0))
+    far, near = expert_copies(columns, wire.together)
+    slower = np.maximum(sent * far / wire.far_bytes_s, sent * near / wire.near_bytes_s)
+    seconds = exchanges * (slower + wire.latency_s)
+    hidden = columns.more_is_better("expert-exchange-overlap") * busy_s
+    return np.where(columns.expert > columns.tensor, np.maximum(seconds - hidden, 0.0), 0.0)
+
+
+def expert_copies(columns: Columns, together: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How often a token of each plan goes over the network and over a machine's link on its way to its experts, which
+    are as likely on any card that has some: ``together`` of them are in a machine.
+    """
+    chosen = columns.shape.experts_per_token
+    local = np.minimum(columns.expert, together)
+    machines = columns.expert / local
+    reached = machines * (1.0 - (1.0 - 1.0 / machines) ** chosen)
+    return reached * (machines - 1.0) / machines, chosen * (local - 1.0) / local
+
+
 def _tensor_wire_s(columns: Columns, wire: Wire) -> FloatArray:
     """Rows: seconds of the all-reduces of a tensor group, 2 a layer each way (Shoeybi et al. 2019, Megatron-LM, 3)."""
     shape, setup = columns.shape, columns.setup
@@ -407,24 +436,35 @@ def _offload_s(columns: Columns) -> FloatArray:
     return carried / columns.pcie_bytes_s()
 
 
-def _gradient_exchange(columns: Columns, trained: FloatArray, bytes_s: FloatArray, compute_s: FloatArray) -> FloatArray:
+def _gradient_exchange(columns: Columns, trained: FloatArray, wire: Wire, compute_s: FloatArray) -> FloatArray:
     """Seconds of the exchange of gradients that the card's work does not hide, as far as the host is ahead of it.
 
     Ring: 2 (n - 1) / n * bytes (NCCL): half to scatter sums, half to gather what was updated. Where gradients are
     sharded, sums are scattered after each micro-batch (ZeRO-2; DeepSpeed, engine.py: no_sync is refused), and what was
-    updated is gathered once a step. ZeRO-3 gathers twice for each one (Rajbhandari et al. 2020, 7.2).
+    updated is gathered once a step. ZeRO-3 gathers twice for each one (Rajbhandari et al. 2020, 7.2). Experts that are
+    spread over more cards than all else is have fewer copies, whose cards are in different machines.
     """
     ranks = columns.data
-    size = trained / (columns.tensor * columns.pipeline) * 2.0
+    routed = trained * _spread_experts(columns)
+    size = (trained - routed) / (columns.tensor * columns.pipeline) * 2.0
     updated = np.where(columns.scatters > 0, 1 / columns.accumulation, 1.0)
     frozen = 0.0 if columns.setup.method == "full" else columns.setup.format.weight_bytes(columns.shape)
     volume = size * (1 + np.where(columns.gathers > 0, 2.0, updated)) + columns.gathers * 2 * frozen / (
         columns.tensor * columns.pipeline
     )
-    seconds = (ranks - 1) / ranks * volume / bytes_s
+    seconds = (ranks - 1) / ranks * volume / wire.data_bytes_s
+    copies = np.maximum(ranks * columns.tensor / columns.expert, 1.0)
+    own = routed / (columns.pipeline * columns.expert) * 2.0 * (1 + updated)
+    seconds = seconds + (copies - 1) / copies * own / wire.card_bytes_s
     hidden = columns.more_is_better("exchange-overlap") * compute_s
     exposed: FloatArray = np.maximum(seconds - hidden, 0.0)
     return exposed
+
+
+def _spread_experts(columns: Columns) -> FloatArray:
+    """Share of the parameters in experts that are spread over more cards than all else is."""
+    shape = columns.shape
+    return np.where(columns.expert > columns.tensor, shape.expert_parameters / shape.parameters, 0.0)
 
 
 def bands(done: TrainingWork) -> dict[str, Band]:

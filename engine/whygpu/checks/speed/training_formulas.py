@@ -15,6 +15,7 @@ from whygpu.checks.speed.training import (
     attended,
     attention_passes,
     dispatched_elements,
+    expert_copies,
     forward_flops,
     forward_s,
     head_flops,
@@ -86,6 +87,9 @@ def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculati
         source = done.columns.coefficients.pick("table-exchange-bytes", done.columns.base).source
         terms = (*terms, Term("table_wire", _likely(done.table_wire_s, i), "s", source, text))
         formula = f"{formula} + table_wire"
+    if done.columns.expert[i] > done.columns.tensor[i]:
+        terms = (*terms, _explain_experts(done, i))
+        formula = f"{formula} + expert_wire"
     if (carried := _likely(done.offload_s, i)) > 0:
         text = "inputs of recomputed layers to the host and back"
         terms = (*terms, Term("offload", carried, "s", ("checkpoint-offload",), text))
@@ -97,6 +101,18 @@ def _explain_step(done: TrainingWork, i: int, compute: Calculation) -> Calculati
     if rollouts(done.columns):
         terms, formula = (*terms, _explain_rollouts(done, i)), f"{formula} + rollout"
     return Calculation("step_s", formula, terms, _likely(done.step_s, i), "s")
+
+
+def _explain_experts(done: TrainingWork, i: int) -> Term:
+    columns = done.columns
+    far, near = (float(each[i]) for each in expert_copies(columns, columns.wire().together))
+    network = f"{far:.1f} times over the network and " if far else ""
+    text = (
+        f"each token goes {network}{near:.1f} times over the link to its experts on {columns.expert[i]:g} cards and "
+        "back, in each layer with experts; what arithmetic does not hide"
+    )
+    source = ("deepseek-v3-report", *columns.coefficients.pick("expert-exchange-overlap", columns.base).source)
+    return Term("expert_wire", _likely(done.expert_wire_s, i), "s", source, text)
 
 
 def _explain_rollouts(done: TrainingWork, i: int) -> Term:
