@@ -386,7 +386,7 @@ def test_a_card_alone_offloads_by_deepspeed(kb: whygpu.KnowledgeBase) -> None:
 
 
 def test_a_number_of_cards_that_was_given_is_sharded_as_one_that_was_found(kb: whygpu.KnowledgeBase) -> None:
-    """A mixture on 80 H100 without NVLink: whole states leave room for one sample of a micro-batch, shards for several."""
+    """A mixture on 80 H100 without NVLink: whole states leave room for a micro-batch of one, shards for several."""
     work = {"phase": "training", "model": "qwen3-30b-a3b", "sequence_tokens": 4096, "dataset_tokens": 2e12}
     given = advise(kb, **work, accelerators=["h100-pcie"], count=80).recommendation
     assert given is not None
