@@ -351,13 +351,10 @@ class _Reader:
                 self._add(self._node.keys[key], "whole-life", message, "leave it out, and give 'phase' instead")
             else:
                 known = [*specs, *LISTS, "model", "owned", MEASURED]
-                problem(
-                    self._problems,
-                    self._node.keys[key],
-                    "unknown-key",
-                    f"there is no answer '{key}'",
-                    did_you_mean(key, known) or "docs/reference/answers.md lists them",
-                )
+                misnamed = self._knowledge.misnamed.get(key.lower())
+                near = did_you_mean(key, known) or "docs/reference/answers.md lists them"
+                near = near if misnamed is None else misnamed.help
+                self._add(self._node.keys[key], "unknown-key", f"there is no answer '{key}'", near)
         if isinstance(model, str):
             values["model"] = model
         self._check_together(values, lists)
@@ -485,7 +482,8 @@ class _Reader:
                 found.extend(self._knowledge.catalogue.accelerators_of_kind(item.text) or self._accelerators(item))
                 continue
             allowed = allowed_words(key, catalogue) or frozenset()
-            word = catalogue.region(item.text) if key == "regions" else item.text
+            named = {"regions": catalogue.region, "providers": catalogue.provider}.get(key)
+            word = item.text if named is None else named(item.text)
             if word in allowed:
                 found.append(word)
             else:

@@ -238,6 +238,21 @@ class Catalogue:
         """The region or area that a text names, whatever its capitals; None where there is none."""
         return text if text in self.region_names else self._region_words.get(text.lower())
 
+    def provider(self, text: str) -> str | None:
+        """The provider that a text names, by its id, its name or the first word of that where no other has it
+        ("Microsoft"), or what it was called before; None where there is none.
+        """
+        return text if text in self.providers else self._provider_words.get(fold(text))
+
+    @cached_property
+    def _provider_words(self) -> Mapping[str, str]:
+        found: dict[str, set[str]] = {}
+        for item in self.providers.values():
+            before = re.findall(r"\((?:formerly )?([\w.]+)\)", item.name)
+            for word in (item.id, item.name, item.name.partition(" ")[0], *before):
+                found.setdefault(fold(word), set()).add(item.id)
+        return {word: next(iter(ids)) for word, ids in found.items() if len(ids) == 1}
+
     @cached_property
     def _region_words(self) -> Mapping[str, str]:
         found = {name.lower(): name for name in sorted(self.region_names)}

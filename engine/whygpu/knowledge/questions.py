@@ -54,6 +54,22 @@ class Unasked:
 
 
 @dataclass(frozen=True, slots=True)
+class Misnamed:
+    """What people write where no answer is called so: what to write instead, and what to know about it."""
+
+    words: tuple[str, ...]
+    answers: tuple[str, ...]
+    note: str | None
+    location: Location
+
+    @property
+    def help(self) -> str:
+        """What an error tells of it."""
+        instead = " and ".join(f"'{answer}'" for answer in self.answers)
+        return f"write {instead}" + (f": {self.note}" if self.note else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """One thing that a profile says, in our own words."""
 

@@ -27,7 +27,7 @@ from whygpu.loader.registry import Registry
 from whygpu.loader.rules import read_rules
 from whygpu.loader.sources import read_claims, read_documents, read_tensions, unsettled
 from whygpu.loader.tables import read_tables
-from whygpu.loader.vocabulary import read_names, read_questions, read_unasked, read_values
+from whygpu.loader.vocabulary import read_misnamed, read_names, read_questions, read_unasked, read_values
 from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, kind_of, problem
 from whygpu.yamldoc.forms import DAY, TEXT
@@ -49,6 +49,7 @@ LISTS = frozenset(
         "formulas",
         "questions",
         "unasked",
+        "misnamed",
         "profiles",
         "launches",
         "rules",
@@ -167,6 +168,7 @@ class _Assembly:
         formulas = read_formulas(self._nodes("formulas"), reading)
         questions = read_questions(self._nodes("questions"), reading)
         unasked = read_unasked(self._nodes("unasked"), {item.id for item in questions}, reading)
+        misnamed = read_misnamed(self._nodes("misnamed"), reading)
         profiles = read_profiles(self._nodes("profiles"), reading)
         launches = read_launches(self._nodes("launches"), catalogue.accelerators, reading)
         preferences = read_preferences(self._mappings.get("ranking", []), reading)
@@ -195,6 +197,7 @@ class _Assembly:
             vocabulary=MappingProxyType(vocabulary),
             questions=tuple(questions),
             unasked=tuple(unasked),
+            misnamed=MappingProxyType(misnamed),
             values=MappingProxyType(values),
             rules=tuple(rules),
             catalogue=catalogue,

@@ -7,8 +7,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
+from whygpu.answers import LISTS
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.questions import Assumption, DerivedValue, Question, Unasked
+from whygpu.knowledge.questions import Assumption, DerivedValue, Misnamed, Question, Unasked
 from whygpu.knowledge.rules import expression_of
 from whygpu.language.names import Kind, NameSpec
 from whygpu.language.tree import Constant, names
@@ -89,6 +90,7 @@ QUESTION: Form = MappingProxyType(
     }
 )
 UNASKED: Form = MappingProxyType({"id": needed(IDENTIFIER), "when": needed(CONDITIONS)})
+MISNAMED: Form = MappingProxyType({"words": needed(TEXTS), "answer": needed(TEXTS), "note": TEXT})
 VALUE: Form = MappingProxyType(dict.fromkeys(("is", *AGGREGATES, "where"), EXPRESSION))
 
 
@@ -243,6 +245,29 @@ def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[U
         found[identifier] = Unasked(identifier, names[identifier], when, node.location)
         fields.done()
     return list(found.values())
+
+
+def read_misnamed(nodes: list[Node], reading: Reading) -> dict[str, Misnamed]:
+    """What people write where no answer is called so, by the word."""
+    found: dict[str, Misnamed] = {}
+    known = {*LISTS, "model", "owned", *(spec.answer for spec in reading.vocabulary.values() if spec.answer)}
+    for node in nodes:
+        fields = Fields.of(node, "misnamed answer", reading.problems, MISNAMED)
+        if fields is None:
+            continue
+        words, answers = fields.texts("words"), fields.texts("answer")
+        fields.what = f"misnamed answer '{next(iter(words), '')}'"
+        for answer in answers:
+            if answer not in known:
+                near = did_you_mean(answer, known) or "only answers of the vocabulary can be given"
+                problem(reading.problems, node, "unknown-name", f"there is no answer '{answer}'", near)
+        for word in words:
+            if word in known or word in found:
+                what = "an answer" if word in known else "there twice"
+                problem(reading.problems, node, "duplicate-id", f"'{word}' of {fields.what} is {what}", "remove it")
+        found |= dict.fromkeys(words, Misnamed(words, answers, fields.text("note"), node.location))
+        fields.done()
+    return found
 
 
 def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Iterator[Assumption]:

@@ -1,0 +1,59 @@
+"""Answers by the words that people write for them."""
+
+from __future__ import annotations
+
+import pytest
+
+import whygpu
+from whygpu.errors import AnswerError
+
+
+@pytest.mark.parametrize(
+    ("key", "word", "meant"),
+    [
+        ("phase", "serve", "inference"),
+        ("phase", "pretraining", "training"),
+        ("task", "Chat", "language"),
+        ("deployment", "desktop", "workstation"),
+        ("ecosystem", "NVIDIA", "cuda"),
+    ],
+)
+def test_another_word_for_a_choice(kb: whygpu.KnowledgeBase, key: str, word: str, meant: str) -> None:
+    assert kb.check({key: word}).values[key] == meant
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("Microsoft", "azure"), ("google", "gcp"), ("DataCrunch", "verda"), ("Vast.ai", "vast-ai")]
+)
+def test_a_provider_by_its_name(kb: whygpu.KnowledgeBase, word: str, meant: str) -> None:
+    assert kb.check({"providers": [word]}).providers == (meant,)
+
+
+@pytest.mark.parametrize("word", ["web", "cloud", "services", "runpods"])
+def test_no_provider_is_guessed(kb: whygpu.KnowledgeBase, word: str) -> None:
+    with pytest.raises(AnswerError, match=f"'providers' has no '{word}'"):
+        kb.check({"providers": [word]})
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("users", ("'concurrency'", "at the same moment")),
+        ("GPUs", ("'accelerators'", "'owned'")),
+        ("budget_monthly", ("'budget_per_hour'", "730 hours")),
+        ("cameras", ("'streams'",)),
+    ],
+)
+def test_what_no_answer_is_called_is_told_what_is(kb: whygpu.KnowledgeBase, key: str, told: tuple[str, ...]) -> None:
+    with pytest.raises(AnswerError) as caught:
+        kb.check({key: 200})
+    (problem,) = caught.value.problems
+    assert problem.code == "unknown-key"
+    for word in told:
+        assert word in (problem.help or "")
+
+
+def test_no_word_stands_for_an_answer_that_there_is(kb: whygpu.KnowledgeBase) -> None:
+    known = {spec.answer for spec in kb.knowledge.vocabulary.values() if spec.answer}
+    assert not known & kb.knowledge.misnamed.keys()
+    assert len(kb.knowledge.misnamed) > 50
