@@ -84,6 +84,19 @@ def test_experts_over_as_many_as_were_asked_for(kb: KnowledgeBase) -> None:
     assert plan.parallelism.expert == 32
 
 
+def test_experts_are_spread_by_a_framework_with_fused_kernels(kb: KnowledgeBase) -> None:
+    """Where plain PyTorch was answered, they are not; that multiplies them one by one on an A100."""
+    mixtral = {**V3, "model": "mixtral-8x7b", "format": "bf16", "accelerators": ["A100 SXM4 80GB"], "count": 128}
+    free, plain = (
+        kb.advise({**mixtral, **runtime}, engine="evaluator").recommendation
+        for runtime in ({}, {"runtime": "transformers"})
+    )
+    assert free is not None
+    assert plain is not None
+    assert (free.parallelism.expert, plain.parallelism.expert) == (8, 1)
+    assert _hours(free) < _hours(plain) / 1.5
+
+
 def test_no_step_works_on_more_samples_than_is_usual(kb: KnowledgeBase) -> None:
     """Beyond a sample for each replica more of them have nothing to do."""
     consultation = kb.consult({**HERD, "deadline_hours": 500, "accelerators": ["H100"]}, engine="evaluator")

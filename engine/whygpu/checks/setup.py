@@ -24,6 +24,8 @@ GATHERING = frozenset({"zero3", "fsdp", "fsdp1"})
 """Shardings that also divide the weights, and gather each layer when it is used."""
 SHARDS_GRADIENTS = frozenset({"zero2"}) | GATHERING
 """Shardings that divide the gradients, and so add them up over the ranks after each micro-batch."""
+FUSED = "compiled"
+"""The runtime of training frameworks with fused kernels, such as Megatron-LM, which spread experts."""
 TABLES = "tables"
 """The sharding that spreads a recommender's tables over the cards and copies its dense layers (torchrec)."""
 CacheSplit = Literal["heads", "tokens", "requests"]

@@ -11,7 +11,7 @@ import numpy as np
 from whygpu.chain.environment import PlanEnvironment, plain
 from whygpu.checks.cost.money import hours_a_month
 from whygpu.checks.model_shape import TOKEN_KINDS
-from whygpu.checks.setup import CACHE_SPLITS
+from whygpu.checks.setup import CACHE_SPLITS, FUSED
 from whygpu.consult.answering import assumption_of
 from whygpu.consult.names import (
     BUSIEST_SHARE,
@@ -152,6 +152,7 @@ class Planning:
             shared=bool({"concurrency", "requests_per_second"} & self._answers.values.keys()),
             busy=self._busy(),
             fixed=self._fixed_layout(),
+            fused=self._answers.values.get("runtime") in (None, FUSED),
             owned=self._owned(),
             machines=Machines(
                 self._networks(today),

@@ -98,6 +98,8 @@ class Options:
     short: bool = False
     """Whether to find what does not hold all requests, on each number of cards: nothing that does can be chosen."""
     fixed: FixedLayout = field(default_factory=FixedLayout)
+    fused: bool = True
+    """Whether a training framework with fused kernels may be taken: not where another stack was answered."""
     owned: tuple[tuple[int, int], ...] = ()
     """What is there already: rows of the catalogue, and how many of each."""
     machines: Machines = field(default_factory=Machines)

@@ -17,7 +17,7 @@ from whygpu.checks.memory import inference, training
 from whygpu.checks.memory.parts import Need
 from whygpu.checks.memory.weights import leaves_table
 from whygpu.checks.model_shape import TOKEN_KINDS
-from whygpu.checks.setup import ParallelLayout, Setup
+from whygpu.checks.setup import FUSED, ParallelLayout, Setup
 from whygpu.kept import kept
 from whygpu.plans.fixed import given
 from whygpu.plans.plan_set import Cards, Options, PlanSet, Speeds, plan_set_of
@@ -343,7 +343,7 @@ class Search:
     @cached_property
     def _spreads_experts(self) -> Mask:
         able = cards_that(self._work, self.cards, "spreads-experts")
-        return able & self._work.shape.is_moe
+        return able & self._work.shape.is_moe & (self._options.fused or self._options.fixed.expert is not None)
 
     @cached_property
     def _divided(self) -> tuple[tuple[Mask, tuple[_Placed, ...]], ...]:
@@ -472,7 +472,7 @@ class Search:
         # what a machine holds is fine-tuned without, which takes no other framework
         wanted = beyond if setup.phase == "fine-tuning" else members
         for spreads in self._expert:
-            self._run(setup, wanted & apart, spreads)
+            self._run(setup.but(runtime=FUSED), wanted & apart, spreads)
 
     def _placed(self, layouts: Iterable[ParallelLayout]) -> tuple[_Placed, ...]:
         """The layouts, each with the cards that may be spread over so, by the limits and how they are rented."""
