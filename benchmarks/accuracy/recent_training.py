@@ -286,8 +286,6 @@ def _swift(row: Row, subjects: Subjects) -> Outcome:
     found = _layout(row)
     if not row.get("packing"):
         raise UnknownSubjectError("samples are not packed and their lengths are not stated")
-    if found.get("EP", 1) > 1:
-        raise UnknownSubjectError("expert parallelism, which is no layout of whygpu")
     if re.search(r"VL|Omni|V-|Ovis|gemma-4", row["model"]) or row["method"].split()[-1] in (
         "dpo",
         "kto",
@@ -313,7 +311,8 @@ def _swift(row: Row, subjects: Subjects) -> Outcome:
         lora_targets="all-linear",
         runtime="compiled" if megatron else "transformers",
     )
-    layout = ParallelLayout(tensor, pipeline, data, "zero1" if megatron else row.get("sharding") or "none")
+    sharding = "zero1" if megatron else row.get("sharding") or "none"
+    layout = ParallelLayout(tensor, pipeline, data, sharding, expert=found.get("EP", 1))
     done = memory.estimate(subjects.shape(row["model"]), setup, layout, subjects.coefficients)
     return compared(row, TRAINING_MEMORY, _all(done), GIB, done)
 

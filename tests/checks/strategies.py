@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import strategies as st
 
 from tests.checks.conftest import Facts
@@ -38,7 +40,8 @@ def splits(draw: st.DrawFn, *, trains: bool) -> ParallelLayout:
     tensor, pipeline, data = draw(power), draw(power), draw(power)
     nodes = draw(st.sampled_from([n for n in (1, 2, 4) if tensor * pipeline * data % n == 0]))
     split = "heads" if trains else draw(st.sampled_from(CACHE_SPLITS))
-    return ParallelLayout(tensor, pipeline, data, sharding, nodes, cache_split=split)
+    expert = math.gcd(draw(power) if sharding in ("none", "zero1") and trains else 1, tensor * data)
+    return ParallelLayout(tensor, pipeline, data, sharding, nodes, cache_split=split, expert=expert)
 
 
 @st.composite

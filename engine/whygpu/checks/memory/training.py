@@ -208,7 +208,7 @@ def _weights(shape: ModelShape, setup: Setup, layout: ParallelLayout, states: St
     held = held + _per_parameter(states.table_weight, shape.table_parameters / states.table_ranks)
     share = frozen_share(shape, setup)
     if share:
-        held = held + frozen.times(share / states.weight_ranks)
+        held = held + frozen.times(share / states.weight_ranks * states.held_share / states.share)
     held = held + _per_parameter(states.upcast, end_parameters(shape, layout) / states.weight_ranks)
     return held + gathered_bytes(shape, setup, layout, states) if states.weight_ranks > 1 else held
 

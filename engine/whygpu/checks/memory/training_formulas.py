@@ -114,6 +114,9 @@ def _explain_weights(
         terms.append(Term("model", whole_model.likely, "bytes", setup.format.source, meaning))
         terms.append(Term("frozen", share, "share", (), "of it that is held and not trained"))
         formula = f"model * frozen / ranks + {formula}"
+        if states.held_share < states.share:
+            own = Term("own", states.held_share / states.share, "share", (), "of it, without what other cards hold")
+            terms, formula = [*terms, own], f"own * {formula}"
     if states.upcast.likely:
         terms += [
             coefficient_term("upcast", states.upcast),
