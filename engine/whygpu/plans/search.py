@@ -450,9 +450,9 @@ class Search:
 
     def _smallest(self, setup: Setup, members: Mask) -> None:
         """Find the smallest spread for each member; where no machine holds a training job, and a link joins all cards
-        of one, the smallest over shards and stages too: which of them is done sooner depends on the network. A mixture's
-        experts are spread instead, where all weights learn. Where cards would keep copies of a cache, it is divided as
-        well, on no more cards than the copies take.
+        of one, the smallest over shards and stages too: which of them is done sooner depends on the network. Experts of
+        a mixture are spread instead, where all weights learn. Where cards would keep copies of a cache, it is divided
+        as well, on no more cards than the copies take.
         """
         start = len(self._found)
         if self._options.fixed.cache_split in (None, "heads"):
