@@ -79,3 +79,12 @@ def test_a_plan_that_cannot_be_laid_out_as_answered_is_an_error(
 def test_a_layout_for_a_model_without_layers_to_share_is_ignored_with_a_warning(kb: whygpu.KnowledgeBase) -> None:
     advice = kb.advise({"phase": "inference", "model": "resnet-50", "tensor_parallel": 2})
     assert any("tensor_parallel" in warning.text for warning in advice.warnings)
+
+
+def test_an_estimate_spreads_experts_as_asked(kb: whygpu.KnowledgeBase) -> None:
+    """Its state is that of a framework with fused kernels, which keeps gradients in 32 bits."""
+    work = {"phase": "training", "model": "qwen3-30b-a3b", "sequence_tokens": 4096, "accelerators": ["h100-sxm"]}
+    plan = kb.estimate({**work, "count": 16, "expert_parallel": 16})
+    alone = kb.estimate({**work, "count": 16, "sharding": "zero1"})
+    assert (plan.parallelism.expert, plan.parallelism.data, plan.parallelism.sharding) == (16, 16, "zero1")
+    assert plan.memory.gradients_gib < alone.memory.gradients_gib / 4

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whygpu.checks.model_shape import TOKEN_KINDS
-from whygpu.checks.setup import ParallelLayout
+from whygpu.checks.setup import FUSED, ParallelLayout
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.plans.batches import packed
 from whygpu.plans.fixed import given
@@ -71,6 +71,8 @@ def _setup(work: Work, options: Options) -> Setup:
     setup, formats = work.setup, work.catalogue.formats
     if options.at_once is not None:  # filled when it is known how it is spread
         setup = replace(setup, concurrency=1, batch_size=1)
+    if setup.trains and options.fixed.expert is not None:
+        setup = replace(setup, runtime=FUSED)
     if setup.trains and setup.method == "qlora" and not setup.format.quantized:
         considered = [name for name in options.formats if formats[name].quantized]
         setup = replace(setup, format=formats[next(iter(considered), _QLORA_BASE)])

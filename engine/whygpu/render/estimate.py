@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whygpu.explain.figures import show_plain
 from whygpu.quantity import GIB, MIB, show, show_ends, show_range
 from whygpu.render.style import Style, plain_markdown
-from whygpu.render.words import buying_text, cost_text, sharding_text, tensor_text
+from whygpu.render.words import buying_text, cost_text, experts_text, sharding_text, tensor_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -158,6 +158,7 @@ def _spread(plan: Plan) -> str:
         f"{way.data} {'data-parallel ranks' if plan.method else 'replicas'}" if way.data > 1 else "",
         tensor_text(way) if way.tensor > 1 else "",
         f"{way.pipeline} pipeline stages" if way.pipeline > 1 else "",
+        experts_text(way),
         sharding_text(way) if way.sharding != "none" else "",
         f"{plan.nodes} machines" if plan.nodes > 1 else "",
     ]

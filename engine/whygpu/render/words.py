@@ -37,8 +37,8 @@ def spread_text(plan: Plan) -> str:
         parts.append(tensor_text(parallel))
     if parallel.pipeline > 1:
         parts.append(f"{parallel.pipeline} stages")
-    if parallel.expert > parallel.tensor:
-        parts.append(f"experts over {parallel.expert}")
+    if experts := experts_text(parallel):
+        parts.append(experts)
     if parallel.sharding != "none":
         parts.append(sharding_text(parallel))
     if plan.kv_format is not None:
@@ -48,6 +48,11 @@ def spread_text(plan: Plan) -> str:
     if plan.batch_size is not None:
         parts.append(f"{'batch' if plan.method is None else 'micro-batch'} of {plan.batch_size}")
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def experts_text(parallel: Parallelism) -> str:
+    """How the experts of a layer are spread, where they are otherwise than all else is."""
+    return f"experts over {parallel.expert}" if parallel.expert > parallel.tensor else ""
 
 
 def sharding_text(parallel: Parallelism) -> str:
