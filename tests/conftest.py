@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import shutil
@@ -31,7 +30,6 @@ from whygpu.yamldoc import parsed as yaml_parsed
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-gc.set_threshold(100_000, 20, 20)  # by default a fifth of the time goes by looking through knowledge bases that stay
 settings.register_profile("ours", deadline=None, max_examples=50)  # a deadline is a wall clock's
 settings.load_profile("ours")
 ROOT = Path(__file__).resolve().parents[1]
