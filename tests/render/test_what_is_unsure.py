@@ -83,6 +83,14 @@ def test_a_model_known_by_its_size_is_no_sure_one() -> None:
     assert "guessed" not in view_of(advise(**CHAT)).headline.why
 
 
+def test_a_model_that_nobody_named_is_no_sure_one() -> None:
+    """As for who says only what is owned: the answer is one for another model than theirs."""
+    unnamed = {key: value for key, value in CHAT.items() if key != "model"}
+    head = view_of(advise(**unnamed, owned=[{"accelerator": "rtx-3090", "count": 4}])).headline
+    assert head.confidence == "rough estimate"
+    assert "no model was named, and Llama 3.1 8B stands for it" in head.why
+
+
 def test_half_the_context_is_tried_as_the_average_of_many_requests() -> None:
     """Twenty requests of 8,000 tokens take a B200 where all are as long, an H200 where they are half as long."""
     answers = {**CHAT, "concurrency": 20, "context_tokens": 8000, "output_tokens": 500, "criticality": "production"}

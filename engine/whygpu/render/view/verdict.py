@@ -141,8 +141,12 @@ def _rough(plan: Plan, found: Sequence[Need], seen: bool) -> Iterator[str]:
 
 
 def _doubtful(consultation: Consultation, plan: Plan) -> Iterator[str]:
-    """What the figures rest on that nobody vouches for: a model known in part, as by its size, a price of long ago."""
+    """What the figures rest on that nobody vouches for: a model that nobody named or that is known in part, as by its
+    size, a price of long ago.
+    """
     plans = consultation.plans
+    if any(item.question.id == "model" for item in consultation.applied.assumed):
+        yield f"no model was named, and {plans.work.shape.name} stands for it"
     if plans.work.shape.assumed:
         yield "figures of the model are guessed"
     if plan.cost is None or plan.cost.basis != "renting" or not consultation.knowledge.vocabulary.keys() >= _AGE:
