@@ -361,7 +361,8 @@ def test_what_is_wrong_with_owned_is_told(kb: whygpu.KnowledgeBase, owned: objec
 
 
 @pytest.mark.parametrize(
-    "text", ["4x RTX 3090", "4 rtx-3090", "4×RTX 3090", "3x RTX 3090, RTX 3090", ["RTX 3090", "3 RTX 3090"]]
+    "text",
+    ["4x RTX 3090", "4 rtx-3090", "4×RTX 3090", "RTX 3090 x4", "3x RTX 3090, RTX 3090", ["RTX 3090", "3 RTX 3090"]],
 )
 def test_what_is_owned_is_written_as_people_count_it(kb: whygpu.KnowledgeBase, text: object) -> None:
     assert kb.check({"owned": text}).owned == kb.check({"owned": FOUR_3090}).owned

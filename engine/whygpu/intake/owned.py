@@ -1,4 +1,4 @@
-"""Accelerators as a person counts them: "4x RTX 3090", "2 A100 and an L4"."""
+"""Accelerators as a person counts them: "4x RTX 3090", "2 A100 and an L4", "RTX 3090 x2"."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _AND = (
 )
 """What stands between two accelerators, the plainest first: names may hold the last (Ryzen AI Max+)."""
 _COUNTED = re.compile(r"(?:(\d{1,6})(?:\s*[x×*]\s*|\s+)|an?\s+)?(\S.*)", re.IGNORECASE)
+_COUNTED_AFTER = re.compile(r"(\S.*?)\s*[x×*]\s*(\d{1,6})", re.IGNORECASE)
 _OWNS = re.compile(r"(?:(?:i|we)\s+)?(?:already\s+)?(own|have|got)\s+(?=\S)", re.IGNORECASE)
 
 
@@ -26,6 +27,10 @@ def counted(text: str, catalogue: Catalogue) -> tuple[tuple[str, int], ...]:
 
 
 def _pieces(text: str, catalogue: Catalogue, separators: tuple[re.Pattern[str], ...]) -> Iterator[tuple[str, int]]:
+    after = _COUNTED_AFTER.fullmatch(text)
+    if after is not None and catalogue.find_accelerators(after[1]):
+        yield after[1], int(after[2])
+        return
     match = _COUNTED.fullmatch(text)
     if match is None:
         return
