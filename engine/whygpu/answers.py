@@ -401,6 +401,9 @@ class _Reader:
             if isinstance(one, float) and isinstance(other, float) and one > other:
                 message = f"'{less}' is {one:g}, more than '{more}' ({other:g}){why}"
                 self._add(self._node.items[less], "contradiction", message, "change one of them")
+        if {"dataset_hours", "dataset_samples"} <= values.keys():
+            message = "'dataset_hours' and 'dataset_samples' both say how large the data set is"
+            self._add(self._node.items["dataset_hours"], "contradiction", message, "give one of them")
         self._check_layout(values)
         excluded = set(lists.get("exclude_accelerators", ()))
         chosen = self._node.items.get("accelerators") if excluded else None

@@ -26,7 +26,11 @@ _SECONDS = {
     **dict.fromkeys(("week", "weeks"), 604_800.0),
 }
 _POWERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_COUNTED = {"requests": ("users", "people"), "streams": ("cameras", "calls")}
+_COUNTED = {
+    "requests": ("users", "people"),
+    "streams": ("cameras", "calls"),
+    "hours of sound": ("hours", "h"),
+}
 """By unit, what people count in its place."""
 _CURRENCY = re.compile(r"(?:usd|us\$|\$)\s*(?=[0-9.])|(?<=[0-9kKmMbB.])\s*(?:usd|us\$|\$|dollars?)\Z", re.IGNORECASE)
 _WORD = 3
@@ -72,7 +76,7 @@ def parse_number(text: str, unit: str | None = None) -> float | None:
     suffix = match.group(2)
     if not math.isfinite(float(value)):
         return None
-    if suffix and unit is not None and suffix.lower() == unit.lower():
+    if suffix and unit is not None and suffix.lower() in (unit.lower(), *_COUNTED.get(unit, ())):
         return float(value)
     scale = _scale(suffix.lower(), unit)
     return None if scale is None else float(value * Decimal(repr(scale)) * Decimal(repr(power)))
@@ -82,6 +86,7 @@ def _without_words(text: str, unit: str | None) -> tuple[str, float]:
     """The text without the words of its unit, the currency and spaces between thousands; and the power that a word
     stood for.
     """
+    text = text.removesuffix(f" {unit}")
     what, _, per = (unit or "").partition("/")
     if per and (found := _PER.search(text)) is not None and _alike(found[1], per):
         text = text[: found.start()]
@@ -228,7 +233,7 @@ def _written(value: float, unit: str | None) -> str:
     if unit.startswith("USD"):
         cents = f"{value:,.2f}" if 0.01 <= size < 1000 and value != int(value) else text
         return f"${cents}{unit.removeprefix('USD')}"
-    what, per, rest = unit.partition("/")
+    what, per, rest = unit.partition(" of " if " of " in unit else "/")
     if text == "1" and what.endswith("s") and what.islower() and len(what) > 2:
         what = _singular(what)  # one request, one stream a second
     return f"{text} {what}{per}{rest}"

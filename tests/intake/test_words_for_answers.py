@@ -57,3 +57,18 @@ def test_no_word_stands_for_an_answer_that_there_is(kb: whygpu.KnowledgeBase) ->
     known = {spec.answer for spec in kb.knowledge.vocabulary.values() if spec.answer}
     assert not known & kb.knowledge.misnamed.keys()
     assert len(kb.knowledge.misnamed) > 50
+
+
+def test_hours_of_sound_are_pieces_as_long_as_the_model_hears(kb: whygpu.KnowledgeBase) -> None:
+    """Radford et al. 2022 (arXiv:2212.04356), 2.2: Whisper hears 30 seconds at once."""
+    work = {"phase": "batch-inference", "model": "whisper-large-v3", "accelerators": ["l4"]}
+    hours = kb.advise({**work, "dataset_hours": "10,000 hours"}, engine="evaluator").recommendation
+    pieces = kb.advise({**work, "dataset_samples": 1_200_000}, engine="evaluator").recommendation
+    assert hours is not None
+    assert pieces is not None
+    assert hours.speed["train_hours"] == pieces.speed["train_hours"] is not None
+
+
+def test_hours_and_pieces_are_not_both_the_size(kb: whygpu.KnowledgeBase) -> None:
+    with pytest.raises(AnswerError, match="both say how large"):
+        kb.check({"dataset_hours": 100, "dataset_samples": 12_000})

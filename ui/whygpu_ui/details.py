@@ -60,6 +60,7 @@ _SLIDERS = (
     "requests_per_second",
     "context_tokens",
     "dataset_tokens",
+    "dataset_hours",
     "dataset_samples",
     "epochs",
     "deadline_hours",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from whygpu import Advice, KnowledgeBase, LifecycleAdvice
 
 _TITLES = {"train": "Train", "serve": "Serve"}
-_DATA = ("dataset_tokens", "dataset_samples")
+_DATA = ("dataset_tokens", "dataset_hours", "dataset_samples")
 """How much a training reads: without it its cost is unknown."""
 
 

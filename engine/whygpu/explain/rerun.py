@@ -35,6 +35,7 @@ LOADS = (
     "context_tokens",
     "sequence_tokens",
     "dataset_tokens",
+    "dataset_hours",
     "dataset_samples",
 )
 """Answers that say how much there is to do at once, in one request, or in all."""

@@ -234,6 +234,7 @@ _MODEL_FACTS: Mapping[str, Callable[[ModelShape], float | str | bool]] = {
     "model.active_parameters": lambda shape: float(shape.active_parameters),
     "model.layers": lambda shape: float(shape.layers),
     "model.experts": lambda shape: float(shape.experts),
+    "model.sample_seconds": lambda shape: float(shape.sample_seconds),
     "model.kv_heads": lambda shape: float(shape.kv_heads),
     "model.positions": lambda shape: float(shape.positions),
     "model.image_size": lambda shape: float(shape.image_size),

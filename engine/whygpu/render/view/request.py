@@ -40,6 +40,7 @@ _PHRASES = {
     "sequence_tokens": "{}-token samples",
     "batch_size": "batches of {}",
     "dataset_tokens": "{} tokens",
+    "dataset_hours": "{}",
     "dataset_samples": "{}",
     "dataset_columns": "{}",
     "epochs": "{}",
