@@ -60,6 +60,7 @@ ACCEPTED = (
     "{context_tokens: 32k, latency_ms: 200 ms, resolution: 1920x1080, budget_total: '$2,500'}",
     "{format: BF16, phase: Fine Tuning, gradient_checkpointing: on}",
     "{format: null, owned: {accelerator: rtx-3090, count: 2}, providers: aws}",
+    "{providers: [Amazon], regions: Europe}",
     "{model: {parameters: 8B, layers: 32, kind: decoder}}",
     "{phases: {train: {method: lora}, serve: null}, service_months: 12}",
 )
@@ -68,7 +69,7 @@ REFUSED = (
     "{context_tokens: many}",
     "{concurrency: -1}",
     "{phase: infrence}",
-    "{providers: [amazon]}",
+    "{price_kinds: [cheap]}",
     "{owned: [{accelerator: l4, count: 0}]}",
     "{owned: [{accelerator: l4}]}",
     "{phase: [training]}",

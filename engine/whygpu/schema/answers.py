@@ -59,7 +59,9 @@ def _keys(knowledge: Knowledge) -> dict[str, Schema]:
     }
     for key in LISTS:
         words = allowed_words(key, knowledge.catalogue)
-        item = _WORD if words is None else {"enum": sorted(words)}
+        item: Schema = _WORD if words is None else {"enum": sorted(words)}
+        if key in ("providers", "regions"):  # which go by their names, too, in any capitals
+            item = {"anyOf": [item, _WORD]}
         found[key] = {"anyOf": [item, {"type": "array", "items": item}]}
     card = {
         "type": "object",
