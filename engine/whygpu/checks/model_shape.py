@@ -302,6 +302,11 @@ class ModelShape:
         return self.moe_layers * self.experts * (3 if self.gated_ffn else 2) * self.routed_width * self.expert_ffn_size
 
     @property
+    def routed_share(self) -> float:
+        """Share of the parameters in routed experts."""
+        return self.expert_parameters / self.parameters
+
+    @property
     def looked_up_embedding(self) -> int:
         """Parameters of the token table where rows of it are looked up and nothing else: a decoder's tied one is its
         head, too; an encoder that embeds or classifies has no head.

@@ -343,9 +343,14 @@ class ParallelLayout:
         return self.tensor * self.pipeline * self.data
 
     @property
+    def spreads_experts(self) -> bool:
+        """Whether more cards divide the routed experts than all else."""
+        return self.expert > self.tensor
+
+    @property
     def stride(self) -> int:
         """Replicas that share one set of routed experts: there are as many of them, or a multiple."""
-        return max(self.expert // self.tensor, 1)
+        return self.expert // math.gcd(self.expert, self.tensor) if self.spreads_experts else 1
 
     def over(self, data: int) -> ParallelLayout:
         """The same over so many replicas: one object for equal ones, which are asked for over and over."""

@@ -135,7 +135,7 @@ def _ways(
 ) -> Iterator[tuple[Setup, ParallelLayout]]:
     """The ways to make room on as many cards, the one that recomputes and exchanges least first."""
     layout = configuration.layout
-    if layout.pipeline > 1 or layout.stride > 1:
+    if layout.pipeline > 1 or layout.spreads_experts:
         shardings = OF_STAGES
     tried = shardings if layout.data > 1 and shardings else (layout.sharding,)
     layouts = [replace(layout, sharding=sharding) for sharding in tried]

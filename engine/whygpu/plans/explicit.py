@@ -96,7 +96,7 @@ def _configurations(
             configuration = replace(setup, gradient_checkpointing=checkpointing)
             for layout in layouts:
                 shardings = (options.shardings or ("none",)) if layout.data > 1 else ("none",)
-                shardings = ("zero1",) if layout.stride > 1 else shardings
+                shardings = ("zero1",) if layout.spreads_experts else shardings
                 for sharding in shardings if (layout.data == layout.cards) == alike else ():
                     yield configuration, replace(layout, sharding=sharding)
 

@@ -585,7 +585,7 @@ class Search:
     def _shardings(self, setup: Setup, layout: ParallelLayout) -> tuple[str, ...]:
         if not setup.trains or layout.data == 1:
             return ("none",)
-        if layout.expert > layout.tensor:
+        if layout.spreads_experts:
             return ("zero1",)
         found = self._options.shardings or ("none",)
         if self._options.count is not None:
@@ -626,8 +626,8 @@ class Search:
             layout
             for pipeline in DEPTHS
             for tensor in reversed(SHARDS)
-            if tensor * pipeline > 1 and not (shape.heads or 1) % tensor and shape.layers >= pipeline
-            for layout in self._with_replicas(ParallelLayout(tensor, pipeline))
+            if tensor * pipeline > 1
+            for layout in self._spread_out(ParallelLayout(tensor, pipeline))
         ]
         if options.count is None:
             yield tuple(found)
@@ -647,14 +647,17 @@ class Search:
                 layout
                 for pipeline in given(fixed.pipeline, DEPTHS)
                 for tensor in given(fixed.tensor, SHARDS)
-                if not shape.experts % expert and tensor < expert and shape.layers >= pipeline
-                if not (shape.heads or 1) % tensor
-                for layout in self._with_replicas(ParallelLayout(tensor, pipeline, expert=expert))
+                if not shape.experts % expert and tensor < expert
+                for layout in self._spread_out(ParallelLayout(tensor, pipeline, expert=expert))
             )
 
-    def _with_replicas(self, layout: ParallelLayout) -> Iterator[ParallelLayout]:
-        """The layout of one replica with the fewest replicas, or those that fill the cards asked for."""
-        options, stride = self._options, layout.stride
+    def _spread_out(self, layout: ParallelLayout) -> Iterator[ParallelLayout]:
+        """The layout of one replica with the fewest replicas, or those that fill the cards asked for, where the model
+        can be divided so.
+        """
+        shape, options, stride = self._work.shape, self._options, layout.stride
+        if (shape.heads or 1) % layout.tensor or shape.layers < layout.pipeline:
+            return
         data = options.fixed.replicas or stride if options.count is None else options.count // layout.cards
         full = replace(layout, data=data, interleave=self._work.interleave(layout.pipeline))
         wanted = options.count in (None, full.cards) and data > 0 and data % stride == 0

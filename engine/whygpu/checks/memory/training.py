@@ -79,9 +79,7 @@ def experts_elsewhere(shape: ModelShape, layout: ParallelLayout) -> float:
     """Share of what tensor parallelism leaves a card of the model that other cards hold for it: those of the experts
     that are spread over more cards (Liu et al. 2025, arXiv:2504.14960, 3).
     """
-    if layout.expert <= layout.tensor:
-        return 0.0
-    return shape.expert_parameters / shape.parameters * (1.0 - layout.tensor / layout.expert)
+    return shape.routed_share * (1.0 - layout.tensor / layout.expert) if layout.spreads_experts else 0.0
 
 
 def _gradient_share(layout: ParallelLayout, whole: Coefficient) -> float:

@@ -356,8 +356,10 @@ def _expert_wire_s(columns: Columns, wire: Wire, busy_s: FloatArray) -> FloatArr
     passed on inside, which is done meanwhile (DeepSeek-AI 2024, arXiv:2412.19437, 3.2.2).
     """
     shape = columns.shape
+    if not shape.is_moe:
+        return np.zeros((1, columns.device.size))
     sent = tokens_of(columns) / columns.tensor * shape.routed_width * 2.0
-    exchanges = shape.moe_layers / columns.pipeline * (4 + 2 * REPEATED.get(columns.setup.gradient_checkpointing, 0.0))
+    exchanges = shape.moe_layers / columns.pipeline * _exchanges(columns.setup)
     far, near = expert_copies(columns, wire.together)
     slower = np.maximum(sent * far / wire.far_bytes_s, sent * near / wire.near_bytes_s)
     seconds = exchanges * (slower + wire.latency_s)
@@ -378,10 +380,14 @@ def expert_copies(columns: Columns, together: FloatArray) -> tuple[FloatArray, F
 
 def _tensor_wire_s(columns: Columns, wire: Wire) -> FloatArray:
     """Rows: seconds of the all-reduces of a tensor group, 2 a layer each way (Shoeybi et al. 2019, Megatron-LM, 3)."""
-    shape, setup = columns.shape, columns.setup
-    payload = tokens_of(columns) * shape.hidden_size * 2.0
-    reduces = _layers(shape) / columns.pipeline * (4 + 2 * REPEATED.get(setup.gradient_checkpointing, 0.0))
+    payload = tokens_of(columns) * columns.shape.hidden_size * 2.0
+    reduces = _layers(columns.shape) / columns.pipeline * _exchanges(columns.setup)
     return reduces * wire.all_reduce_s(columns.tensor, payload)
+
+
+def _exchanges(setup: Setup) -> float:
+    """Exchanges of a layer that cards share: two forward, two backward, and two more where it is computed once more."""
+    return 4 + 2 * REPEATED.get(setup.gradient_checkpointing, 0.0)
 
 
 def unpacked_bytes(columns: Columns) -> float:
@@ -463,8 +469,7 @@ def _gradient_exchange(columns: Columns, trained: FloatArray, wire: Wire, comput
 
 def _spread_experts(columns: Columns) -> FloatArray:
     """Share of the parameters in experts that are spread over more cards than all else is."""
-    shape = columns.shape
-    return np.where(columns.expert > columns.tensor, shape.expert_parameters / shape.parameters, 0.0)
+    return np.where(columns.expert > columns.tensor, columns.shape.routed_share, 0.0)
 
 
 def bands(done: TrainingWork) -> dict[str, Band]:
