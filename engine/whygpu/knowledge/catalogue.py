@@ -242,16 +242,16 @@ class Catalogue:
         """The provider that a text names, by its id, its name or the first word of that where no other has it
         ("Microsoft"), or what it was called before; None where there is none.
         """
-        return text if text in self.providers else self._provider_words.get(fold(text))
+        named = self.provider_names.get(fold(text), ())
+        return text if text in self.providers else named[0] if len(named) == 1 else None
 
     @cached_property
-    def _provider_words(self) -> Mapping[str, str]:
-        found: dict[str, set[str]] = {}
-        for item in self.providers.values():
-            before = re.findall(r"\((?:formerly )?([\w.]+)\)", item.name)
-            for word in (item.id, item.name, item.name.partition(" ")[0], *before):
-                found.setdefault(fold(word), set()).add(item.id)
-        return {word: next(iter(ids)) for word, ids in found.items() if len(ids) == 1}
+    def provider_names(self) -> Mapping[str, tuple[str, ...]]:
+        """Ids by folded name, several where a first word is shared."""
+        before = {item.id: re.findall(r"\((?:formerly )?([\w.]+)\)", item.name) for item in self.providers.values()}
+        return _names(
+            (item.id, item.name, (item.name.partition(" ")[0], *before[item.id])) for item in self.providers.values()
+        )
 
     @cached_property
     def _region_words(self) -> Mapping[str, str]:
