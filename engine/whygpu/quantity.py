@@ -25,6 +25,8 @@ _SECONDS = {
     **dict.fromkeys(("d", "day", "days"), 86_400.0),
     **dict.fromkeys(("week", "weeks"), 604_800.0),
 }
+_PERIODS = {**_SECONDS, "mo": 2_628_000.0, "month": 2_628_000.0, "year": 31_536_000.0}
+"""Seconds that a price may be for: a month has 730 hours, as clouds bill it."""
 _POWERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _COUNTED = {
     "requests": ("users", "people"),
@@ -60,8 +62,8 @@ def parse_number(text: str, unit: str | None = None) -> float | None:
     ``k``, ``M``, ``B`` (or ``G``) and ``T`` are powers of 1,000, ``Ki`` to ``Ti`` of 1,024. For a quantity in bytes,
     ``GiB`` and ``GB`` are sizes, and a time may be in any unit of time ("8s", "12 min", "3 h"), but not in "m", which
     is minutes to some and millions to others; otherwise the suffix may repeat the quantity's own ``unit``, which may
-    follow one as a word, too ("20M tokens", "1 stream", "$4 an hour"). Powers may be words ("100 billion"), and spaces
-    set off thousands.
+    follow one as a word, too ("20M tokens", "1 stream", "$4 an hour"). A price may be for another time ("$9 a day"),
+    powers may be words ("100 billion"), and spaces set off thousands.
     """
     if len(text) > MAX_TEXT:
         return None
@@ -83,13 +85,16 @@ def parse_number(text: str, unit: str | None = None) -> float | None:
 
 
 def _without_words(text: str, unit: str | None) -> tuple[str, float]:
-    """The text without the words of its unit, the currency and spaces between thousands; and the power that a word
-    stood for.
+    """The text without the words of its unit, the currency and spaces between thousands; and what it is to be
+    multiplied by: the power that a word stood for, and another time that a price is for.
     """
+    times = 1.0
     text = text.removesuffix(f" {unit}")
     what, _, per = (unit or "").partition("/")
     if per and (found := _PER.search(text)) is not None and _alike(found[1], per):
         text = text[: found.start()]
+    elif what == "USD" and per and (found := _PER.search(text)) is not None and found[1].lower() in _PERIODS:
+        text, times = text[: found.start()], _PERIODS[per] / _PERIODS[found[1].lower()]
     if what == "USD":
         text = _CURRENCY.sub("", text).strip()
     number, _, word = text.rpartition(" ")
@@ -98,7 +103,7 @@ def _without_words(text: str, unit: str | None) -> tuple[str, float]:
     number, _, word = text.rpartition(" ")
     power = _POWERS.get(word.lower(), 1.0) if number else 1.0
     text = (number if power > 1 else text).strip()
-    return _THOUSANDS.sub(lambda found: re.sub(r"\s", "", found[0]), text, count=1), power
+    return _THOUSANDS.sub(lambda found: re.sub(r"\s", "", found[0]), text, count=1), power * times
 
 
 def _alike(word: str, name: str) -> bool:

@@ -101,8 +101,18 @@ def test_what_the_box_cannot_read_is_said(typed: str, said: str, opened: Opened,
 @pytest.mark.parametrize(
     ("typed", "answers"),
     [
-        ("I want to serve a 7B chatbot", {"phase": "inference", "task": "language", "model": {"parameters": 7e9}}),
-        ("fine-tune Llama 3.1 8B on 20M tokens", {"phase": "fine-tuning", "model": "llama-3.1-8b"}),
+        (
+            "I want to serve a 7B chatbot for 200 users",
+            {"phase": "inference", "task": "language", "model": {"parameters": 7e9}},
+        ),
+        (
+            "fine-tune Llama 3.1 8B on 20M tokens",
+            {"phase": "fine-tuning", "model": "llama-3.1-8b", "dataset_tokens": 2e7},
+        ),
+        (
+            "12 cameras on a robot",
+            {"phase": "inference", "task": "vision", "streams": 12, "deployment": "edge"},
+        ),
     ],
 )
 def test_a_sentence_is_read_as_far_as_it_goes(
@@ -113,7 +123,9 @@ def test_a_sentence_is_read_as_far_as_it_goes(
     assert app.query_params["page"] == "answer"
     assert _answers(app) == answers
     assert not app.error
-    assert "only the work and the model are read" in plain(app.warning[0].value)
+    told = plain(app.warning[0].value)
+    assert "this counts: phase" in told
+    assert ("Not read: 200 users" in told) == ("200 users" in typed)
 
 
 @pytest.mark.parametrize(
@@ -126,10 +138,30 @@ def test_a_sentence_is_read_as_far_as_it_goes(
         "fine-tune a 7B that we serve later",
         "a 7B",
         "7B for cameras or images",
+        "serve Falcon at 20 requests per second",  # nor the usual one's
+        "serve falcon at 20 requests per second",
     ],
 )
 def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: KnowledgeBase) -> None:
     assert read_sentence(sentence, kb) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "phase", "answers"),
+    [
+        ("fine-tune a 7B chatbot with LoRA", "fine-tuning", {"method": "lora", "model": {"parameters": 7e9}}),
+        ("embed 20M documents in 2 days", "batch-inference", {"dataset_samples": 2e7, "deadline_hours": 48}),
+        ("embed 20M documents at 5 requests per second", "inference", {"requests_per_second": 5}),
+    ],
+)
+def test_what_a_sentence_says_decides_the_work(
+    sentence: str, phase: str, answers: dict[str, object], kb: KnowledgeBase
+) -> None:
+    said = read_sentence(sentence, kb)
+    assert said is not None
+    assert said.answers["phase"] == phase
+    assert answers.items() <= said.answers.items()
+    kb.check(said.answers)
 
 
 def test_several_kinds_of_owned_cards_are_taken(opened: Opened) -> None:

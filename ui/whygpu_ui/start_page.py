@@ -11,7 +11,8 @@ import streamlit as st
 from whygpu.answers import read_text
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.owned import typed_owned
-from whygpu.intake.typed import MAX_CONFIG_BYTES, MAX_ENTRY, model_within, read_config, typed_model
+from whygpu.intake.sentence import Sentence, read_sentence_of
+from whygpu.intake.typed import MAX_CONFIG_BYTES, MAX_ENTRY, read_config, typed_model
 from whygpu.lifecycle.answers import KEY
 from whygpu.render.view.asking import MODELS_SHOWN
 from whygpu.yamldoc.document import plain_data
@@ -25,13 +26,10 @@ if TYPE_CHECKING:
     from whygpu import KnowledgeBase
 
 _OWNED = "owned"
-_PARTLY_READ = Problem(
-    "partly-read",
-    "Of what you wrote only the work and the model are read",
-    Location("box"),
-    "add users, limits, budget and place with 'Say more'",
-    severity="warning",
-)
+_SERVED = r"\b(?:serv|host)"
+_JOB = "batch-inference"
+_RATES = {"requests_per_second", "concurrency", "streams"}
+_DATA = {"dataset_tokens", "dataset_samples", "dataset_hours"}
 _KINDS_OWNED = (
     ("Which", "How many"),
     ("A second kind, if any", "How many of the second"),
@@ -141,8 +139,8 @@ def _box() -> None:
     if state().refused != _OWNED:
         show_problems(state().problems)
     st.markdown(
-        "A model's name, the Hub's org/name, or a size such as 7B; what you own, such as 4x RTX 3090; a config.json or "
-        "saved answers, pasted or as a file."
+        "A sentence, such as: serve a 7B chatbot on Azure for $500 a month. Or a model's name, the Hub's org/name, or "
+        "a size such as 7B; what you own, such as 4x RTX 3090; a config.json or saved answers, pasted or as a file."
     )
     key = f"box-{state().visit}"
     with st.container():  # or it stays at the foot of the window
@@ -168,22 +166,43 @@ def _take_box(key: str) -> None:
         if said is None or any(item.code != "unknown-model" for item in error.problems):
             refuse(error.problems)
         else:
-            _usable(said)
-            state().problems = state().problems or (_PARTLY_READ,)
+            _usable(said.answers)
+            state().problems = state().problems or (_partly_read(said, knowledge_base),)
     if any(item.severity == "error" for item in state().problems) and not entered.files:
         st.session_state[key] = entered.text  # to be corrected, not typed anew
 
 
-def read_sentence(text: str, knowledge_base: KnowledgeBase) -> dict[str, Any] | None:
-    """What a sentence is about and the model that it names ("serve a 7B chatbot"); None where it does not say both, or
-    may be about several kinds of work.
+def read_sentence(text: str, knowledge_base: KnowledgeBase) -> Sentence | None:
+    """What a sentence says of one kind of work ("serve a 7B chatbot on Azure"); None where it may be about several, or
+    says nothing else. Without a model the usual one is taken, unless a word that is not read may name one.
     """
     found = [tile for tile in TILES if re.search(rf"\b(?:{tile.words})", text[:MAX_ENTRY], re.IGNORECASE)]
-    model = model_within(text[:MAX_ENTRY], knowledge_base.knowledge.catalogue)
-    if len(found) != 1 or model is None:
+    if len(found) > 1 and not re.search(_SERVED, text, re.IGNORECASE):  # a chatbot is what is tuned, then
+        found = [tile for tile in found if tile.id != "chat"]
+    if len(found) != 1:
         return None
-    given: dict[str, Any] = {"phase": found[0].phase, "model": model}
-    return given if isinstance(model, str) else {**given, "task": found[0].task}  # a preset has a task of its own
+    tile, knowledge = found[0], knowledge_base.knowledge
+    phase, said = tile.phase, read_sentence_of(text, tile.phase, knowledge)
+    if phase == "inference" and not said.answers.keys() & _RATES:
+        job = read_sentence_of(text, _JOB, knowledge)
+        if job.answers.keys() & _DATA:  # a data set is worked through once
+            phase, said = _JOB, job
+    if not said.answers or ("model" not in said.answers and said.may_name_a_model(knowledge.catalogue)):
+        return None
+    task = {} if isinstance(said.answers.get("model"), str) else {"task": tile.task}  # a preset has a task of its own
+    return Sentence({"phase": phase, **task, **said.answers}, said.rest)
+
+
+def _partly_read(said: Sentence, knowledge_base: KnowledgeBase) -> Problem:
+    """What of a sentence counts, and what does not."""
+    names = ", ".join(name.replace("_", " ") for name in said.answers)
+    left = f". Not read: {', '.join(said.amounts)}" if said.amounts else ""
+    misnamed = (knowledge_base.knowledge.misnamed.get(piece.split()[-1].lower()) for piece in said.amounts)
+    note = next((item.note for item in misnamed if item is not None), None)
+    hint = note or "add the rest with 'Say more'"
+    return Problem(
+        "partly-read", f"Of what you wrote this counts: {names}{left}", Location("box"), hint, severity="warning"
+    )
 
 
 def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import AnswerError, Location, Problem, did_you_mean
-from whygpu.knowledge.catalogue import fold
 from whygpu.quantity import parse_number
 
 if TYPE_CHECKING:
@@ -20,10 +19,6 @@ _LEAST = 1e5
 """Fewer parameters are no model's size."""
 _A_SENTENCE = 3
 """Words from which a text that is like no model's name is taken for a sentence."""
-_MOST_WORDS = 100
-"""Words of a sentence that are read."""
-_LONGEST = 6
-"""Words of a model's name within one."""
 _HUB = re.compile(r"^https?://(?:huggingface\.co|hf\.co)/([^/\s]+/[^/\s?#]+)\S*$", re.IGNORECASE)
 """The address of a model's page; what it is called there is between the slashes."""
 _SIZE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?\s?[bm](?!\w)", re.IGNORECASE)
@@ -49,23 +44,6 @@ def typed_model(text: str, catalogue: Catalogue) -> str | dict[str, Any]:
         hint = "choose what it is for, then the model; or name both: serve a 7B chatbot"
     hint = hint or "give its size, such as 8B, or its config.json"
     raise AnswerError([Problem("unknown-model", f"no model here is called '{text[:60]}'", Location("model"), hint)])
-
-
-def model_within(text: str, catalogue: Catalogue) -> str | dict[str, Any] | None:
-    """The one model that a sentence names, in full or by its size in billions; None where it is none or may be several:
-    a size beside a word that begins models' names ("Llama 70B") may be any of these.
-    """
-    words = [word.strip(",;:!?()\"'") for word in text.split()[:_MOST_WORDS]]
-    for length in range(_LONGEST, 0, -1):
-        windows = (" ".join(words[at : at + length]) for at in range(len(words) - length + 1))
-        named = dict.fromkeys(ids for window in windows if (ids := catalogue.model_names.get(fold(window))))
-        if named:
-            ids = next(iter(named))
-            return ids[0] if len(named) == 1 and len(ids) == 1 else None
-    sizes = [at for at, word in enumerate(words) if word[-1:] in "bB" and size_of(word) is not None]
-    if len(sizes) != 1 or (sizes[0] and catalogue.find_models(words[sizes[0] - 1])):
-        return None
-    return {"parameters": size_of(words[sizes[0]])}
 
 
 def size_of(text: str) -> float | None:

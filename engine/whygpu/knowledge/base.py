@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.knowledge.preferences import Preferences
-from whygpu.knowledge.questions import DerivedValue, Misnamed, Profile, Question, Unasked
+from whygpu.knowledge.questions import DerivedValue, Misnamed, Profile, Question, Said, Unasked
 from whygpu.knowledge.rules import Rule, Table, concluded_names
 from whygpu.knowledge.sources import Citation, Claim, Formula, SourceDocument, Tension
 from whygpu.knowledge.strata import Strata
@@ -55,6 +55,8 @@ class Knowledge:
     unasked: tuple[Unasked, ...] = ()
     misnamed: Mapping[str, Misnamed] = field(default_factory=lambda: MappingProxyType({}))
     """What people write where no answer is called so, by the word."""
+    said: tuple[Said, ...] = ()
+    """How answers are said in a sentence."""
     launches: tuple[Launch, ...] = ()
     """How tools start a plan."""
     causes: Mapping[str, Cause] = field(default_factory=lambda: MappingProxyType({}))

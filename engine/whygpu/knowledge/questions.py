@@ -103,3 +103,17 @@ class DerivedValue:
     def expressions(self) -> tuple[Expression, ...]:
         """All that it is computed from."""
         return (self.expression,) if self.where is None else (self.expression, self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How an answer is said in a sentence: words behind a number (or alone, where they mean a ``value``), and what
+    stands before it; in which phases it means that, all where none is named.
+    """
+
+    words: tuple[str, ...]
+    after: tuple[str, ...]
+    answer: str
+    value: str | None
+    phases: tuple[str, ...]
+    location: Location

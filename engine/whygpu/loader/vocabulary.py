@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from whygpu.answers import LISTS
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.questions import Assumption, DerivedValue, Misnamed, Question, Unasked
+from whygpu.knowledge.questions import Assumption, DerivedValue, Misnamed, Question, Said, Unasked
 from whygpu.knowledge.rules import expression_of
 from whygpu.language.names import Kind, NameSpec
 from whygpu.language.tree import Constant, names
@@ -91,6 +91,7 @@ QUESTION: Form = MappingProxyType(
 )
 UNASKED: Form = MappingProxyType({"id": needed(IDENTIFIER), "when": needed(CONDITIONS)})
 MISNAMED: Form = MappingProxyType({"words": needed(TEXTS), "answer": needed(TEXTS), "note": TEXT})
+SAID: Form = MappingProxyType({"words": TEXTS, "after": TEXTS, "answer": needed(TEXT), "is": TEXT, "phases": TEXTS})
 VALUE: Form = MappingProxyType(dict.fromkeys(("is", *AGGREGATES, "where"), EXPRESSION))
 
 
@@ -268,6 +269,36 @@ def read_misnamed(nodes: list[Node], reading: Reading) -> dict[str, Misnamed]:
         found |= dict.fromkeys(words, Misnamed(words, answers, fields.text("note"), node.location))
         fields.done()
     return found
+
+
+def read_said(nodes: list[Node], phases: frozenset[str], reading: Reading) -> tuple[Said, ...]:
+    """How answers are said in a sentence, in the order of the file."""
+    found = []
+    known = {spec.answer: spec for spec in reading.vocabulary.values() if spec.answer}
+    for node in nodes:
+        fields = Fields.of(node, "saying", reading.problems, SAID)
+        if fields is None:
+            continue
+        said = Said(
+            *(fields.texts("words"), fields.texts("after"), fields.text("answer") or "", fields.text("is")),
+            *(fields.texts("phases"), node.location),
+        )
+        fields.what = f"saying '{next(iter(said.words or said.after), '')}'"
+        spec = known.get(said.answer)
+        if spec is None:
+            near = did_you_mean(said.answer, known) or "only answers of the vocabulary can be given"
+            problem(reading.problems, node, "unknown-name", f"there is no answer '{said.answer}'", near)
+        elif (said.value is not None and said.value not in spec.words) or (spec.words and said.value is None):
+            near = f"'is' is one of {', '.join(spec.words)}" if spec.words else "a number is read before the words"
+            problem(reading.problems, node, "wrong-type", f"'is' of {fields.what} does not go with its answer", near)
+        if not said.words and not said.after:
+            problem(reading.problems, node, "missing", f"{fields.what} has no words", "add words or after")
+        for phase in set(said.phases) - phases:
+            near = did_you_mean(phase, phases) or ", ".join(sorted(phases))
+            problem(reading.problems, node, "unknown-name", f"there is no phase '{phase}'", near)
+        found.append(said)
+        fields.done()
+    return tuple(found)
 
 
 def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Iterator[Assumption]:

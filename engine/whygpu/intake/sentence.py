@@ -1,0 +1,173 @@
+"""Answers within a sentence: "fine-tune Llama 3.1 8B on Azure for $500 a month".
+
+What is read is what stands there in so many words: an amount beside the words of its unit (`said` in questions.yaml),
+cards, a provider, a region, and the one model that is named. What is left over is told, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from whygpu.intake.typed import MAX_ENTRY, size_of
+from whygpu.knowledge.catalogue import fold
+from whygpu.quantity import parse_number
+
+if TYPE_CHECKING:
+    from whygpu.knowledge.base import Knowledge
+    from whygpu.knowledge.catalogue import Catalogue
+    from whygpu.knowledge.questions import Said
+
+_NUMBER = r"\d[\d,]*(?:\.\d+)?\s*(?:(?:thousand|million|billion|trillion|[kmbt])\b)?"
+_TIMES = re.compile(r"(?:(\d{1,6})(?:\s*[x×*]\s*|\s+)|an?\s+)?(\S.*)", re.IGNORECASE | re.DOTALL)
+_OWNED = re.compile(r"\b(?:my|our|own|have|got)\s+(?:own\s+)?\Z", re.IGNORECASE)
+"""What stands before cards that are there already."""
+_AT = re.compile(r"\b(?:on|at|in|from|with|using|by)\s+\Z", re.IGNORECASE)
+"""What stands before who rents out."""
+_IN = re.compile(r"\bin\s+(?:the\s+)?\Z", re.IGNORECASE)
+"""What stands before where."""
+_WORD = re.compile(r"[^\s,;:!?()\"']+")
+_AMOUNT = re.compile(r"[$€£]?\d\S*(?:\s+[A-Za-z]+)?")
+_MOST_WORDS = 100
+"""Words that are read."""
+_LONGEST = 6
+"""Words of a name."""
+_READ = " ; "
+"""What takes the place of words that are read, so that those around it are not read together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What is read of a sentence, answers by name, and the rest of it."""
+
+    answers: dict[str, Any]
+    rest: str
+
+    @property
+    def amounts(self) -> tuple[str, ...]:
+        """What of the rest is an amount, with the word behind it."""
+        return tuple(" ".join(item[0].split()) for item in _AMOUNT.finditer(self.rest))
+
+    def may_name_a_model(self, catalogue: Catalogue) -> bool:
+        """Whether a word of the rest looks like a name: letters and digits, a capital, or models are so called."""
+        words = [word for item in _WORD.finditer(self.rest) if parse_number(word := item[0].strip(".")) is None]
+        mixed = (any(map(str.isdigit, word)) for word in words)
+        capital = (word[not at :] != word[not at :].lower() and word != "I" for at, word in enumerate(words))
+        return any(mixed) or any(capital) or any(catalogue.find_models(word) for word in words)
+
+
+def read_sentence_of(text: str, phase: str, knowledge: Knowledge) -> Sentence:
+    """Everything but the work itself, which is in ``phase``. A model is read where exactly one is named."""
+    answers: dict[str, Any] = {}
+    text = text[:MAX_ENTRY]
+    for said in knowledge.said:
+        if not said.phases or phase in said.phases:
+            text = _said(text, said, answers, knowledge)
+    for read in (_model, _cards, _places):
+        text = read(text, answers, knowledge.catalogue)
+    return Sentence(answers, text)
+
+
+def _said(text: str, said: Said, answers: dict[str, Any], knowledge: Knowledge) -> str:
+    """The text without what is read of it."""
+    if said.answer in answers:
+        return text
+    found = list(_pattern(said).finditer(text))
+    values = list(filter(None, dict.fromkeys(_value(item, said, knowledge) for item in found)))
+    if len(values) != 1:  # two amounts for one answer: which?
+        return text
+    answers[said.answer] = values[0]
+    for item in reversed(found):
+        text = _without(text, *item.span())
+    return text
+
+
+@cache
+def _pattern(said: Said) -> re.Pattern[str]:
+    before = rf"{_any_of(said.after)}\s*" if said.after else ""
+    words = rf"(?P<words>{_any_of(said.words)})(?!\w)" if said.words else ""
+    if said.value is None:
+        words = rf"({_NUMBER})[\s-]*{words}" if words else rf"({_NUMBER})(?![\w.,]*\w)"
+    return re.compile(rf"(?<![\w.$€£]){before}{words}", re.IGNORECASE)
+
+
+def _any_of(words: tuple[str, ...]) -> str:
+    """The longest first, with any space between words."""
+    each = (r"\s+".join(map(re.escape, word.split())) for word in sorted(words, key=len, reverse=True))
+    return f"(?:{'|'.join(each)})"
+
+
+def _value(found: re.Match[str], said: Said, knowledge: Knowledge) -> Any:
+    """With its unit where the answer is read with it ("3 days"), and otherwise the number alone."""
+    if said.value is not None:
+        return said.value
+    spec = knowledge.name_by_answer[said.answer]
+    number = found[1].strip()
+    for text in (f"{number} {found.groupdict().get('words') or ''}".strip(), number):
+        value = parse_number(text, spec.unit)
+        if value is not None:
+            return int(value) if value.is_integer() else value
+    return None
+
+
+def _windows(text: str) -> Iterator[list[tuple[int, int]]]:
+    """Begin and end of runs of words, all of a length together, the longest first."""
+    words = list(_WORD.finditer(text))[:_MOST_WORDS]
+    for length in range(_LONGEST, 0, -1):
+        yield [(words[at].start(), words[at + length - 1].end()) for at in range(len(words) - length + 1)]
+
+
+def _without(text: str, start: int, end: int) -> str:
+    return text[:start] + _READ + text[end:]
+
+
+def _model(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
+    """The one model that is named, in full or by its size in billions; none where it may be several: a size beside a
+    word that begins models' names ("Llama 70B") may be any of these.
+    """
+    for windows in _windows(text):
+        ids = {place: catalogue.model_names.get(fold(text[slice(*place)])) for place in windows}
+        named = {found: place for place, found in ids.items() if found}
+        if named:
+            (found, place), *others = named.items()
+            if others or len(found) > 1:
+                return text
+            answers["model"] = found[0]
+            return _without(text, *place)
+    words = windows
+    sizes = [at for at, (start, end) in enumerate(words) if text[end - 1] in "bB" and size_of(text[start:end])]
+    if len(sizes) != 1 or (sizes[0] and catalogue.find_models(text[slice(*words[sizes[0] - 1])])):
+        return text
+    answers["model"] = {"parameters": size_of(text[slice(*words[sizes[0]])])}
+    return _without(text, *words[sizes[0]])
+
+
+def _cards(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
+    """Cards are owned where the sentence says whose they are; else no others are wanted."""
+    for start, end in (place for windows in _windows(text) for place in windows):
+        piece = text[start:end].rstrip(".")
+        match = _TIMES.fullmatch(piece)
+        if match is None or not any(sign.isdigit() for sign in match[2]) or not catalogue.find_accelerators(match[2]):
+            continue
+        if _OWNED.search(text[:start]):
+            answers["owned"] = piece
+        else:
+            answers["accelerators"] = [match[2]]
+            if match[1]:
+                answers["count"] = int(match[1])
+        return _without(text, start, end)
+    return text
+
+
+def _places(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
+    for start, end in (place for windows in _windows(text) for place in windows):
+        piece = text[start:end].rstrip(".")
+        for answer, before, find in (("providers", _AT, catalogue.provider), ("regions", _IN, catalogue.region)):
+            named = find(piece) if answer not in answers and before.search(text[:start]) else None
+            if named is not None:
+                answers[answer] = [named]
+                return _places(_without(text, start, end), answers, catalogue)
+    return text

@@ -1,0 +1,89 @@
+"""Answers within a sentence: what stands there in so many words, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+import whygpu
+from whygpu.intake.sentence import read_sentence_of
+from whygpu.quantity import parse_number
+
+
+@pytest.mark.parametrize(
+    ("phase", "text", "answers"),
+    [
+        ("inference", "a chat on Azure for $500 a month", {"providers": ["azure"], "budget_per_hour": 500 / 730}),
+        ("inference", "at most US$2/h in Europe", {"budget_per_hour": 2, "regions": ["eu"]}),
+        ("inference", "500 dollars per month", {"budget_per_hour": 500 / 730}),
+        ("fine-tuning", "for $500 in 3 days", {"budget_total": 500, "deadline_hours": 72}),
+        ("inference", "12 cameras at the edge", {"streams": 12, "deployment": "edge"}),
+        (
+            "inference",
+            "20 rps with 32k context, in production",
+            {
+                "requests_per_second": 20,
+                "context_tokens": 32_000,
+                "criticality": "production",
+            },
+        ),
+        ("inference", "100 concurrent users", {"concurrency": 100}),
+        ("training", "a 1B model on 20B tokens", {"model": {"parameters": 1e9}, "dataset_tokens": 2e10}),
+        ("fine-tuning", "QLoRA on my 2x RTX 3090", {"method": "qlora", "owned": "2x RTX 3090"}),
+        (
+            "fine-tuning",
+            "1.5 million examples on 8 H100",
+            {
+                "dataset_samples": 1.5e6,
+                "accelerators": ["H100"],
+                "count": 8,
+            },
+        ),
+        ("inference", "BGE M3", {"model": "bge-m3"}),  # and no Apple M3
+        ("batch-inference", "1,000 hours of audio", {"dataset_hours": 1000}),
+    ],
+)
+def test_amounts_and_names(kb: whygpu.KnowledgeBase, phase: str, text: str, answers: dict[str, object]) -> None:
+    found = read_sentence_of(text, phase, kb.knowledge).answers
+    assert found == pytest.approx(answers) if set(answers) == {"budget_per_hour"} else found == answers
+    kb.check({"phase": phase, **found})
+
+
+@pytest.mark.parametrize(
+    ("phase", "text", "amounts"),
+    [
+        ("inference", "for 200 users", ("200 users",)),  # how many of them ask at once?
+        ("inference", "$500", ("$500",)),  # an hour, a month, or to buy?
+        ("inference", "\u20ac500 a month", ("\u20ac500 a",)),  # at what rate?
+        ("inference", "20 to 30 cameras", ("20 to",)),
+        ("fine-tuning", "in 3 days or in 5 days", ("3 days", "5 days")),
+        ("inference", "12 cameras or 14 cameras", ("12 cameras", "14 cameras")),
+        ("training", "500 requests a month", ("500 requests",)),
+        ("inference", "a budget of $1,5", ("$1,5",)),
+        ("inference", "1,5 requests per second", ("1,5 requests",)),
+    ],
+)
+def test_what_may_mean_several_is_left(
+    kb: whygpu.KnowledgeBase, phase: str, text: str, amounts: tuple[str, ...]
+) -> None:
+    found = read_sentence_of(text, phase, kb.knowledge)
+    assert found.amounts == amounts
+
+
+def test_money_is_read_with_the_time_it_is_for(kb: whygpu.KnowledgeBase) -> None:
+    """A word that the answer is not read with would leave the number alone, as if it were an hour's."""
+    for said in kb.knowledge.said:
+        if said.answer == "budget_per_hour":
+            for word in said.words:
+                assert parse_number(f"730 {word}", "USD/hour") is not None, word
+
+
+@pytest.mark.parametrize(
+    ("text", "hourly"), [("$730 a month", 1.0), ("$24/day", 1.0), ("8,760 USD per year", 1.0), ("$3/hour", 3.0)]
+)
+def test_a_price_for_another_time(text: str, hourly: float) -> None:
+    assert parse_number(text, "USD/hour") == pytest.approx(hourly)
+
+
+def test_nothing_long_is_slow(kb: whygpu.KnowledgeBase) -> None:
+    read_sentence_of("1 " * 100_000, "training", kb.knowledge)
+    read_sentence_of("in the of at " * 10_000, "training", kb.knowledge)
