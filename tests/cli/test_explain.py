@@ -358,3 +358,22 @@ def test_without_a_compiler_the_evaluator_answers_and_durable_says_what_to_do(
         assert "Traceback" not in done.stderr
         assert ("--engine evaluator" in done.stderr) == (status == 2)
         assert ("evaluator engine" in done.stdout) == (status == 0)
+
+
+def test_a_sentence_is_answered(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    """What of it counts is said beside the answer."""
+    done = run("explain", "serve Llama 3.1 8B on Azure for $500 a month, 200 users", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)["answers"]
+    assert answers["providers"] == ["azure"]
+    assert answers["budget_per_hour"] == pytest.approx(500 / 730)
+    (warning,) = json.loads(done.stderr)["warning"]
+    assert "Not read: 200 users" in warning["message"]
+    assert "at the same moment" in warning["help"]
+
+
+@pytest.mark.parametrize("text", ["serve it to everyone", "my answers.yaml"])
+def test_what_is_no_sentence_is_refused(text: str, run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = run("explain", text)
+    assert done.returncode == 2
+    assert "is no file, and no sentence" in done.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import whygpu
-from whygpu.intake.sentence import read_sentence_of
+from whygpu.intake.sentence import read_phase, read_sentence
 from whygpu.quantity import parse_number
 
 
@@ -15,6 +15,7 @@ from whygpu.quantity import parse_number
         ("inference", "a chat on Azure for $500 a month", {"providers": ["azure"], "budget_per_hour": 500 / 730}),
         ("inference", "at most US$2/h in Europe", {"budget_per_hour": 2, "regions": ["eu"]}),
         ("inference", "500 dollars per month", {"budget_per_hour": 500 / 730}),
+        ("fine-tuning", "$500 a month", {"budget_total": 500}),  # a job may take all of it, and not run all the time
         ("fine-tuning", "for $500 in 3 days", {"budget_total": 500, "deadline_hours": 72}),
         ("inference", "12 cameras at the edge", {"streams": 12, "deployment": "edge"}),
         (
@@ -43,7 +44,7 @@ from whygpu.quantity import parse_number
     ],
 )
 def test_amounts_and_names(kb: whygpu.KnowledgeBase, phase: str, text: str, answers: dict[str, object]) -> None:
-    found = read_sentence_of(text, phase, kb.knowledge).answers
+    found = read_phase(text, phase, kb.knowledge).answers
     assert found == pytest.approx(answers) if set(answers) == {"budget_per_hour"} else found == answers
     kb.check({"phase": phase, **found})
 
@@ -65,7 +66,7 @@ def test_amounts_and_names(kb: whygpu.KnowledgeBase, phase: str, text: str, answ
 def test_what_may_mean_several_is_left(
     kb: whygpu.KnowledgeBase, phase: str, text: str, amounts: tuple[str, ...]
 ) -> None:
-    found = read_sentence_of(text, phase, kb.knowledge)
+    found = read_phase(text, phase, kb.knowledge)
     assert found.amounts == amounts
 
 
@@ -85,5 +86,42 @@ def test_a_price_for_another_time(text: str, hourly: float) -> None:
 
 
 def test_nothing_long_is_slow(kb: whygpu.KnowledgeBase) -> None:
-    read_sentence_of("1 " * 100_000, "training", kb.knowledge)
-    read_sentence_of("in the of at " * 10_000, "training", kb.knowledge)
+    read_phase("1 " * 100_000, "training", kb.knowledge)
+    read_phase("in the of at " * 10_000, "training", kb.knowledge)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "serve Falcon-9000 to everyone",  # never another model's answer
+        "serve a Llama 70B chatbot",  # which?
+        "serve a 7B or a 13B chatbot",
+        "a chatbot for 200 users",
+        "fine-tune a 7B that we serve later",
+        "a 7B",
+        "a chatbot that searches our documents, 7B",
+        "7B for cameras or images",
+        "serve Falcon at 20 requests per second",  # nor the usual one's
+        "serve falcon at 20 requests per second",
+    ],
+)
+def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: whygpu.KnowledgeBase) -> None:
+    assert read_sentence(sentence, kb.knowledge) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "phase", "answers"),
+    [
+        ("fine-tune a 7B chatbot with LoRA", "fine-tuning", {"method": "lora", "model": {"parameters": 7e9}}),
+        ("embed 20M documents in 2 days", "batch-inference", {"dataset_samples": 2e7, "deadline_hours": 48}),
+        ("embed 20M documents at 5 requests per second", "inference", {"requests_per_second": 5}),
+    ],
+)
+def test_what_a_sentence_says_decides_the_work(
+    sentence: str, phase: str, answers: dict[str, object], kb: whygpu.KnowledgeBase
+) -> None:
+    said = read_sentence(sentence, kb.knowledge)
+    assert said is not None
+    assert said.answers["phase"] == phase
+    assert answers.items() <= said.answers.items()
+    kb.check(said.answers)

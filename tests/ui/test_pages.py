@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import whygpu
 from tests.effort import one_in
 from whygpu.errors import AnswerError
 from whygpu.explain.figures import show_plain
@@ -17,7 +18,7 @@ from whygpu.quantity import show
 from whygpu.render.view import view_of
 from whygpu.render.words import short_text
 from whygpu_ui.knowledge import stamp_of
-from whygpu_ui.start_page import TILES, read_pasted, read_sentence
+from whygpu_ui.start_page import read_pasted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +61,7 @@ def _text(app: AppTest, plain: Plain) -> str:
     return plain("\n".join([*shown, *(item.proto.body for item in app.get("html"))]))
 
 
-@pytest.mark.parametrize("tile", one_in(4, [item.id for item in TILES]))
+@pytest.mark.parametrize("tile", one_in(4, [item.id for item in whygpu.load().knowledge.works]))
 def test_a_tile_and_a_model_are_an_answer(tile: str, opened: Opened) -> None:
     app = _press(opened(), f"tile-{tile}")
     first = next(item.key for item in app.button if str(item.key).startswith("model-"))
@@ -126,42 +127,6 @@ def test_a_sentence_is_read_as_far_as_it_goes(
     told = plain(app.warning[0].value)
     assert "this counts: phase" in told
     assert ("Not read: 200 users" in told) == ("200 users" in typed)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "serve Falcon-9000 to everyone",  # never another model's answer
-        "serve a Llama 70B chatbot",  # which?
-        "serve a 7B or a 13B chatbot",
-        "a chatbot for 200 users",
-        "fine-tune a 7B that we serve later",
-        "a 7B",
-        "7B for cameras or images",
-        "serve Falcon at 20 requests per second",  # nor the usual one's
-        "serve falcon at 20 requests per second",
-    ],
-)
-def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: KnowledgeBase) -> None:
-    assert read_sentence(sentence, kb) is None
-
-
-@pytest.mark.parametrize(
-    ("sentence", "phase", "answers"),
-    [
-        ("fine-tune a 7B chatbot with LoRA", "fine-tuning", {"method": "lora", "model": {"parameters": 7e9}}),
-        ("embed 20M documents in 2 days", "batch-inference", {"dataset_samples": 2e7, "deadline_hours": 48}),
-        ("embed 20M documents at 5 requests per second", "inference", {"requests_per_second": 5}),
-    ],
-)
-def test_what_a_sentence_says_decides_the_work(
-    sentence: str, phase: str, answers: dict[str, object], kb: KnowledgeBase
-) -> None:
-    said = read_sentence(sentence, kb)
-    assert said is not None
-    assert said.answers["phase"] == phase
-    assert answers.items() <= said.answers.items()
-    kb.check(said.answers)
 
 
 def test_several_kinds_of_owned_cards_are_taken(opened: Opened) -> None:

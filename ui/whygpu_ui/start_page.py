@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -11,8 +9,8 @@ import streamlit as st
 from whygpu.answers import read_text
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.owned import typed_owned
-from whygpu.intake.sentence import Sentence, read_sentence_of
-from whygpu.intake.typed import MAX_CONFIG_BYTES, MAX_ENTRY, read_config, typed_model
+from whygpu.intake.sentence import partly_read, read_sentence
+from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
 from whygpu.lifecycle.answers import KEY
 from whygpu.render.view.asking import MODELS_SHOWN
 from whygpu.yamldoc.document import plain_data
@@ -24,12 +22,9 @@ from whygpu_ui.session import DIAGNOSE, SIZE, START, go, refuse, replace_all, st
 
 if TYPE_CHECKING:
     from whygpu import KnowledgeBase
+    from whygpu.knowledge.questions import Work
 
 _OWNED = "owned"
-_SERVED = r"\b(?:serv|host)"
-_JOB = "batch-inference"
-_RATES = {"requests_per_second", "concurrency", "streams"}
-_DATA = {"dataset_tokens", "dataset_samples", "dataset_hours"}
 _KINDS_OWNED = (
     ("Which", "How many"),
     ("A second kind, if any", "How many of the second"),
@@ -37,40 +32,16 @@ _KINDS_OWNED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """A usual work: what it is called, and the answers that it stands for."""
-
-    id: str
-    title: str
-    says: str
-    phase: str
-    task: str
-    words: str
-    """What a sentence about it has in it, as the beginning of words."""
-
-
-TILES = (
-    Tile("chat", "Serve a chatbot", "a model that answers people", "inference", "language", "chat|serv|host|assistant"),
-    Tile("tune", "Fine-tune a model", "adapt an existing model", "fine-tuning", "language", r"fine-?\s?tun|q?lora\b"),
-    Tile("train", "Train from scratch", "pretrain a language model", "training", "language", "pre-?train|from scratch"),
-    Tile("batch", "Process a data set", "offline, no user waits", "batch-inference", "language", "batch|offline"),
-    Tile("cameras", "Watch cameras", "detect objects in video streams", "inference", "vision", "camera"),
-    Tile("images", "Make images", "images from a prompt", "inference", "image-generation", "image|picture"),
-    Tile("speech", "Transcribe speech", "audio in, text out", "inference", "speech", "transcri|speech"),
-    Tile("search", "Embed for search", "vectors from texts", "inference", "embedding", "embed|search"),
-)
-
-
 def start_page(knowledge_base: KnowledgeBase) -> None:
     """Begin: a tile and a model are an answer."""
-    tile = next((item for item in TILES if item.id == state().item), None)
-    if tile is not None:
-        _models(knowledge_base, tile)
+    works = knowledge_base.knowledge.works
+    work = next((item for item in works if item.id == state().item), None)
+    if work is not None:
+        _models(knowledge_base, work)
         return
     st.title("What is the hardware for?", anchor=False)
-    columns = [column for _ in range(0, len(TILES), 4) for column in st.columns(4)]
-    for number, item in enumerate(TILES):
+    columns = [column for _ in range(0, len(works), 4) for column in st.columns(4)]
+    for number, item in enumerate(works):
         with columns[number]:
             label = f"**{item.title}**  \n{item.says}"
             st.button(label, key=f"tile-{item.id}", width="stretch", on_click=go, args=(START, item.id))
@@ -82,15 +53,15 @@ def start_page(knowledge_base: KnowledgeBase) -> None:
         st.button("Diagnose what is slow", key="to-diagnose", on_click=go, args=(DIAGNOSE,))
 
 
-def _models(knowledge_base: KnowledgeBase, tile: Tile) -> None:
-    st.title(f"{tile.title}: which model?", anchor=False)
+def _models(knowledge_base: KnowledgeBase, work: Work) -> None:
+    st.title(f"{work.title}: which model?", anchor=False)
     show_problems(state().problems)
     st.markdown("The usual model first, then the most downloaded from the Hugging Face Hub.")
-    best = popular(knowledge_base, tile.phase, tile.task)
+    best = popular(knowledge_base, work.phase, work.task)
     columns = [column for _ in range(0, MODELS_SHOWN, 3) for column in st.columns(3)]
     for number, name in enumerate(best[:MODELS_SHOWN]):
         label = model_tile(knowledge_base, name)
-        given = {"phase": tile.phase, "task": tile.task, "model": name}
+        given = {"phase": work.phase, "task": work.task, "model": name}
         with columns[number]:
             st.button(label, key=f"model-{name}", width="stretch", on_click=replace_all, args=(given,))
     key = f"tile-model-{state().visit}"
@@ -104,23 +75,23 @@ def _models(knowledge_base: KnowledgeBase, tile: Tile) -> None:
             placeholder="Choose, or type",
             accept_new_options=True,
         )
-        st.form_submit_button("Show the answer", type="primary", key="next", on_click=_take_model, args=(tile, key))
+        st.form_submit_button("Show the answer", type="primary", key="next", on_click=_take_model, args=(work, key))
     st.button("Back", key="back", on_click=go, args=(START,))
 
 
-def _take_model(tile: Tile, key: str) -> None:
+def _take_model(work: Work, key: str) -> None:
     text = str(st.session_state.get(key) or "").strip()
     if not text:
         refuse((Problem("empty", "No model is chosen yet", Location("model"), "choose one, or type a size"),))
         return
     knowledge_base = state().knowledge_base
     try:
-        model = picked(text, popular(knowledge_base, tile.phase, tile.task), knowledge_base)
+        model = picked(text, popular(knowledge_base, work.phase, work.task), knowledge_base)
         check_answer("model", model, knowledge_base)
     except AnswerError as error:
         refuse(error.problems)
         return
-    _usable({"phase": tile.phase, "task": tile.task, "model": model})
+    _usable({"phase": work.phase, "task": work.task, "model": model})
 
 
 def _usable(given: dict[str, Any], about: str = "") -> None:
@@ -162,47 +133,16 @@ def _take_box(key: str) -> None:
     try:
         _usable(read_pasted(data, knowledge_base))
     except AnswerError as error:
-        said = None if entered.files else read_sentence(entered.text, knowledge_base)
+        said = None if entered.files else read_sentence(entered.text, knowledge_base.knowledge)
         if said is None or any(item.code != "unknown-model" for item in error.problems):
             refuse(error.problems)
         else:
             _usable(said.answers)
-            state().problems = state().problems or (_partly_read(said, knowledge_base),)
+            state().problems = state().problems or (
+                partly_read(said, knowledge_base.knowledge, "add the rest with 'Say more'"),
+            )
     if any(item.severity == "error" for item in state().problems) and not entered.files:
         st.session_state[key] = entered.text  # to be corrected, not typed anew
-
-
-def read_sentence(text: str, knowledge_base: KnowledgeBase) -> Sentence | None:
-    """What a sentence says of one kind of work ("serve a 7B chatbot on Azure"); None where it may be about several, or
-    says nothing else. Without a model the usual one is taken, unless a word that is not read may name one.
-    """
-    found = [tile for tile in TILES if re.search(rf"\b(?:{tile.words})", text[:MAX_ENTRY], re.IGNORECASE)]
-    if len(found) > 1 and not re.search(_SERVED, text, re.IGNORECASE):  # a chatbot is what is tuned, then
-        found = [tile for tile in found if tile.id != "chat"]
-    if len(found) != 1:
-        return None
-    tile, knowledge = found[0], knowledge_base.knowledge
-    phase, said = tile.phase, read_sentence_of(text, tile.phase, knowledge)
-    if phase == "inference" and not said.answers.keys() & _RATES:
-        job = read_sentence_of(text, _JOB, knowledge)
-        if job.answers.keys() & _DATA:  # a data set is worked through once
-            phase, said = _JOB, job
-    if not said.answers or ("model" not in said.answers and said.may_name_a_model(knowledge.catalogue)):
-        return None
-    task = {} if isinstance(said.answers.get("model"), str) else {"task": tile.task}  # a preset has a task of its own
-    return Sentence({"phase": phase, **task, **said.answers}, said.rest)
-
-
-def _partly_read(said: Sentence, knowledge_base: KnowledgeBase) -> Problem:
-    """What of a sentence counts, and what does not."""
-    names = ", ".join(name.replace("_", " ") for name in said.answers)
-    left = f". Not read: {', '.join(said.amounts)}" if said.amounts else ""
-    misnamed = (knowledge_base.knowledge.misnamed.get(piece.split()[-1].lower()) for piece in said.amounts)
-    note = next((item.note for item in misnamed if item is not None), None)
-    hint = note or "add the rest with 'Say more'"
-    return Problem(
-        "partly-read", f"Of what you wrote this counts: {names}{left}", Location("box"), hint, severity="warning"
-    )
 
 
 def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:
@@ -263,6 +203,7 @@ def _answers_of(data: dict[str, Any], knowledge_base: KnowledgeBase) -> bool:
 
 def _owned(knowledge_base: KnowledgeBase) -> None:
     cards = knowledge_base.knowledge.catalogue.accelerators
+    works = {work.id: work.title for work in knowledge_base.knowledge.works}
     with st.expander("I own accelerators already", expanded=state().refused == _OWNED):
         if state().refused == _OWNED:
             show_problems(state().problems)
@@ -279,12 +220,8 @@ def _owned(knowledge_base: KnowledgeBase) -> None:
                     placeholder="Choose, or type",
                 )
                 many.number_input(count, 1, 1024, 1, key=f"{key}-count-{number}")
-            st.selectbox("For what", [item.id for item in TILES], 0, lambda name: _tile(name).title, f"{key}-tile")
+            st.selectbox("For what", list(works), 0, works.__getitem__, f"{key}-tile")
             st.form_submit_button("Show the answer", type="primary", key="own-next", on_click=_take_owned, args=(key,))
-
-
-def _tile(name: str) -> Tile:
-    return next(item for item in TILES if item.id == name)
 
 
 def _take_owned(key: str) -> None:
@@ -294,5 +231,6 @@ def _take_owned(key: str) -> None:
     if not owned:
         refuse((Problem("empty", "No accelerator is chosen yet", Location(_OWNED), "choose one"),), _OWNED)
         return
-    tile = _tile(str(now.get(f"{key}-tile")))
-    _usable({"phase": tile.phase, "task": tile.task, _OWNED: owned}, _OWNED)
+    name = now.get(f"{key}-tile")
+    work = next(item for item in state().knowledge_base.knowledge.works if item.id == name)
+    _usable({"phase": work.phase, "task": work.task, _OWNED: owned}, _OWNED)

@@ -14,17 +14,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whygpu.api import KnowledgeBase
+    from whygpu.errors import Problem
     from whygpu.knowledge.base import Knowledge
     from whygpu.measured.measurement import Measurement
     from whygpu.yamldoc.document import Node
 
 MAX_ANSWERS_BYTES = 1024 * 1024
+_NAME = 1000
+"""Characters of what may be the name of a file."""
 
 
 def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("text", "json")) -> None:
     """The options that explain and estimate share."""
     parser.add_argument(
-        "answers", nargs="?", metavar="ANSWERS.yaml", help="answers as YAML or JSON; '-' reads standard input"
+        "answers",
+        nargs="?",
+        metavar="ANSWERS.yaml",
+        help="answers as YAML or JSON; '-' reads standard input. Or a sentence: 'serve a 7B chatbot on Azure'",
     )
     parser.add_argument(
         "--set",
@@ -89,8 +95,40 @@ def read_answers(options: argparse.Namespace, knowledge: KnowledgeBase) -> Node 
     """The answers of the command line; None where there are none. Raises AnswerError."""
     from whygpu.answers import apply_settings  # noqa: PLC0415  --help needs no numpy
 
-    node = with_measured(apply_settings(answers_in(options.answers), options.set), options.measured, knowledge)
+    given = _said(options, knowledge.knowledge) or answers_in(options.answers)
+    node = with_measured(apply_settings(given, options.set), options.measured, knowledge)
     return with_model(node, options.model, knowledge) if options.model is not None else node
+
+
+def _said(options: argparse.Namespace, knowledge: Knowledge) -> Node | None:
+    """The answers that a sentence says, and on standard error what of it counts; None where it is the name of a file.
+    Raises AnswerError.
+    """
+    text = options.answers
+    if text is None or " " not in text or "\n" in text or Path(text[:_NAME]).exists():
+        return None
+    from whygpu.answers import node_of  # noqa: PLC0415  --help needs no numpy
+    from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
+    from whygpu.intake.sentence import partly_read, read_sentence  # noqa: PLC0415
+
+    said = read_sentence(text, knowledge)
+    if said is None:
+        message = f"'{text[:60]}' is no file, and no sentence that says what the hardware is for and which model"
+        hint = "such as: kb-explain 'serve Llama 3.1 8B on Azure for $500 a month'"
+        raise AnswerError([Problem("unreadable", message, Location("command line"), hint)])
+    _warn(partly_read(said, knowledge, "add the rest with --set"), options.format)
+    return node_of(said.answers, "sentence")
+
+
+def _warn(problem: Problem, form: str) -> None:
+    """On standard error, as errors are."""
+    import json  # noqa: PLC0415  --help needs none
+
+    from whygpu.render.problems import problems_data, problems_text  # noqa: PLC0415
+    from whygpu.render.style import Style  # noqa: PLC0415
+
+    text = json.dumps({"warning": problems_data([problem])}) if form == "json" else None
+    print(text or problems_text([problem], Style.of(sys.stderr)), file=sys.stderr)
 
 
 def answers_in(name: str | None) -> Node | None:
@@ -122,7 +160,7 @@ def read_measurements(
     files: Sequence[str], settings: Sequence[str], knowledge: Knowledge, most: int
 ) -> list[Measurement]:
     """What was measured: files of at most ``most`` bytes each, then settings; raises AnswerError with all problems."""
-    from whygpu.errors import AnswerError, Problem  # noqa: PLC0415
+    from whygpu.errors import AnswerError  # noqa: PLC0415
     from whygpu.measured.readers.detect import read_any  # noqa: PLC0415
     from whygpu.measured.settings import of_settings  # noqa: PLC0415
 

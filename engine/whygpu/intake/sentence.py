@@ -1,7 +1,7 @@
-"""Answers within a sentence: "fine-tune Llama 3.1 8B on Azure for $500 a month".
+"""Answers within a sentence: "serve Llama 3.1 8B on Azure for $500 a month".
 
-What is read is what stands there in so many words: an amount beside the words of its unit (`said` in questions.yaml),
-cards, a provider, a region, and the one model that is named. What is left over is told, never guessed.
+What is read is what stands there in so many words: usual work (`works` in questions.yaml), an amount beside the words
+of its unit (`said`), cards, a provider, a region, and the one model that is named. What is left is told, never guessed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from whygpu.errors import Location, Problem
 from whygpu.intake.typed import MAX_ENTRY, size_of
 from whygpu.knowledge.catalogue import fold
 from whygpu.quantity import parse_number
@@ -33,6 +34,9 @@ _WORD = re.compile(r"[^\s,;:!?()\"']+")
 _AMOUNT = re.compile(r"[$€£]?\d\S*(?:\s+[A-Za-z]+)?")
 _MOST_WORDS = 100
 """Words that are read."""
+_JOB = "batch-inference"
+_RATES = frozenset({"requests_per_second", "concurrency", "streams"})
+_DATA = frozenset({"dataset_tokens", "dataset_samples", "dataset_hours"})
 _LONGEST = 6
 """Words of a name."""
 _READ = " ; "
@@ -59,16 +63,51 @@ class Sentence:
         return any(mixed) or any(capital) or any(catalogue.find_models(word) for word in words)
 
 
-def read_sentence_of(text: str, phase: str, knowledge: Knowledge) -> Sentence:
+def read_sentence(text: str, knowledge: Knowledge) -> Sentence | None:
+    """What a sentence says of one kind of work ("serve a 7B chatbot on Azure"); None where it may be about several, or
+    says nothing else. Without a model the usual one is taken, unless a word that is not read may name one.
+    """
+    text = text[:MAX_ENTRY]
+    named = [work for work in knowledge.works if _begins(text, work.words)]
+    also = [work for work in knowledge.works if work not in named and _begins(text, work.also)]
+    if len(named or also) != 1 or len({work.task for work in (*named, *also)}) > 1:
+        return None
+    (work,) = named or also
+    phase, said = work.phase, read_phase(text, work.phase, knowledge)
+    if phase == "inference" and not said.answers.keys() & _RATES:
+        job = read_phase(text, _JOB, knowledge)
+        if job.answers.keys() & _DATA:  # a data set is worked through once
+            phase, said = _JOB, job
+    if not said.answers or ("model" not in said.answers and said.may_name_a_model(knowledge.catalogue)):
+        return None
+    task = {} if isinstance(said.answers.get("model"), str) else {"task": work.task}  # a preset has a task of its own
+    return Sentence({"phase": phase, **task, **said.answers}, said.rest)
+
+
+def partly_read(said: Sentence, knowledge: Knowledge, how: str) -> Problem:
+    """What of a sentence counts, and what does not; ``how`` the rest may be answered."""
+    names = ", ".join(name.replace("_", " ") for name in said.answers)
+    left = f". Not read: {', '.join(said.amounts)}" if said.amounts else ""
+    misnamed = (knowledge.misnamed.get(piece.split()[-1].lower()) for piece in said.amounts)
+    hint = next((item.note for item in misnamed if item is not None), None) or how
+    message = f"Of what you wrote this counts: {names}{left}"
+    return Problem("partly-read", message, Location("sentence"), hint, severity="warning")
+
+
+def read_phase(text: str, phase: str, knowledge: Knowledge) -> Sentence:
     """Everything but the work itself, which is in ``phase``. A model is read where exactly one is named."""
     answers: dict[str, Any] = {}
-    text = text[:MAX_ENTRY]
     for said in knowledge.said:
         if not said.phases or phase in said.phases:
             text = _said(text, said, answers, knowledge)
     for read in (_model, _cards, _places):
         text = read(text, answers, knowledge.catalogue)
     return Sentence(answers, text)
+
+
+def _begins(text: str, words: tuple[str, ...]) -> bool:
+    """Whether a word of the text begins so."""
+    return bool(words) and re.search(rf"\b{_any_of(words)}", text, re.IGNORECASE) is not None
 
 
 def _said(text: str, said: Said, answers: dict[str, Any], knowledge: Knowledge) -> str:

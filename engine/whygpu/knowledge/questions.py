@@ -117,3 +117,19 @@ class Said:
     value: str | None
     phases: tuple[str, ...]
     location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Usual work: what it is called, the answers it stands for, and how words about it begin; those of ``also`` tell of
+    it where no other work of the same task is named.
+    """
+
+    id: str
+    title: str
+    says: str
+    phase: str
+    task: str
+    words: tuple[str, ...]
+    also: tuple[str, ...]
+    location: Location

@@ -27,7 +27,15 @@ from whygpu.loader.registry import Registry
 from whygpu.loader.rules import read_rules
 from whygpu.loader.sources import read_claims, read_documents, read_tensions, unsettled
 from whygpu.loader.tables import read_tables
-from whygpu.loader.vocabulary import read_misnamed, read_names, read_questions, read_said, read_unasked, read_values
+from whygpu.loader.vocabulary import (
+    read_misnamed,
+    read_names,
+    read_questions,
+    read_said,
+    read_unasked,
+    read_values,
+    read_works,
+)
 from whygpu.yamldoc.document import Document, Mapping, Node, Scalar, Sequence
 from whygpu.yamldoc.fields import Fields, kind_of, problem
 from whygpu.yamldoc.forms import DAY, TEXT
@@ -51,6 +59,7 @@ LISTS = frozenset(
         "unasked",
         "misnamed",
         "said",
+        "works",
         "profiles",
         "launches",
         "rules",
@@ -170,7 +179,7 @@ class _Assembly:
         questions = read_questions(self._nodes("questions"), reading)
         unasked = read_unasked(self._nodes("unasked"), {item.id for item in questions}, reading)
         misnamed = read_misnamed(self._nodes("misnamed"), reading)
-        said = read_said(self._nodes("said"), self._choices(vocabulary, "phase"), reading)
+        said, works = read_said(self._nodes("said"), reading), read_works(self._nodes("works"), reading)
         profiles = read_profiles(self._nodes("profiles"), reading)
         launches = read_launches(self._nodes("launches"), catalogue.accelerators, reading)
         preferences = read_preferences(self._mappings.get("ranking", []), reading)
@@ -201,6 +210,7 @@ class _Assembly:
             unasked=tuple(unasked),
             misnamed=MappingProxyType(misnamed),
             said=said,
+            works=works,
             values=MappingProxyType(values),
             rules=tuple(rules),
             catalogue=catalogue,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from whygpu.answers import LISTS
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.questions import Assumption, DerivedValue, Misnamed, Question, Said, Unasked
+from whygpu.knowledge.questions import Assumption, DerivedValue, Misnamed, Question, Said, Unasked, Work
 from whygpu.knowledge.rules import expression_of
 from whygpu.language.names import Kind, NameSpec
 from whygpu.language.tree import Constant, names
@@ -92,6 +92,9 @@ QUESTION: Form = MappingProxyType(
 UNASKED: Form = MappingProxyType({"id": needed(IDENTIFIER), "when": needed(CONDITIONS)})
 MISNAMED: Form = MappingProxyType({"words": needed(TEXTS), "answer": needed(TEXTS), "note": TEXT})
 SAID: Form = MappingProxyType({"words": TEXTS, "after": TEXTS, "answer": needed(TEXT), "is": TEXT, "phases": TEXTS})
+WORK: Form = MappingProxyType(
+    {**dict.fromkeys(("id", "title", "says", "phase", "task"), needed(TEXT)), "words": needed(TEXTS), "also": TEXTS}
+)
 VALUE: Form = MappingProxyType(dict.fromkeys(("is", *AGGREGATES, "where"), EXPRESSION))
 
 
@@ -271,7 +274,7 @@ def read_misnamed(nodes: list[Node], reading: Reading) -> dict[str, Misnamed]:
     return found
 
 
-def read_said(nodes: list[Node], phases: frozenset[str], reading: Reading) -> tuple[Said, ...]:
+def read_said(nodes: list[Node], reading: Reading) -> tuple[Said, ...]:
     """How answers are said in a sentence, in the order of the file."""
     found = []
     known = {spec.answer: spec for spec in reading.vocabulary.values() if spec.answer}
@@ -280,8 +283,12 @@ def read_said(nodes: list[Node], phases: frozenset[str], reading: Reading) -> tu
         if fields is None:
             continue
         said = Said(
-            *(fields.texts("words"), fields.texts("after"), fields.text("answer") or "", fields.text("is")),
-            *(fields.texts("phases"), node.location),
+            words=fields.texts("words"),
+            after=fields.texts("after"),
+            answer=fields.text("answer") or "",
+            value=fields.text("is"),
+            phases=fields.texts("phases"),
+            location=node.location,
         )
         fields.what = f"saying '{next(iter(said.words or said.after), '')}'"
         spec = known.get(said.answer)
@@ -293,12 +300,46 @@ def read_said(nodes: list[Node], phases: frozenset[str], reading: Reading) -> tu
             problem(reading.problems, node, "wrong-type", f"'is' of {fields.what} does not go with its answer", near)
         if not said.words and not said.after:
             problem(reading.problems, node, "missing", f"{fields.what} has no words", "add words or after")
-        for phase in set(said.phases) - phases:
-            near = did_you_mean(phase, phases) or ", ".join(sorted(phases))
-            problem(reading.problems, node, "unknown-name", f"there is no phase '{phase}'", near)
+        for phase in said.phases:
+            _chosen("phase", phase, known, node, reading)
         found.append(said)
         fields.done()
     return tuple(found)
+
+
+def read_works(nodes: list[Node], reading: Reading) -> tuple[Work, ...]:
+    """Usual work, in the order of the file."""
+    found: list[Work] = []
+    known = {spec.answer: spec for spec in reading.vocabulary.values() if spec.answer}
+    for node in nodes:
+        fields = Fields.of(node, "work", reading.problems, WORK)
+        if fields is None:
+            continue
+        work = Work(
+            id=fields.text("id") or "",
+            title=fields.text("title") or "",
+            says=fields.text("says") or "",
+            phase=fields.text("phase") or "",
+            task=fields.text("task") or "",
+            words=fields.texts("words"),
+            also=fields.texts("also"),
+            location=node.location,
+        )
+        for answer, value in (("phase", work.phase), ("task", work.task)):
+            _chosen(answer, value, known, node, reading)
+        if any(work.id == other.id for other in found):
+            problem(reading.problems, node, "duplicate-id", f"work '{work.id}' is there twice", "remove one")
+        found.append(work)
+        fields.done()
+    return tuple(found)
+
+
+def _chosen(answer: str, value: str, known: dict[str, NameSpec], node: Node, reading: Reading) -> None:
+    """Note the problem where an answer has no such choice."""
+    words = known[answer].words if answer in known else ()
+    if value not in words:
+        near = did_you_mean(value, words) or ", ".join(words)
+        problem(reading.problems, node, "unknown-name", f"there is no {answer} '{value}'", near)
 
 
 def _assumptions(fields: Fields, spec: NameSpec | None, reading: Reading) -> Iterator[Assumption]:
