@@ -150,3 +150,18 @@ def test_a_token_comes_first_of_what_has_tokens_alone(kb: whygpu.KnowledgeBase) 
     named = [{row.label for row in seen(kb, answers)[1].meters} for answers in (CHAT, cameras)]
     assert ["first token" in labels for labels in named] == [True, False]
     assert ["answer" in labels for labels in named] == [False, True]
+
+
+def test_work_of_unknown_size_is_compared_by_what_its_tokens_cost(kb: whygpu.KnowledgeBase) -> None:
+    """Twice the price an hour was said to cost less, as it is more than twice as fast."""
+    found, view = seen(kb, {"model": "llama-3.1-8b", "phase": "batch-inference"})
+    assert all("/million tokens" in row.price for row in view.shortlist)
+    assert found.recommendation is not None
+    assert found.recommendation.cost is not None
+    objective = found.recommendation.cost.objective
+    assert objective is not None
+    shown = show(objective, "USD/million tokens")
+    assert view.shortlist[0].price == shown
+    assert any(shown in sentence.text for sentence in view.because)
+    _, sized = seen(kb, {"model": "llama-3.1-8b", "phase": "batch-inference", "dataset_tokens": 1e9})
+    assert all(" in total" in row.price for row in sized.shortlist)

@@ -114,9 +114,21 @@ def spot_text(plan: Plan) -> str:
 
 
 def money_text(plan: Plan) -> str:
-    """What a plan compares by: the job where it has an end, else the hour, or the month of what is bought."""
+    """What a plan compares by: the job where it has an end, work of which nobody said how much there is by what a
+    million tokens or samples cost, else the hour, or the month of what is bought.
+    """
     total = None if plan.cost is None else plan.cost.compared.usd_total
-    return price_text(plan) if total is None else f"{show(total, 'USD')} for the job{spot_text(plan)}"
+    if total is not None:
+        return f"{show(total, 'USD')} for the job{spot_text(plan)}"
+    return work_text(plan) or price_text(plan)
+
+
+def work_text(plan: Plan) -> str:
+    """What a million tokens or samples cost, where plans compare by that; else nothing."""
+    cost = plan.cost
+    if cost is None or cost.objective is None or not cost.objective_unit.startswith("USD/million"):
+        return ""
+    return f"{show(cost.objective, cost.objective_unit)}{_what_for(cost)}{spot_text(plan)}{_how_known(cost)}"
 
 
 def worth_text(worth: float) -> str:

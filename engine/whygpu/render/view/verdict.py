@@ -23,7 +23,16 @@ from whygpu.render.view.rivals import (
     told,
     with_handling,
 )
-from whygpu.render.words import is_bought, method_text, money_text, month_text, price_text, short_text, spread_text
+from whygpu.render.words import (
+    is_bought,
+    method_text,
+    money_text,
+    month_text,
+    price_text,
+    short_text,
+    spread_text,
+    work_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -221,16 +230,20 @@ def _moneys(plan: Plan, other: Plan) -> tuple[str, str, bool]:
     """What both cost, by the price, or with the handling where that turns the order around; whether it does. Where one
     of them is bought and the other is not, both by the month.
     """
-    prices = [None if one.cost is None else one.cost.compared for one in (plan, other)]
-    figures = [
-        None if price is None else price.usd_per_hour if price.usd_total is None else price.usd_total
-        for price in prices
-    ]
-    if figures[0] is None or figures[1] is None or figures[0] <= figures[1]:
-        by_month = is_bought(plan) != is_bought(other) and all(price and price.usd_total is None for price in prices)
-        text = month_text if by_month else money_text
+    mine, theirs = _compared(plan), _compared(other)
+    if mine is None or theirs is None or mine <= theirs:
+        timed = all(one.cost is not None and money_text(one) == price_text(one) for one in (plan, other))
+        text = month_text if timed and is_bought(plan) != is_bought(other) else money_text
         return text(plan), text(other), False
     return money_with_handling(plan), money_with_handling(other), True
+
+
+def _compared(plan: Plan) -> float | None:
+    """The figure of ``money_text``: USD for the job, a unit of work or an hour."""
+    cost = plan.cost
+    if cost is None or work_text(plan):
+        return None if cost is None else cost.objective
+    return cost.compared.usd_per_hour if cost.compared.usd_total is None else cost.compared.usd_total
 
 
 def _alike(found: Sequence[tuple[str, float]]) -> str:
