@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from whygpu.checks.model_shape import ImageTower
 from whygpu.intake.huggingface.config import from_hf_config
 
 ROOT = Path(__file__).parents[2]
@@ -126,6 +127,42 @@ def test_the_language_model_of_a_multimodal_configuration() -> None:
     assert shape is not None
     assert shape.parameters == 8_030_261_248
     assert [problem.severity for problem in problems] == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("vision", "beside", "tower"),
+    [
+        (  # qwen2.5-vl-tower
+            {"depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "hidden_act": "silu", "patch_size": 14,
+             "spatial_merge_size": 2, "fullatt_block_indexes": [7, 15, 23, 31]},
+            {},
+            ImageTower(32, 1280, 3420, gated_ffn=True, token_patches=4, whole_layers=4),
+        ),
+        (  # gemma-3-tower
+            {"num_hidden_layers": 27, "hidden_size": 1152, "intermediate_size": 4304, "image_size": 896,
+             "patch_size": 14},
+            {"mm_tokens_per_image": 256},
+            ImageTower(27, 1152, 4304, token_patches=16, whole_layers=27, tile_patches=4096),
+        ),
+        (  # pixtral-tower
+            {"num_hidden_layers": 24, "hidden_size": 1024, "intermediate_size": 4096, "hidden_act": "silu",
+             "image_size": 1540, "patch_size": 14},
+            {"spatial_merge_size": 2},
+            ImageTower(24, 1024, 4096, gated_ffn=True, token_patches=4, whole_layers=24),
+        ),
+        (  # internvl3.5-config
+            {"num_hidden_layers": 24, "hidden_size": 1024, "intermediate_size": 4096, "image_size": 448,
+             "patch_size": 14},
+            {"downsample_ratio": 0.5},
+            ImageTower(24, 1024, 4096, token_patches=4, whole_layers=24, tile_patches=1024),
+        ),
+    ],
+)  # fmt: skip
+def test_what_turns_images_into_tokens(vision: dict[str, Any], beside: dict[str, Any], tower: ImageTower) -> None:
+    shape, _ = from_hf_config({"model_type": "llava", "text_config": LLAMA, "vision_config": vision, **beside})
+    assert shape is not None
+    assert shape.image_tower == tower
+    assert shape.parameters > shape.active_parameters + tower.parameters
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_the_requests_that_a_rate_takes_may_be_fewer_than_twice_as_many(
     """Twice the requests that 20 ms a token bring are too few and four times as many come too late, or do not fit: one
     card was held to be too slow. A rate that is reached leaves no lower one out of reach.
     """
-    work = {**BASE, **ANSWERS_OF_IMAGES, **limits, "accelerators": [RATED_ON], "max_count": 1}
+    work = {**BASE, **ANSWERS_OF_IMAGES, **limits, "image_tokens": 0, "accelerators": [RATED_ON], "max_count": 1}
 
     def may(rate: float) -> bool:
         asked = {**work, "requests_per_second": rate}

@@ -105,6 +105,38 @@ class Component:
     parameters: int
 
 
+@dataclass(frozen=True, slots=True)
+class ImageTower:
+    """The transformer that turns an image into tokens of the language model beside it.
+
+    `token_patches` patches become a token. `whole_layers` attend to all patches of an image (of a tile of
+    `tile_patches` of them where images are cut up; 0: never), the others to windows so small that their scores count
+    for nothing.
+    """
+
+    layers: int
+    hidden_size: int
+    ffn_size: int
+    gated_ffn: bool = False
+    token_patches: int = 1
+    whole_layers: int = 0
+    tile_patches: int = 0
+
+    @property
+    def parameters(self) -> int:
+        """Parameters of the layers, which each patch passes: four projections and a feed-forward."""
+        width = self.hidden_size
+        return self.layers * (4 * width * width + (3 if self.gated_ffn else 2) * width * self.ffn_size)
+
+    def flops(self, tokens: float) -> float:
+        """Operations of one image that becomes so many tokens: with the weights, and of attention (Kaplan et al. 2020,
+        arXiv:2001.08361, 2.1; Dosovitskiy et al. 2020, arXiv:2010.11929).
+        """
+        patches = tokens * self.token_patches
+        seen = min(patches, self.tile_patches) if self.tile_patches else patches
+        return patches * (2.0 * self.parameters + 4.0 * self.whole_layers * self.hidden_size * seen)
+
+
 DENOISERS = ("transformer", "unet")
 """How the names of a pipeline's denoisers begin."""
 
@@ -143,7 +175,8 @@ class ModelShape:
     for a weight of each part, scales included, and `file_kind` gguf or safetensors. `published_format` is the format of
     fewer than 16 bits that its makers publish it in; empty where that has 16 bits, or is not known. `published_bits`
     are the bits of parts that differ from the format's. `model_type` is the family of architectures by the name that
-    its Hugging Face configuration has; empty where nobody said.
+    its Hugging Face configuration has; empty where nobody said. `image_tower` is what reads images beside a language
+    model; none where it reads none, or its sizes are not known.
     """
 
     name: str
@@ -210,6 +243,7 @@ class ModelShape:
     published_format: str = ""
     published_bits: tuple[tuple[str, float], ...] = ()
     model_type: str = ""
+    image_tower: ImageTower | None = None
 
     def __post_init__(self) -> None:
         """Fill in what follows from the rest, so that checks need not derive it again: cache groups and parts."""

@@ -148,8 +148,9 @@ class Setup:
     as the model reads (0: the model's own), `frame_pixels` that of the image or frame it is scaled from (0: the same).
     `dataset_columns` are those of a table's rows (0: as many as the model's figures are for).
     `average_context_tokens` is the average of what `context_tokens` limits (0: all are that long), `prefix_hit_rate`
-    the share of prompt tokens found in the cache, `speculative` how tokens are guessed ahead, `adapters` how many
-    low-rank adapters are served at once and `streams` how many cameras are watched (0: none).
+    the share of prompt tokens found in the cache, `image_tokens` those that the prompt's images become, `speculative`
+    how tokens are guessed ahead, `adapters` how many low-rank adapters are served at once and `streams` how many
+    cameras are watched (0: none).
     `decoding` is what turns files into what the model reads: the video decoders, the `host`, the `card`, or `none`, for
     that was done before; `host_vcpus` the threads of the host's processors for each accelerator (0: not known), `host`
     the board that its memory asks for: `desktop` or `server`. `algorithm` is what is learned from: given answers
@@ -185,6 +186,7 @@ class Setup:
     epochs: float = 1.0
     average_context_tokens: int = 0
     prefix_hit_rate: float = 0.0
+    image_tokens: int = 0
     speculative: str = "none"
     adapters: int = 0
     streams: int = 0

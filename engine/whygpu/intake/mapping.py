@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from whygpu.checks.model_shape import GENERATIVE, KINDS, PARTS, TOKEN_KINDS, Component, KvGroup, ModelShape
+from whygpu.checks.model_shape import GENERATIVE, KINDS, PARTS, TOKEN_KINDS, Component, ImageTower, KvGroup, ModelShape
 from whygpu.errors import did_you_mean
 from whygpu.intake.identify import identified
 from whygpu.intake.limits import LIMITS, Reader, shown
@@ -85,6 +85,7 @@ OTHERS: Form = MappingProxyType(
         "published_bits": ANYTHING,
         "model_type": TEXT,
         "kv_groups": ANYTHING,
+        "image_tower": ANYTHING,
         "others": ANYTHING,
     }
 )
@@ -108,6 +109,15 @@ GROUP: Mapping[str, str] = {
     "vector_tokens": "tokens",
 }
 """Keys of a group of layers that keep the same cache, as KvGroup has them, and the limit of their values."""
+TOWER: Mapping[str, str] = {
+    "layers": "layers",
+    "hidden_size": "hidden",
+    "ffn_size": "hidden",
+    "token_patches": "tokens",
+    "whole_layers": "layers",
+    "tile_patches": "tokens",
+}
+"""Whole numbers of what turns images into tokens, as ImageTower has them, and the limit of their values."""
 SHAPED = ("layers", "hidden_size", "heads", "head_dim")
 
 
@@ -134,6 +144,7 @@ def from_mapping(data: object, sizes: SizeTable, *, at: str = "model") -> Intake
     values["scores_pairs"] = reader.flag(False, "scores_pairs")
     values["components"] = _components(reader)
     values["kv_groups"] = _cache_groups(reader)
+    values["image_tower"] = _image_tower(reader)
     if not values["parameters"]:
         values["parameters"] = sum(component.parameters for component in values["components"])
     if not values["parameters"] and not reader.problems:
@@ -205,6 +216,23 @@ def _published_bits(reader: Reader) -> tuple[tuple[str, float], ...]:
     for unknown in set(inner.data) - set(PARTS):
         inner.complain(shown(unknown).strip("'"), "is not a part of a model", did_you_mean(str(unknown), PARTS) or "")
     return tuple((name, bits) for name in PARTS if (bits := inner.number("bits", name)))
+
+
+def _image_tower(reader: Reader) -> ImageTower | None:
+    """What turns images into tokens: a mapping of sizes."""
+    inner = reader.inner("image_tower")
+    if inner is None:
+        return None
+    for unknown in set(inner.data) - {*TOWER, "gated_ffn"}:
+        inner.complain(shown(unknown).strip("'"), "is not a size of a tower", did_you_mean(str(unknown), TOWER) or "")
+    sizes = {name: inner.count(limit, name) for name, limit in TOWER.items()}
+    for name in ("layers", "hidden_size", "ffn_size"):
+        if not sizes[name]:
+            inner.complain(name, "is missing", "a tower has layers, hidden_size and ffn_size")
+    sizes["token_patches"] = sizes["token_patches"] or 1
+    if "whole_layers" not in inner.data:
+        sizes["whole_layers"] = sizes["layers"]
+    return ImageTower(**sizes, gated_ffn=inner.flag(False, "gated_ffn"))
 
 
 def _cache_groups(reader: Reader) -> tuple[KvGroup, ...]:

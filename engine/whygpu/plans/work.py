@@ -44,6 +44,7 @@ _NUMBERS = (
     "gradient_accumulation",
     "lora_rank",
     "average_context_tokens",
+    "image_tokens",
     "adapters",
     "streams",
     "host_vcpus",
@@ -243,6 +244,7 @@ _MODEL_FACTS: Mapping[str, Callable[[ModelShape], float | str | bool]] = {
     "model.steps": lambda shape: float(shape.steps),
     "model.sound_tokens_s": lambda shape: shape.sound_tokens_s,
     "model.sparse_attention": lambda shape: shape.sparse_attention,
+    "model.image_tower": lambda shape: shape.image_tower is not None,
     "model.scores_pairs": lambda shape: shape.scores_pairs,
     "model.file_kind": lambda shape: shape.file_kind,
     "model.file_format": lambda shape: shape.stored_format,
@@ -258,6 +260,7 @@ _ALWAYS_KNOWN = frozenset(
         "model.experts",
         "model.frames",
         "model.sparse_attention",
+        "model.image_tower",
     }
 )
 

@@ -97,10 +97,13 @@ class Decode:
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """Reading a prompt, or all requests of a pass ``together``: operations, and seconds as rows."""
+    """Reading a prompt, or all requests of a pass ``together``: operations, those of attention and of the tower that
+    its images pass among them, and seconds as rows.
+    """
 
     flops: float
     score_flops: float
+    image_flops: float
     together: FloatArray
     filled: FloatArray
     compute_s: FloatArray
@@ -284,13 +287,15 @@ def _prefill(columns: Columns, requests: FloatArray, computed: float, rates: Rat
     shape, device, host = columns.shape, columns.device, overheads.host
     prompt = prompt_length(columns)
     flops, scores = prompt_flops(shape, computed), score_flops(shape, prompt, computed)
+    images = image_flops(shape, columns.setup.image_tokens, prompt, computed)
     filled = pipeline_fill(columns, computed)
     chunk = weights_read(shape, columns, np.full(device.size, computed / chunks(columns, computed)), host)
     read = chunk * chunk_passes(columns, computed) / columns.tensor / rates.bandwidth_bytes_s
     # An encoder reads all requests in one pass; a decoder's prompts are read one by one between steps.
     together = np.ones(device.size) if shape.kind in GENERATIVE else requests
     routed_share = routed_parameters(shape) / shape.prompt_parameters
-    attention = scores * splitting.copies(columns) / (columns.tensor * device.half_flops_s * rates.power)
+    attention = scores * splitting.copies(columns) + images
+    attention = attention / (columns.tensor * device.half_flops_s * rates.power)
     products = flops * splitting.undivided(columns, routed_share) / (rates.operations_s * unpacked_rate(columns))
     compute = (products + attention) / columns.more_is_better("prefill-mfu") * together * filled
     # Prompts that are read side by side share the cards that the experts of each are on.
@@ -300,7 +305,7 @@ def _prefill(columns: Columns, requests: FloatArray, computed: float, rates: Rat
     wire = splitting.layers_wire_s(columns, rates.wire, computed * together * columns.prompts_at_once())
     busy = np.maximum(overlapped(compute, read) + moved, overheads.launch_s)
     total = (busy + overheads.gap_s + overheads.hop_s + wire) * overheads.longer
-    return Prefill(flops, scores, together, filled, compute, read, moved, wire, total)
+    return Prefill(flops, scores, images, together, filled, compute, read, moved, wire, total)
 
 
 def _joined_s(
@@ -524,6 +529,15 @@ def score_flops(shape: ModelShape, tokens: int, computed: float | None = None) -
         own = (attended + shape.layers * source) * tokens if shape.source_tokens else shape.layers * source
         return 4.0 * shape.query_width * (shape.encoder_layers * source * source + own)
     return 4.0 * shape.query_width * attended * tokens * (share * (2.0 - share))
+
+
+def image_flops(shape: ModelShape, tokens: int, prompt: int, computed: float) -> float:
+    """Operations that turn an image into so many tokens of a prompt, in 16 bits whatever the weights' format, but for
+    what of the prompt is found in the cache.
+    """
+    if shape.image_tower is None or not tokens:
+        return 0.0
+    return shape.image_tower.flops(min(tokens, prompt)) * computed / prompt
 
 
 def prompt_width(shape: ModelShape, tokens: int, attention: str) -> float:

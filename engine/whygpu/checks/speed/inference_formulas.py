@@ -131,6 +131,10 @@ def _prompt_compute(done: InferenceWork, i: int) -> Calculation:
         coefficient_of(columns, i, "prefill-mfu", "mfu"),
     )
     formula = "(flops / (rate * unpacked) + scores / half) * together * filled / (tensor * power * mfu)"
+    if done.prefill.image_flops:
+        said = f"of the tower that {columns.setup.image_tokens} tokens of images come from"
+        terms = (*terms, Term("images", done.prefill.image_flops, "operations", columns.shape.source, said))
+        formula = formula.replace("scores /", "(scores + images) /")
     if columns.by_requests[i]:
         routed_share = routed_parameters(columns.shape) / columns.shape.prompt_parameters
         undivided = float(splitting.undivided(columns, routed_share)[i])

@@ -16,7 +16,7 @@ from whygpu.intake.huggingface.convolutional import CONVOLUTIONAL, read_convolut
 from whygpu.intake.huggingface.families import ALIKE, FAMILIES, NESTED, Family
 from whygpu.intake.huggingface.layer_pattern import LISTS
 from whygpu.intake.huggingface.sizes import Described, architecture, describe
-from whygpu.intake.huggingface.towers import tower_parameters
+from whygpu.intake.huggingface.towers import image_tower, tower_parameters
 from whygpu.intake.huggingface.vision import TWIN_TOWERS, coming_to, read_twins, read_vision
 from whygpu.intake.limits import Reader, shown
 from whygpu.intake.problems import IntakeProblem, IntakeResult, has_errors
@@ -72,7 +72,9 @@ def from_hf_config(
     _say_what_is_left_out(outer, reader, tower)
     shape = _shape(described, family, name, (parameters, active_parameters), tower)
     published = _published_format(outer, reader)
-    return replace(shape, published_format=published, model_type=outer_type or model_type), outer.problems
+    images = image_tower(outer) if tower else None
+    model_type = outer_type or model_type
+    return replace(shape, published_format=published, model_type=model_type, image_tower=images), outer.problems
 
 
 def _published_format(outer: Reader, reader: Reader) -> str:
@@ -183,7 +185,7 @@ def _say_what_is_left_out(outer: Reader, reader: Reader, tower: int) -> None:
     if reader is outer:
         return
     if tower:
-        said = f"adds {tower} parameters to memory; speeds are those of the language model"
+        said = f"adds {tower} parameters to memory, which images pass through, and no text"
         outer.complain("vision_config", said, "", "warning")
     for key in ("audio_config",) if tower else ("vision_config", "audio_config"):
         if outer.has(key):

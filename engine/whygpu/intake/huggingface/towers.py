@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from whygpu.checks.model_shape import ImageTower
 from whygpu.intake.limits import Reader
 
 LAYERS = ("depth", "num_hidden_layers", "vt_num_hidden_layers")
@@ -18,20 +19,47 @@ GATED = frozenset({"pixtral", "gemma4_vision"})
 """Towers whose feed-forward has a gate, beside those that say so by their activation (Qwen2.5-VL)."""
 
 
-def tower_parameters(outer: Reader, text_hidden: int) -> int:
-    """Parameters of the tower that `vision_config` describes, with its projectors; 0 where it says too little."""
+def image_tower(outer: Reader) -> ImageTower | None:
+    """The tower that `vision_config` describes; None where it says too little."""
     tower = outer.inner("vision_config")
     if tower is None or not tower.has(*LAYERS) or not tower.has(*HIDDEN):
-        return 0
+        return None
     layers, hidden = tower.whole("layers", *LAYERS) or 1, tower.whole("hidden", *HIDDEN) or 1
     ffn = tower.count("hidden", *FFN) or round((tower.number("ratio", "mlp_ratio") or 4.0) * hidden)
-    gated = tower.text("hidden_act") == "silu" or tower.text("model_type") in GATED
+    whole = tower.raw("fullatt_block_indexes")[1]
+    side = tower.count("pixels", "image_size") // (tower.count("pixels", "patch_size") or 16)
+    return ImageTower(
+        layers=layers,
+        hidden_size=hidden,
+        ffn_size=ffn,
+        gated_ffn=tower.text("hidden_act") == "silu" or tower.text("model_type") in GATED,
+        token_patches=_token_patches(outer, tower, side * side),
+        whole_layers=len(whole) if isinstance(whole, Sequence) and not isinstance(whole, (str, bytes)) else layers,
+        tile_patches=0 if tower.has("spatial_merge_size") or outer.has("spatial_merge_size") else side * side,
+    )
+
+
+def _token_patches(outer: Reader, tower: Reader, patches: int) -> int:
+    """Patches that become a token: a square of them, or as many as leave so many tokens of an image."""
+    merge = tower.count("heads", "spatial_merge_size") or outer.count("heads", "spatial_merge_size")
+    shrunk = outer.number("ratio", "downsample_ratio") or 1.0
+    tokens = outer.count("tokens", "mm_tokens_per_image")
+    if tokens and patches:
+        return max(patches // tokens, 1)
+    return (merge or max(round(1 / shrunk), 1)) ** 2
+
+
+def tower_parameters(outer: Reader, text_hidden: int) -> int:
+    """Parameters of that tower, with its projectors; 0 where it is not known."""
+    tower, read = outer.inner("vision_config"), image_tower(outer)
+    if tower is None or read is None:
+        return 0
     patch = tower.count("pixels", "patch_size") or 16
     frames = tower.count("steps", "temporal_patch_size") or 1
     side = tower.count("pixels", "image_size") // patch
-    places = tower.count("tokens", *PLACES) or (0 if gated else side * side)
-    body = layers * (4 * hidden * hidden + (3 if gated else 2) * hidden * ffn)
-    return body + (3 * frames * patch * patch + places) * hidden + _projectors(outer, tower, hidden, text_hidden)
+    places = tower.count("tokens", *PLACES) or (0 if read.gated_ffn else side * side)
+    read_in = (3 * frames * patch * patch + places) * read.hidden_size
+    return read.parameters + read_in + _projectors(outer, tower, read.hidden_size, text_hidden)
 
 
 def _projectors(outer: Reader, tower: Reader, hidden: int, text_hidden: int) -> int:
