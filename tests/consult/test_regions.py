@@ -35,6 +35,8 @@ def test_regions_of_clouds_and_areas_are_understood(kb: whygpu.KnowledgeBase, re
         ("United States", "us"),
         ("usa", "us"),
         ("Asia", "apac"),
+        ("Germany", "germany"),
+        ("france", "france"),
         ("US-EAST-1", "us-east-1"),
         ("us-east1", "us-east1"),
     ],
@@ -42,6 +44,18 @@ def test_regions_of_clouds_and_areas_are_understood(kb: whygpu.KnowledgeBase, re
 def test_areas_and_regions_are_understood_as_people_write_them(kb: whygpu.KnowledgeBase, said: str, meant: str) -> None:
     """AWS's us-east-1 is another place than Google's us-east1: hyphens tell them apart, capitals do not."""
     assert kb.check({**CHAT, "regions": [said]}).regions == (meant,)
+
+
+@pytest.mark.parametrize(
+    ("country", "area"), [("germany", "eu"), ("france", "eu"), ("netherlands", "eu"), ("japan", "apac")]
+)
+def test_a_country_is_a_part_of_its_area(kb: whygpu.KnowledgeBase, country: str, area: str) -> None:
+    catalogue = kb.knowledge.catalogue
+    inside, around = catalogue.areas[country].regions, catalogue.areas[area].regions
+    assert all(set(ids) <= set(around[provider]) for provider, ids in inside.items())
+    offered = [item for item in catalogue.offerings if catalogue.stands_in(item, frozenset({country}))]
+    assert offered
+    assert all(catalogue.stands_in(item, frozenset({area})) for item in offered)
 
 
 def test_an_unknown_region_is_an_error_with_what_was_perhaps_meant(kb: whygpu.KnowledgeBase) -> None:

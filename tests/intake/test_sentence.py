@@ -94,7 +94,7 @@ def test_nothing_long_is_slow(kb: whygpu.KnowledgeBase) -> None:
     "sentence",
     [
         "serve Falcon-9000 to everyone",  # never another model's answer
-        "serve a Llama 70B chatbot",  # which?
+        "serve a Llama 99B chatbot",
         "serve a 7B or a 13B chatbot",
         "a chatbot for 200 users",
         "fine-tune a 7B that we serve later",
@@ -125,3 +125,11 @@ def test_what_a_sentence_says_decides_the_work(
     assert said.answers["phase"] == phase
     assert answers.items() <= said.answers.items()
     kb.check(said.answers)
+
+
+def test_a_name_of_several_models_is_asked_about(kb: whygpu.KnowledgeBase) -> None:
+    said = read_sentence("serve a Llama 70B chatbot", kb.knowledge)
+    assert said is not None
+    assert said.answers["model"] == "Llama 70B"
+    with pytest.raises(whygpu.AnswerError, match="names several models"):
+        kb.check(said.answers)

@@ -129,6 +129,20 @@ def test_a_sentence_is_read_as_far_as_it_goes(
     assert ("Not read: 200 users" in told) == ("200 users" in typed)
 
 
+@pytest.mark.parametrize("typed", ["llama", "serve a Llama 70B chatbot on Azure"])
+def test_one_of_several_models_is_chosen_and_not_typed_anew(typed: str, opened: Opened) -> None:
+    app = opened()
+    app = app.chat_input[0].set_value(typed).run()
+    assert app.error
+    choices = [str(item.key) for item in app.button if str(item.key).startswith("which-llama")]
+    assert len(choices) > 1
+    app = _press(app, choices[0])
+    assert app.query_params["page"] == "answer"
+    answers = _answers(app)
+    assert answers["model"] == choices[0].removeprefix("which-")
+    assert answers.get("providers") == (["azure"] if "Azure" in typed else None)
+
+
 def test_several_kinds_of_owned_cards_are_taken(opened: Opened) -> None:
     app = opened()
     fields = {str(item.label): item for item in (*app.selectbox, *app.number_input)}

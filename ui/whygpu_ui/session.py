@@ -48,6 +48,8 @@ class State:
     """What is wrong with what was just entered."""
     refused: str = ""
     """The question that it was entered for."""
+    entered: Mapping[str, Given] | None = None
+    """What was entered where it may mean one of several models."""
     link_problems: tuple[Problem, ...] = ()
     """What could not be used of the address."""
     was: str | None = None
@@ -132,7 +134,7 @@ def part(draw: Callable[_P, None]) -> Callable[_P, None]:
 def refuse(problems: tuple[Problem, ...], question: str = "") -> None:
     """Stay, and say what is wrong with what was entered."""
     now = state()
-    now.acted, now.problems, now.refused = True, problems, question
+    now.acted, now.problems, now.refused, now.entered = True, problems, question, None
 
 
 def give(question: str, value: Given, page: str | None = None) -> None:
@@ -180,7 +182,7 @@ def go(page: str, item: str = "") -> None:
     now = state()
     now.page, now.item = page, item
     now.visit += 1
-    now.problems, now.refused, now.link_problems, now.was, now.before = (), "", (), None, None
+    now.problems, now.refused, now.entered, now.link_problems, now.was, now.before = (), "", None, (), None, None
     now.acted = True
 
 

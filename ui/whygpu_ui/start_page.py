@@ -45,7 +45,7 @@ def start_page(knowledge_base: KnowledgeBase) -> None:
         with columns[number]:
             label = f"**{item.title}**  \n{item.says}"
             st.button(label, key=f"tile-{item.id}", width="stretch", on_click=go, args=(START, item.id))
-    _box()
+    _box(knowledge_base)
     _owned(knowledge_base)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("I have measurements:", width="content")
@@ -98,17 +98,32 @@ def _usable(given: dict[str, Any], about: str = "") -> None:
     found = find(state().knowledge_base, given)
     if found.problems:
         refuse(found.problems, about)
+        state().entered = given if any(item.code == "ambiguous-model" for item in found.problems) else None
     else:
         replace_all(given)
+
+
+def _which(knowledge_base: KnowledgeBase) -> None:
+    """The models that a name may mean, to choose from."""
+    entered = state().entered
+    if entered is None:
+        return
+    models = knowledge_base.knowledge.catalogue
+    names = [models.models[name] for name in models.find_models(str(entered["model"]))]
+    with st.container(horizontal=True):
+        for entry in sorted(names, key=lambda entry: -(entry.data.get("downloads") or 0))[:MODELS_SHOWN]:
+            label = model_label(knowledge_base, entry.id)
+            st.button(label, key=f"which-{entry.id}", on_click=_usable, args=({**entered, "model": entry.id},))
 
 
 # the box
 
 
-def _box() -> None:
+def _box(knowledge_base: KnowledgeBase) -> None:
     st.header("Or paste what you have", anchor=False)
     if state().refused != _OWNED:
         show_problems(state().problems)
+        _which(knowledge_base)
     st.markdown(
         "A sentence, such as: serve a 7B chatbot on Azure for $500 a month. Or a model's name, the Hub's org/name, or "
         "a size such as 7B; what you own, such as 4x RTX 3090; a config.json or saved answers, pasted or as a file."

@@ -164,24 +164,31 @@ def _without(text: str, start: int, end: int) -> str:
 
 
 def _model(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
-    """The one model that is named, in full or by its size in billions; none where it may be several: a size beside a
-    word that begins models' names ("Llama 70B") may be any of these.
+    """The one model that is named, in full or by its size in billions. A name of several ("Llama 70B") is left to be
+    asked about, and of several names none is read.
     """
     for windows in _windows(text):
         ids = {place: catalogue.model_names.get(fold(text[slice(*place)])) for place in windows}
         named = {found: place for place, found in ids.items() if found}
         if named:
             (found, place), *others = named.items()
-            if others or len(found) > 1:
+            if others:
                 return text
-            answers["model"] = found[0]
+            answers["model"] = found[0] if len(found) == 1 else text[slice(*place)]
             return _without(text, *place)
     words = windows
     sizes = [at for at, (start, end) in enumerate(words) if text[end - 1] in "bB" and size_of(text[start:end])]
-    if len(sizes) != 1 or (sizes[0] and catalogue.find_models(text[slice(*words[sizes[0] - 1])])):
+    if len(sizes) != 1:
         return text
-    answers["model"] = {"parameters": size_of(text[slice(*words[sizes[0]])])}
-    return _without(text, *words[sizes[0]])
+    start, end = words[sizes[0]]
+    before = words[sizes[0] - 1][0] if sizes[0] else start
+    if before < start and catalogue.find_models(text[before:start].strip()):  # a word that begins models' names
+        if not catalogue.find_models(text[before:end]):
+            return text
+        answers["model"] = text[before:end]
+        return _without(text, before, end)
+    answers["model"] = {"parameters": size_of(text[start:end])}
+    return _without(text, start, end)
 
 
 def _cards(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:

@@ -335,7 +335,7 @@ class Catalogue:
         some number format; else nothing.
         """
         for entry in self.models.values():
-            if fold(text) in map(fold, entry.data.get("stands_for") or ()):
+            if any(_matches(text, name) for name in entry.data.get("stands_for") or ()):
                 return str(entry.data.get("stands_in") or "")
         for name, packing in packings(text):
             ids = self.model_names.get(fold(name)) or self.model_names.get(fold(untuned(name))) or ()
@@ -358,6 +358,12 @@ def _begins(name: str, word: str, vendor: str) -> bool:
     rest = name.lower().removeprefix(f"{vendor.lower()} ")
     following = rest.removeprefix(word)
     return following != rest and (following[:1] == " " or (word[-1].isalpha() and following[:1].isdigit()))
+
+
+def _matches(text: str, name: str) -> bool:
+    """Whether a text is a name, or begins with it where it ends in a star."""
+    begins = fold(text).startswith(fold(name.removesuffix("*")))
+    return begins if name.endswith("*") else fold(text) == fold(name)
 
 
 def _is_called(item: Format, text: str) -> bool:
