@@ -129,8 +129,8 @@ def test_a_sentence_is_read_as_far_as_it_goes(
     assert ("Not read: 200 users" in told) == ("200 users" in typed)
 
 
-@pytest.mark.parametrize("typed", ["llama", "serve a Llama 70B chatbot on Azure"])
-def test_one_of_several_models_is_chosen_and_not_typed_anew(typed: str, opened: Opened) -> None:
+@pytest.mark.parametrize("typed", ["llama", "serve a Llama 70B chatbot on Azure, 200 users"])
+def test_one_of_several_models_is_chosen_and_not_typed_anew(typed: str, opened: Opened, plain: Plain) -> None:
     app = opened()
     app = app.chat_input[0].set_value(typed).run()
     assert app.error
@@ -141,6 +141,7 @@ def test_one_of_several_models_is_chosen_and_not_typed_anew(typed: str, opened: 
     answers = _answers(app)
     assert answers["model"] == choices[0].removeprefix("which-")
     assert answers.get("providers") == (["azure"] if "Azure" in typed else None)
+    assert any("Not read: 200 users" in plain(item.value) for item in app.warning) == ("Azure" in typed)
 
 
 def test_several_kinds_of_owned_cards_are_taken(opened: Opened) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 from whygpu.render.view.request import chips
 from whygpu.render.words import NO_CHANGE, short_text
 from whygpu_ui.better_page import difference
-from whygpu_ui.details import details
+from whygpu_ui.details import details, reports
 from whygpu_ui.knowledge import find, view
 from whygpu_ui.markdown import literal, rendered
 from whygpu_ui.pieces import inline, meters, show, spoken, who
@@ -45,7 +45,10 @@ def answer_page(knowledge_base: KnowledgeBase) -> None:
     if shown.meters:
         show(meters(shown.meters))
     if shown.trouble is None:  # where nothing is left, a repair is what helps
-        st.button("Make it better", type="primary", key="better", on_click=go, args=(BETTER,))
+        with st.container(horizontal=True):
+            st.button("Make it better", type="primary", key="better", on_click=go, args=(BETTER,))
+            with st.popover("Report"):
+                reports(lambda: ([shown], []), "beside")
     _shortlist(shown)
     details(knowledge_base, advice, shown)
 
@@ -56,10 +59,12 @@ def answer_page(knowledge_base: KnowledgeBase) -> None:
 def _chips(knowledge_base: KnowledgeBase, advice: Advice) -> None:
     """Each part of the request: pressed, it opens to be edited in place; assumed ones are dashed."""
     found = chips(advice.consultation)[:_MOST_CHIPS]
-    with st.container(horizontal=True, key="chips"):
+    with st.container(horizontal=True, vertical_alignment="center", key="chips"):
         for item in found:
             _chip(knowledge_base, item)
         _another(knowledge_base, advice, {item.answer for item in found})
+        if any(item.assumed for item in found):
+            st.markdown(":small[? = assumed]", width="content")
 
 
 @part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -383,15 +384,20 @@ def _report(knowledge_base: KnowledgeBase, advice: Advice, shown: View) -> None:
     _lifecycle(knowledge_base, advice)
 
 
-def reports(parts: Callable[[], tuple[Sequence[View], Sequence[Section]]]) -> None:
-    """The advice as documents: ``parts`` gives what they are made of once one is wanted."""
+def reports(parts: Callable[[], tuple[Sequence[View], Sequence[Section]]], place: str = "part") -> None:
+    """The advice as documents: ``parts`` gives what they are made of once one is wanted; ``place`` on the page."""
+    kinds = (
+        ("Report as Markdown", document, "whygpu.md", "text/markdown"),
+        ("Report as HTML, to print", html_page, "whygpu.html", "text/html"),
+    )
     with st.container(horizontal=True):
-        st.download_button(
-            "Report as Markdown", lambda: document(*parts()), "whygpu.md", "text/markdown", on_click="ignore"
-        )
-        st.download_button(
-            "Report as HTML, to print", lambda: html_page(*parts()), "whygpu.html", "text/html", on_click="ignore"
-        )
+        for label, made, name, mime in kinds:
+            data = partial(_made, made, parts)
+            st.download_button(label, data, name, mime, key=f"{place}-{name}", on_click="ignore")
+
+
+def _made(made: Callable[..., str], parts: Callable[[], tuple[Sequence[View], Sequence[Section]]]) -> str:
+    return made(*parts())
 
 
 def take_along(advice: Advice | LifecycleAdvice | None) -> None:

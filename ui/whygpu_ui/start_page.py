@@ -103,6 +103,11 @@ def _usable(given: dict[str, Any], about: str = "") -> None:
         replace_all(given)
 
 
+def _settle(given: dict[str, Any], counts: tuple[Problem, ...]) -> None:
+    _usable(given)
+    state().problems = state().problems or counts
+
+
 def _which(knowledge_base: KnowledgeBase) -> None:
     """The models that a name may mean, to choose from."""
     entered = state().entered
@@ -113,7 +118,8 @@ def _which(knowledge_base: KnowledgeBase) -> None:
     with st.container(horizontal=True):
         for entry in sorted(names, key=lambda entry: -(entry.data.get("downloads") or 0))[:MODELS_SHOWN]:
             label = model_label(knowledge_base, entry.id)
-            st.button(label, key=f"which-{entry.id}", on_click=_usable, args=({**entered, "model": entry.id},))
+            given = {**entered, "model": entry.id}
+            st.button(label, key=f"which-{entry.id}", on_click=_settle, args=(given, state().counts))
 
 
 # the box
@@ -153,9 +159,8 @@ def _take_box(key: str) -> None:
             refuse(error.problems)
         else:
             _usable(said.answers)
-            state().problems = state().problems or (
-                partly_read(said, knowledge_base.knowledge, "add the rest with 'Say more'"),
-            )
+            state().counts = (partly_read(said, knowledge_base.knowledge, "add the rest with 'Say more'"),)
+            state().problems = state().problems or state().counts
     if any(item.severity == "error" for item in state().problems) and not entered.files:
         st.session_state[key] = entered.text  # to be corrected, not typed anew
 
