@@ -165,3 +165,11 @@ def test_work_of_unknown_size_is_compared_by_what_its_tokens_cost(kb: whygpu.Kno
     assert any(shown in sentence.text for sentence in view.because)
     _, sized = seen(kb, {"model": "llama-3.1-8b", "phase": "batch-inference", "dataset_tokens": 1e9})
     assert all(" in total" in row.price for row in sized.shortlist)
+
+
+def test_live_speech_says_which_limit_takes_so_many_cards(kb: whygpu.KnowledgeBase) -> None:
+    """Two cards for 100 voices, and each limit that was shown was 97% unused."""
+    live = {"phase": "inference", "model": "whisper-large-v3-turbo", "streams": 100, "latency_ms": 1000}
+    _, view = seen(kb, live)
+    first = view.meters[0]
+    assert (first.label, first.needs, first.status) == ("piece of speech", "at most 1 s", "met")

@@ -27,6 +27,7 @@ LABELS = MappingProxyType(
         "requests_per_s": "requests",
         "frames_per_s": "frames",
         "times_real_time": "sound",
+        "piece_seconds": "piece of speech",
         "train_hours": "time to finish",
         "usd_per_hour": "price",
         "usd_compared_per_hour": "hourly budget",
