@@ -115,6 +115,9 @@ def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: whygpu.
         ("fine-tune a 7B chatbot with LoRA", "fine-tuning", {"method": "lora", "model": {"parameters": 7e9}}),
         ("embed 20M documents in 2 days", "batch-inference", {"dataset_samples": 2e7, "deadline_hours": 48}),
         ("embed 20M documents at 5 requests per second", "inference", {"requests_per_second": 5}),
+        ("serve SDXL: images at 2 requests per second", "inference", {"model": "stable-diffusion-xl"}),
+        ("LoRA of Qwen3-VL 8B on 20k images at home", "fine-tuning", {"dataset_samples": 20_000}),
+        ("12 cameras at the edge", "inference", {"task": "vision", "streams": 12}),
     ],
 )
 def test_what_a_sentence_says_decides_the_work(

@@ -20,7 +20,7 @@ from whygpu.quantity import parse_number
 if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.catalogue import Catalogue
-    from whygpu.knowledge.questions import Said
+    from whygpu.knowledge.questions import Said, Work
 
 _NUMBER = r"\d[\d,]*(?:\.\d+)?\s*(?:(?:thousand|million|billion|trillion|[kmbt])\b)?"
 _TIMES = re.compile(r"(?:(\d{1,6})(?:\s*[x×*]\s*|\s+)|an?\s+)?(\S.*)", re.IGNORECASE | re.DOTALL)
@@ -68,11 +68,9 @@ def read_sentence(text: str, knowledge: Knowledge) -> Sentence | None:
     says nothing else. Without a model the usual one is taken, unless a word that is not read may name one.
     """
     text = text[:MAX_ENTRY]
-    named = [work for work in knowledge.works if _begins(text, work.words)]
-    also = [work for work in knowledge.works if work not in named and _begins(text, work.also)]
-    if len(named or also) != 1 or len({work.task for work in (*named, *also)}) > 1:
+    work = _work(text, knowledge)
+    if work is None:
         return None
-    (work,) = named or also
     phase, said = work.phase, read_phase(text, work.phase, knowledge)
     if phase == "inference" and not said.answers.keys() & _RATES:
         job = read_phase(text, _JOB, knowledge)
@@ -103,6 +101,25 @@ def read_phase(text: str, phase: str, knowledge: Knowledge) -> Sentence:
     for read in (_model, _cards, _places):
         text = read(text, answers, knowledge.catalogue)
     return Sentence(answers, text)
+
+
+def _work(text: str, knowledge: Knowledge) -> Work | None:
+    """The one kind of work that it is about: by words that are no part of an amount ("on 20k images") before all."""
+    bare = text
+    for said in knowledge.said:
+        bare = bare if said.value is not None else _pattern(said).sub(_READ, bare)
+    for words in (bare, text):
+        named = [work for work in knowledge.works if _begins(words, work.words)]
+        also = [work for work in knowledge.works if work not in named and _begins(words, work.also)]
+        first = {
+            work.phase: work for work in reversed(knowledge.works)
+        }  # what serving means where nothing else is named
+        if len(named) > 1 and len({work.phase for work in named}) == 1:
+            named = [work for work in named if work is not first[work.phase]]
+        if named or also:
+            alone = len(named or also) == 1 and len({work.task for work in (*named, *also)}) == 1
+            return (named or also)[0] if alone else None
+    return None
 
 
 def _begins(text: str, words: tuple[str, ...]) -> bool:
