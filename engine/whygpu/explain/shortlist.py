@@ -221,11 +221,12 @@ def _money(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
     if abs(one.objective - other.objective) > _SAME * other.objective:
         unit, less = one.objective_unit, one.objective < other.objective
         share = one.objective / other.objective - 1 if other.objective > 0 else 0.0
-        yield (
-            less,
-            f"{show(one.objective, unit)} instead of {show(other.objective, unit)}"
-            + (f" ({share:+.0%})" if abs(share) < 10 else ""),
-        )
+        text = f"{show(one.objective, unit)} instead of {show(other.objective, unit)}"
+        text += f" ({share:+.0%})" if abs(share) < 10 else ""
+        bought = [cost.buying for cost in (one, other) if cost.basis == "buying" and cost.buying is not None]
+        if len(bought) > 1 and one.compared.usd_total is not None:
+            text = " instead of ".join(show(buying.usd_purchase, "USD") for buying in bought) + " to buy"
+        yield less, text
 
 
 def _speed(plan: Plan, best: Plan, output_tokens: int) -> Iterator[tuple[bool, str]]:

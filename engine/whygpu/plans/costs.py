@@ -72,6 +72,8 @@ class Costs:
     basis: NDArray[np.str_]
     hourly: NDArray[np.float64]
     """What an hour costs by that basis."""
+    held: NDArray[np.float64]
+    """Hours of owning that a job counts at the least: what is bought for it idles before and after."""
     spot: PriceList | None
     """Spot prices, where the plan is not priced by them already."""
     listed: PriceList
@@ -119,8 +121,9 @@ def costs_of(
         rent = np.where(plan_set.owned, purchase_terms.usd_power_per_hour, rent)
     hourly = np.where(plan_set.owned, rent, new) if bought else rent
     basis = np.where(plan_set.owned, "owned", "buying" if bought else "renting")
-    total, objective, unit = _objective(plan_set, setup, hourly)
-    return Costs(found, rent, total, objective, unit, purchase_terms, basis, hourly, spot, prices)
+    held = np.where(basis == "buying", 0.0 if terms is None else terms.held_hours, 0.0)
+    total, objective, unit = _objective(plan_set, setup, hourly, held)
+    return Costs(found, rent, total, objective, unit, purchase_terms, basis, hourly, held, spot, prices)
 
 
 def _prices(plan_set: PlanSet, prices: PriceList) -> Prices:
@@ -139,7 +142,7 @@ def _prices(plan_set: PlanSet, prices: PriceList) -> Prices:
 
 
 def _objective(
-    plan_set: PlanSet, setup: Setup, hourly: NDArray[np.float64]
+    plan_set: PlanSet, setup: Setup, hourly: NDArray[np.float64], held: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     """What the job costs (NaN where it is not sized), what plans compare by, and its unit."""
     figures = plan_set.speeds.figures
@@ -148,8 +151,7 @@ def _objective(
         return total, hourly, "USD/hour"
     hours = figures.get("train_hours", total)
     if np.isfinite(hours).any():
-        total = money.run_usd(hourly, hours)
-        return total, total, "USD"
+        return money.run_usd(hourly, hours), money.run_usd(hourly, np.maximum(hours, held)), "USD"
     for name, unit in _UNITS_OF_WORK.items():
         if name in figures:
             return total, money.per_million_usd(hourly, figures[name]), unit
@@ -168,8 +170,11 @@ def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, 
     machines = np.where(bought, plan_set.nodes, np.maximum(rented, plan_set.nodes)).astype(np.float64) * each
     if costs.unit == "W":
         return Money(costs.objective, costs.unit, np.full(len(plan_set), np.nan), machines)
+    if costs.unit == "USD":  # it is looked after while the job runs
+        hours = plan_set.speeds.figures["train_hours"]
+        machines = machines * hours / np.maximum(hours, costs.held)
     hourly = costs.hourly + machines
-    _, values, unit = _objective(plan_set, setup, hourly)
+    _, values, unit = _objective(plan_set, setup, hourly, costs.held)
     if unit == "USD":  # what is owned draws little while it is set up
         values = values + np.where(plan_set.owned, machines, hourly) * handling.hours_per_job
     with np.errstate(all="ignore"):
@@ -186,7 +191,7 @@ def comparable(costs: Costs, plan_set: PlanSet, alive: Mask) -> Costs:
 
 def drawn_of(plan_set: PlanSet, setup: Setup) -> NDArray[np.float64]:
     """What each plan draws for its work: watts of a service, energy of a job; NaN where it is not known."""
-    return _objective(plan_set, setup, watts_of(plan_set))[1]
+    return _objective(plan_set, setup, watts_of(plan_set), np.zeros(len(plan_set)))[1]
 
 
 def watts_of(plan_set: PlanSet) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 OWN_DEPLOYMENTS = ("on-prem", "workstation", "edge")
 """Where hardware stands that is bought: nobody rents it by the hour."""
 _OF_THE_SITE = ("electricity-usd-per-kwh", "hardware-life-months", "host-memory-usd-per-gib")
+_HELD = "hours-held-per-job"
 _OF_THE_CARD = ("wall-power-ratio", "pue", "host-price-ratio", "host-price-floor")
 
 
@@ -87,6 +88,8 @@ class Terms:
     """Months a purchase is spread over; NaN where nobody says how long the service runs."""
     hours_a_month: float
     """Hours that it is used in each of them."""
+    held_hours: float
+    """Hours of owning that a job counts at the least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,7 @@ def terms_of(knowledge: Knowledge, place: Site) -> Terms | None:
         site["electricity-usd-per-kwh"].likely if place.usd_per_kwh is None else place.usd_per_kwh,
         math.nan if place.months is None else money.spread_months(place.months, site["hardware-life-months"].likely),
         place.hours_a_month,
+        pick(_HELD, at).likely if _HELD in coefficients else 0.0,
     )
 
 

@@ -22,7 +22,7 @@ from whygpu.render.view.model import (
     ShortRow,
 )
 from whygpu.render.view.rivals import against, against_in_full
-from whygpu.render.words import price_text, short_text, spot_text, spread_text, work_text, worth_text
+from whygpu.render.words import price_text, purchase_text, short_text, spot_text, spread_text, work_text, worth_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -82,10 +82,10 @@ def shortlist(advice: Advice, deciding: Deciding | None, words: Words) -> tuple[
 
 
 def _price(plan: Plan) -> str:
-    """What plans are compared by, in short: "$0.80/h", "$3.17 in all", "$0.20/million tokens"."""
+    """What plans are compared by, in short: "$0.80/h", "$3.17 in all", "$0.20/million tokens", "$1,807 to buy"."""
     cost = plan.cost
     if cost is not None and cost.compared.usd_total is not None:
-        return f"{show(cost.compared.usd_total, 'USD')} in total{spot_text(plan)}"
+        return purchase_text(plan) or f"{show(cost.compared.usd_total, 'USD')} in total{spot_text(plan)}"
     return work_text(plan) or price_text(plan).replace(" an hour", "/h").replace(" a month", "/month")
 
 
