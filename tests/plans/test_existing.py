@@ -141,6 +141,41 @@ def test_a_workstation_compares_by_purchase_terms(kb: whygpu.KnowledgeBase) -> N
     assert plan.cost.buying.source == ("gpupoet-2026-10",)
 
 
+def test_a_job_at_a_desk_compares_by_what_is_bought_for_it(kb: whygpu.KnowledgeBase) -> None:
+    """desk-machine-idles: it counts a month of owning, and the power of its own hours; in a server room its hours."""
+    job = {**TUNE, "dataset_tokens": 1e7, "accelerators": ["rtx-3090"], "count": 1}
+    desk, room = (advise(kb, **job, deployment=place).recommendation for place in ("workstation", "on-prem"))
+    assert desk is not None
+    assert room is not None
+    assert desk.cost is not None
+    assert desk.cost.buying is not None
+    hours = desk.speed["train_hours"]
+    assert hours is not None
+    assert hours.likely < 730
+    power = desk.cost.usd_power_per_hour
+    assert power is not None
+    share = desk.cost.buying.usd_per_hour - power
+    assert desk.cost.objective == pytest.approx(730 * share + hours.likely * power)
+    assert desk.cost.buying.usd_total == pytest.approx(hours.likely * desk.cost.buying.usd_per_hour)
+    assert room.cost is not None
+    assert room.cost.buying is not None
+    assert room.cost.objective == pytest.approx(room.cost.buying.usd_total)
+
+
+def test_of_two_cards_at_a_desk_the_cheaper_is_bought_though_it_takes_longer(kb: whygpu.KnowledgeBase) -> None:
+    """And the faster one, where the job takes months on either."""
+    job = {**TUNE, "accelerators": ["rtx-3090", "rtx-6000-ada"], "count": 1, "deployment": "workstation"}
+    short = advise(kb, **{**job, "dataset_tokens": 1e7}).recommendation
+    assert short is not None
+    assert short.accelerator.id == "rtx-3090"
+    long = advise(kb, **{**job, "dataset_tokens": 2e10})
+    costs = {plan.accelerator.id: plan.cost for plan in (long.recommendation, *long.alternatives) if plan is not None}
+    objectives = {name: cost.objective for name, cost in costs.items() if cost is not None}
+    assert objectives["rtx-6000-ada"] is not None
+    assert objectives["rtx-3090"] is not None
+    assert objectives["rtx-6000-ada"] < 1.3 * objectives["rtx-3090"]
+
+
 @pytest.mark.parametrize(("deployment", "rented"), [("on-prem", "mi325x"), ("workstation", "quadro-rtx-8000")])
 def test_a_rent_is_no_price_of_what_is_bought(kb: whygpu.KnowledgeBase, deployment: str, rented: str) -> None:
     """Both cards are rented out, and kb/facts/purchases.yaml knows no price to buy them: it is estimated."""

@@ -122,7 +122,10 @@ def costs_of(
     hourly = np.where(plan_set.owned, rent, new) if bought else rent
     basis = np.where(plan_set.owned, "owned", "buying" if bought else "renting")
     held = np.where(basis == "buying", 0.0 if terms is None else terms.held_hours, 0.0)
-    total, objective, unit = _objective(plan_set, setup, hourly, held)
+    total, objective, unit = _objective(plan_set, setup, hourly)
+    if unit == "USD" and purchase_terms is not None:
+        idle = np.maximum(held - plan_set.speeds.figures["train_hours"], 0.0)  # without power
+        objective = objective + np.where(idle > 0, (hourly - purchase_terms.usd_power_per_hour) * idle, 0.0)
     return Costs(found, rent, total, objective, unit, purchase_terms, basis, hourly, held, spot, prices)
 
 
@@ -142,7 +145,7 @@ def _prices(plan_set: PlanSet, prices: PriceList) -> Prices:
 
 
 def _objective(
-    plan_set: PlanSet, setup: Setup, hourly: NDArray[np.float64], held: NDArray[np.float64]
+    plan_set: PlanSet, setup: Setup, hourly: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     """What the job costs (NaN where it is not sized), what plans compare by, and its unit."""
     figures = plan_set.speeds.figures
@@ -151,7 +154,8 @@ def _objective(
         return total, hourly, "USD/hour"
     hours = figures.get("train_hours", total)
     if np.isfinite(hours).any():
-        return money.run_usd(hourly, hours), money.run_usd(hourly, np.maximum(hours, held)), "USD"
+        total = money.run_usd(hourly, hours)
+        return total, total, "USD"
     for name, unit in _UNITS_OF_WORK.items():
         if name in figures:
             return total, money.per_million_usd(hourly, figures[name]), unit
@@ -170,15 +174,22 @@ def money_of(costs: Costs, plan_set: PlanSet, setup: Setup, handling: Handling, 
     machines = np.where(bought, plan_set.nodes, np.maximum(rented, plan_set.nodes)).astype(np.float64) * each
     if costs.unit == "W":
         return Money(costs.objective, costs.unit, np.full(len(plan_set), np.nan), machines)
-    if costs.unit == "USD":  # it is looked after while the job runs
-        hours = plan_set.speeds.figures["train_hours"]
-        machines = machines * hours / np.maximum(hours, costs.held)
+    if costs.unit == "USD":
+        return _of_a_job(costs, plan_set, machines, handling.hours_per_job)
     hourly = costs.hourly + machines
-    _, values, unit = _objective(plan_set, setup, hourly, costs.held)
-    if unit == "USD":  # what is owned draws little while it is set up
-        values = values + np.where(plan_set.owned, machines, hourly) * handling.hours_per_job
+    _, values, unit = _objective(plan_set, setup, hourly)
     with np.errstate(all="ignore"):
         return Money(values, unit, values / hourly, machines)
+
+
+def _of_a_job(costs: Costs, plan_set: PlanSet, machines: NDArray[np.float64], more: float) -> Money:
+    """The same of a job, with what ``more`` hours cost; what is owned draws little while it is set up."""
+    hours = plan_set.speeds.figures["train_hours"]
+    set_up = np.where(plan_set.owned, machines, costs.hourly + machines) * more
+    values = costs.objective + machines * hours + set_up
+    counted = np.maximum(hours, costs.held) + np.where(plan_set.owned, 0.0, more)
+    with np.errstate(all="ignore"):
+        return Money(values, costs.unit, counted, values / counted - costs.hourly)
 
 
 def comparable(costs: Costs, plan_set: PlanSet, alive: Mask) -> Costs:
@@ -191,7 +202,7 @@ def comparable(costs: Costs, plan_set: PlanSet, alive: Mask) -> Costs:
 
 def drawn_of(plan_set: PlanSet, setup: Setup) -> NDArray[np.float64]:
     """What each plan draws for its work: watts of a service, energy of a job; NaN where it is not known."""
-    return _objective(plan_set, setup, watts_of(plan_set), np.zeros(len(plan_set)))[1]
+    return _objective(plan_set, setup, watts_of(plan_set))[1]
 
 
 def watts_of(plan_set: PlanSet) -> NDArray[np.float64]:

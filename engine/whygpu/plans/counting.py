@@ -30,7 +30,7 @@ class Money:
     hours: NDArray[np.float64]
     """How many hours of the plan's hourly price one unit takes: 1 for a service; NaN where the unit is no money."""
     handling: NDArray[np.float64]
-    """USD an hour for having the machines, of each plan."""
+    """USD of each of these hours beside the price: for having the machines, less the power that idle ones save."""
 
 
 @dataclass(frozen=True, slots=True)
