@@ -40,6 +40,8 @@ from whygpu.quantity import parse_number
             },
         ),
         ("inference", "BGE M3", {"model": "bge-m3"}),  # and no Apple M3
+        ("inference", "serve gpt neox", {"model": "gpt-neox-20b"}),
+        ("inference", "a step of code for the seed", {}),  # as models' names begin
         ("batch-inference", "1,000 hours of audio", {"dataset_hours": 1000}),
     ],
 )
@@ -101,8 +103,7 @@ def test_nothing_long_is_slow(kb: whygpu.KnowledgeBase) -> None:
         "a 7B",
         "a chatbot that searches our documents, 7B",
         "7B for cameras or images",
-        "serve Falcon at 20 requests per second",  # nor the usual one's
-        "serve falcon at 20 requests per second",
+        "a chat with my Foobar at 20 requests per second",  # nor the usual one's
     ],
 )
 def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: whygpu.KnowledgeBase) -> None:
@@ -130,9 +131,17 @@ def test_what_a_sentence_says_decides_the_work(
     kb.check(said.answers)
 
 
-def test_a_name_of_several_models_is_asked_about(kb: whygpu.KnowledgeBase) -> None:
-    said = read_sentence("serve a Llama 70B chatbot", kb.knowledge)
+@pytest.mark.parametrize(
+    ("sentence", "name"),
+    [
+        ("serve a Llama 70B chatbot", "Llama 70B"),
+        ("serve falcon at 20 requests per second", "falcon"),
+        ("transcribe with whisper large, 100 hours of audio", "whisper large"),
+    ],
+)
+def test_a_name_of_several_models_is_asked_about(kb: whygpu.KnowledgeBase, sentence: str, name: str) -> None:
+    said = read_sentence(sentence, kb.knowledge)
     assert said is not None
-    assert said.answers["model"] == "Llama 70B"
+    assert said.answers["model"] == name
     with pytest.raises(whygpu.AnswerError, match="names several models"):
         kb.check(said.answers)

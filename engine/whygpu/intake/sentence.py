@@ -30,6 +30,8 @@ _AT = re.compile(r"\b(?:on|at|in|from|with|using|by)\s+\Z", re.IGNORECASE)
 """What stands before who rents out."""
 _IN = re.compile(r"\bin\s+(?:the\s+)?\Z", re.IGNORECASE)
 """What stands before where."""
+_MODEL = re.compile(r"\b(?:with|using|serve|host|run|tune|train|pretrain)\s+(?:an?\s+)?\Z", re.IGNORECASE)
+"""What stands before a model that is named by one word."""
 _WORD = re.compile(r"[^\s,;:!?()\"']+")
 _AMOUNT = re.compile(r"[$€£]?\d\S*(?:\s+[A-Za-z]+)?")
 _MOST_WORDS = 100
@@ -181,8 +183,8 @@ def _without(text: str, start: int, end: int) -> str:
 
 
 def _model(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
-    """The one model that is named, in full or by its size in billions. A name of several ("Llama 70B") is left to be
-    asked about, and of several names none is read.
+    """The one model that is named: in full, in short, or by its size in billions. A name of several ("Llama 70B") is
+    left to be asked about, and of several names none is read.
     """
     for windows in _windows(text):
         ids = {place: catalogue.model_names.get(fold(text[slice(*place)])) for place in windows}
@@ -193,17 +195,29 @@ def _model(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
                 return text
             answers["model"] = found[0] if len(found) == 1 else text[slice(*place)]
             return _without(text, *place)
-    words = windows
+    return _shortened(text, answers, catalogue) or _sized(text, answers, catalogue)
+
+
+def _shortened(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
+    """The text without a part of a model's name, of two words or behind one that models stand behind; else nothing."""
+    for windows in _windows(text):
+        for start, end in windows:
+            piece = text[start:end]
+            alone = _MODEL.search(text[:start]) and not re.match(r"\s*\d", text[end:])  # no part of "Llama 99B"
+            ids = catalogue.find_models(piece) if " " in piece or alone else ()
+            if ids:
+                answers["model"] = ids[0] if len(ids) == 1 else piece
+                return _without(text, start, end)
+    return ""
+
+
+def _sized(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
+    """The text without a size in billions, the only one, where no word that begins models' names is before it."""
+    *_, words = _windows(text)
     sizes = [at for at, (start, end) in enumerate(words) if text[end - 1] in "bB" and size_of(text[start:end])]
-    if len(sizes) != 1:
+    if len(sizes) != 1 or (sizes[0] and catalogue.find_models(text[slice(*words[sizes[0] - 1])])):
         return text
     start, end = words[sizes[0]]
-    before = words[sizes[0] - 1][0] if sizes[0] else start
-    if before < start and catalogue.find_models(text[before:start].strip()):  # a word that begins models' names
-        if not catalogue.find_models(text[before:end]):
-            return text
-        answers["model"] = text[before:end]
-        return _without(text, before, end)
     answers["model"] = {"parameters": size_of(text[start:end])}
     return _without(text, start, end)
 
