@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow
 
 @one_in(20)
 def test_what_a_plan_counts_as_is_its_money_times_each_factor(every: int) -> None:
-    """Money as it is told: an hour with what handling costs, for the hours of the job and those beside it, in which
-    what is owned draws next to nothing.
+    """Money as it is told: an hour with what handling costs, for the hours of the job, or those that what is bought for
+    it is held, and those beside it, in which what is owned draws next to nothing.
     """
     tried = 0
     for found in asked(every):
@@ -38,9 +38,14 @@ def test_what_a_plan_counts_as_is_its_money_times_each_factor(every: int) -> Non
                 assert math.isclose(money, hourly, rel_tol=SLIGHTLY)
             if counted.money.unit == "USD":
                 assert hours is not None
-                beside = float(counted.money.handling[row]) if field.owned[row] else hourly
-                whole = hourly * float(hours[row]) + beside * handling.hours_per_job
-                assert math.isclose(money, whole, rel_tol=SLIGHTLY)
+                beside = 0.0 if field.owned[row] else handling.hours_per_job
+                counted_hours = max(float(hours[row]), float(costs.held[row])) + beside
+                assert math.isclose(money, hourly * counted_hours, rel_tol=SLIGHTLY)
+                assert money > float(costs.objective[row])
+                if not costs.held[row] and not field.owned[row]:  # handling is that of the machines, whole hours of it
+                    rates = (handling.usd_per_hour, handling.own_usd_per_hour, handling.field_usd_per_hour)
+                    each = float(counted.money.handling[row])
+                    assert any(math.isclose(each / rate, round(each / rate), rel_tol=SLIGHTLY) for rate in rates)
     assert tried > 100
 
 
