@@ -18,6 +18,8 @@ from benchmarks.recommendations.panel import Answer, Choice, Label, Pattern, jud
 import whygpu
 from whygpu.errors import AnswerError
 
+pytestmark = pytest.mark.slow
+
 L4 = Choice("l4", "L4", "data-centre", 1, 1, "fp8", False, 0.8, None)
 GEFORCE = Choice("rtx-3090", "RTX 3090", "consumer", 8, 2, "int8", False, 1.7, 34.0)
 LABEL = Label(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     import whygpu
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 # Heads and rows as in skypilot-org/skypilot-catalog, catalogs/v8 at 0082b043 (nebius) and 01acdfd4 (runpod)

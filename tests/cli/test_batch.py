@@ -16,6 +16,8 @@ import pytest
 from whygpu.commands import row, rows
 from whygpu.errors import AnswerError
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 GOOD = {"model": "llama-3.1-8b", "accelerators": ["l4"]}
 

@@ -25,6 +25,8 @@ from whygpu.lint import review
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.slow
+
 RULE = """rules:
 - id: try-it
   title: Try it

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from whygpu import KnowledgeBase
 
+pytestmark = pytest.mark.slow
+
 
 def _typed(*lines: str) -> Callable[[str], str]:
     """What a person types; at its end they leave."""

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXAMPLE = "examples/train-then-serve.yaml"
 LIFE: dict[str, Any] = {

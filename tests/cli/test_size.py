@@ -11,6 +11,8 @@ import pytest
 
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 LOADS = ROOT / "tests" / "measured" / "data" / "loads"
 SERVE = ("size", "inference", str(LOADS / "points.csv"), "--set", "requests_per_second=50", "--set", "p95_ms=30s")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from whygpu import KnowledgeBase
     from whygpu.consult.consultation import Consultation
 
+pytestmark = pytest.mark.slow
+
 SERVING: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 8}
 WORKS: tuple[dict[str, Any], ...] = (
     SERVING,

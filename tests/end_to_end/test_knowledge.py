@@ -19,6 +19,8 @@ from whygpu.lint.tests import check_tests
 from whygpu.render.screen import Screen
 from whygpu.render.view import view_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 TODAY = date(2026, 11, 21)

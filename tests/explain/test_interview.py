@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from whygpu.explain.interview import Interview
     from whygpu.knowledge.questions import Question
 
+pytestmark = pytest.mark.slow
+
 SERVING: dict[str, Any] = {"phase": "inference", "model": "llama-3.1-8b", "concurrency": 8}
 TUNING: dict[str, Any] = {"phase": "fine-tuning", "model": "llama-3.1-8b", "method": "lora"}
 NOTHING_LEFT: dict[str, Any] = {**SERVING, "budget_per_hour": 0.01}

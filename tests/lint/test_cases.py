@@ -17,6 +17,8 @@ from whygpu.loader.assemble import load_texts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     name for topic, ids in case_ids().items() if topic != "gates" for name in ids
 ]  # tests/end_to_end/test_gates.py

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     import whygpu
 
+pytestmark = pytest.mark.slow
+
 RULE = """rules:
 - id: try-it
   title: Try it

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 CASE = """- id: {id}
   title: A case
   answers: {answers}

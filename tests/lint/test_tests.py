@@ -16,6 +16,8 @@ from whygpu.loader.assemble import load_texts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 RULE = """rules:
 - id: try-it
   title: Try it

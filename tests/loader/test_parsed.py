@@ -12,6 +12,8 @@ from whygpu.loader.assemble import load_texts
 from whygpu.yamldoc import parsed as p
 from whygpu.yamldoc.document import Node, parse
 
+pytestmark = pytest.mark.slow
+
 
 def test_only_what_changed_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []

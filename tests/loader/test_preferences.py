@@ -14,6 +14,8 @@ from whygpu.knowledge.preferences import ROLES, Preferences
 from whygpu.knowledge.rules import STRENGTHS
 from whygpu.loader.assemble import load_texts
 
+pytestmark = pytest.mark.slow
+
 RANKING = """ranking:
   worths:
   - {strength: mild, worth: 1.1, because: "A little."}

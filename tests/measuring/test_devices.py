@@ -15,6 +15,8 @@ from whygpu.measuring.devices import NVIDIA, PROCESSOR, Found, detect
 from whygpu.render.measuring import devices_text, owned_answers
 from whygpu.render.style import Style
 
+pytestmark = pytest.mark.slow
+
 FOUR = "NVIDIA H100 80GB HBM3, 81559\n" * 4 + "NVIDIA L4, 23034\n"
 EPYC = "Architecture: x86_64\nModel name:   AMD EPYC 9654 96-Core Processor\nSocket(s):    2\n"
 

@@ -15,6 +15,8 @@ from whygpu.explain.repairs import repairs
 from whygpu.kept import forget
 from whygpu.plans import batches
 
+pytestmark = pytest.mark.slow
+
 TODAY = date(2026, 11, 21)
 PRETRAINING = {"phase": "training", "model": "llama-2-7b", "dataset_tokens": 1e12}
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from whygpu import KnowledgeBase
     from whygpu.plans.plan_set import PlanSet
 
+pytestmark = pytest.mark.slow
+
 PHASES: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "inference": {
         "latency_ms": (300, 5000),

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Opened = Callable[..., AppTest]
     Plain = Callable[[str], str]
 
+pytestmark = pytest.mark.slow
+
 TUNING = {"phase": "fine-tuning", "model": "llama-3.1-8b", "dataset_tokens": "20M"}
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Opened = Callable[..., AppTest]
     Plain = Callable[[str], str]
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent.parent / "measured" / "data"
 LOADS = """concurrency,requests_per_s,latency_mean_ms,latency_p50_ms,latency_p95_ms,output_tokens
 1,0.95,1050,1000,2100,260
