@@ -32,7 +32,10 @@ def photograph(folder: Path) -> None:
             address = re.search(r"http://127\.0\.0\.1:\d+", line)
             if address is None:
                 raise RuntimeError(f"the wizard said no address: {line!r}")
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium") or shutil.which("chromium-headless-shell"),
+                args=["--no-sandbox"],
+            )
             page = browser.new_page(viewport={"width": _SIZE[0], "height": _SIZE[1]})
             for name, shown in PICTURES.items():
                 page.goto(f"{address[0]}/?{ANSWERS}&page={shown}")
