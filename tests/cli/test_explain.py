@@ -372,7 +372,7 @@ def test_a_sentence_is_answered(run: Callable[..., subprocess.CompletedProcess[s
     assert "at the same moment" in warning["help"]
 
 
-@pytest.mark.parametrize("text", ["serve it to everyone", "my answers.yaml"])
+@pytest.mark.parametrize("text", ["serve it to everyone", "my answers.yaml", "serve it " * 500, "s " + "e" * 300])
 def test_what_is_no_sentence_is_refused(text: str, run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     done = run("explain", text)
     assert done.returncode == 2

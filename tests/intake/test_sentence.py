@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import whygpu
+from tests.effort import takes_less
 from whygpu.intake.sentence import read_phase, read_sentence
 from whygpu.quantity import parse_number
 
@@ -90,6 +91,7 @@ def test_a_price_for_another_time(text: str, hourly: float) -> None:
 def test_nothing_long_is_slow(kb: whygpu.KnowledgeBase) -> None:
     read_phase("1 " * 100_000, "training", kb.knowledge)
     read_phase("in the of at " * 10_000, "training", kb.knowledge)
+    assert takes_less(lambda: read_sentence("serve " + "word with a 7 other thing " * 80, kb.knowledge), 100)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,7 @@ def test_nothing_long_is_slow(kb: whygpu.KnowledgeBase) -> None:
         "serve Falcon-9000 to everyone",  # never another model's answer
         "serve a Llama 99B chatbot",
         "serve a 7B or a 13B chatbot",
+        "serve a llama 70b or a qwen 72b chatbot",
         "a chatbot for 200 users",
         "fine-tune a 7B that we serve later",
         "a 7B",

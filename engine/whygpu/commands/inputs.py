@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from whygpu.yamldoc.document import Node
 
 MAX_ANSWERS_BYTES = 1024 * 1024
-_NAME = 1000
-"""Characters of what may be the name of a file."""
 
 
 def add_options(parser: argparse.ArgumentParser, formats: tuple[str, ...] = ("text", "json")) -> None:
@@ -105,7 +103,7 @@ def _said(options: argparse.Namespace, knowledge: Knowledge) -> Node | None:
     Raises AnswerError.
     """
     text = options.answers
-    if text is None or " " not in text or "\n" in text or Path(text[:_NAME]).exists():
+    if text is None or " " not in text or "\n" in text or _is_there(text):
         return None
     from whygpu.answers import node_of  # noqa: PLC0415  --help needs no numpy
     from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
@@ -118,6 +116,14 @@ def _said(options: argparse.Namespace, knowledge: Knowledge) -> Node | None:
         raise AnswerError([Problem("unreadable", message, Location("command line"), hint)])
     _warn(partly_read(said, knowledge, "add the rest with --set"), options.format)
     return node_of(said.answers, "sentence")
+
+
+def _is_there(name: str) -> bool:
+    """Whether there is such a file; what is too long to be a name is none."""
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _warn(problem: Problem, form: str) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import Location, Problem
 from whygpu.intake.typed import MAX_ENTRY, size_of
+from whygpu.kept import kept
 from whygpu.knowledge.catalogue import fold
 from whygpu.quantity import parse_number
 
@@ -110,12 +110,11 @@ def _work(text: str, knowledge: Knowledge) -> Work | None:
     bare = text
     for said in knowledge.said:
         bare = bare if said.value is not None else _pattern(said).sub(_READ, bare)
+    # a phase's first work is what its words mean where no other of the phase is named: serving
+    first = {work.phase: work for work in reversed(knowledge.works)}
     for words in (bare, text):
         named = [work for work in knowledge.works if _begins(words, work.words)]
         also = [work for work in knowledge.works if work not in named and _begins(words, work.also)]
-        first = {
-            work.phase: work for work in reversed(knowledge.works)
-        }  # what serving means where nothing else is named
         if len(named) > 1 and len({work.phase for work in named}) == 1:
             named = [work for work in named if work is not first[work.phase]]
         if named or also:
@@ -143,7 +142,7 @@ def _said(text: str, said: Said, answers: dict[str, Any], knowledge: Knowledge) 
     return text
 
 
-@cache
+@kept(256)
 def _pattern(said: Said) -> re.Pattern[str]:
     before = rf"{_any_of(said.after)}\s*" if said.after else ""
     words = rf"(?P<words>{_any_of(said.words)})(?!\w)" if said.words else ""
@@ -201,14 +200,19 @@ def _model(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
 def _shortened(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
     """The text without a part of a model's name, of two words or behind one that models stand behind; else nothing."""
     for windows in _windows(text):
-        for start, end in windows:
-            piece = text[start:end]
-            alone = _MODEL.search(text[:start]) and not re.match(r"\s*\d", text[end:])  # no part of "Llama 99B"
-            ids = catalogue.find_models(piece) if " " in piece or alone else ()
-            if ids:
-                answers["model"] = ids[0] if len(ids) == 1 else piece
-                return _without(text, start, end)
+        found = {place: ids for place in windows if (ids := _short_for(text, place, catalogue))}
+        if len(set(found.values())) > 1:
+            return ""
+        for (start, end), ids in found.items():
+            answers["model"] = ids[0] if len(ids) == 1 else text[start:end]
+            return _without(text, start, end)
     return ""
+
+
+def _short_for(text: str, place: tuple[int, int], catalogue: Catalogue) -> tuple[str, ...]:
+    start, end = place
+    alone = _MODEL.search(text[:start]) and not re.match(r"\s*\d", text[end:])  # no part of "Llama 99B"
+    return catalogue.find_models(text[start:end]) if alone or " " in text[start:end] else ()
 
 
 def _sized(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:

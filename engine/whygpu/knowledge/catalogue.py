@@ -349,8 +349,12 @@ class Catalogue:
         exact = self.model_names.get(fold(text)) or self.model_names.get(fold(untuned(text)))
         if exact is not None:
             return exact
-        names = {item.id: without_maker((item.id, item.name, *item.aliases)) for item in self.models.values()}
-        return shortened(text, names)
+        return shortened(text, self._called)
+
+    @cached_property
+    def _called(self) -> dict[str, tuple[str, ...]]:
+        """What each preset is called, by its id."""
+        return {item.id: without_maker((item.id, item.name, *item.aliases)) for item in self.models.values()}
 
 
 def _begins(name: str, word: str, vendor: str) -> bool:

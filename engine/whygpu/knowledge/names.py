@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from whygpu.kept import kept
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -54,5 +56,6 @@ def shortened(text: str, names: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     )
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower()[:200])
+@kept(4096)  # names, each of which is compared with whatever is typed
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.lower()[:200]))
