@@ -198,3 +198,22 @@ def test_a_language_model_inside_another_has_the_format_of_the_whole() -> None:
     assert shape is not None
     assert shape.published_format == "awq-int4"
     assert shape.model_type == "llava"
+
+
+@pytest.mark.parametrize(
+    ("beside", "within", "patches"),
+    [
+        ({}, {"pooling_kernel_size": 3}, 9),  # gemma-4-tower
+        ({}, {"pixel_shuffle_ratio": 0.5}, 4),  # Llama 4
+        ({"scale_factor": 4}, {}, 16),  # Idefics 3
+        ({}, {}, None),
+    ],
+)
+def test_patches_of_a_token_are_not_guessed(
+    beside: dict[str, Any], within: dict[str, Any], patches: int | None
+) -> None:
+    vision = {"num_hidden_layers": 27, "hidden_size": 1152, "intermediate_size": 4304, "patch_size": 14, **within}
+    shape, _ = from_hf_config({"model_type": "mistral3", "text_config": LLAMA, "vision_config": vision, **beside})
+    assert shape is not None
+    assert shape.parameters > 8_030_261_248  # in memory all the same
+    assert (None if shape.image_tower is None else shape.image_tower.token_patches) == patches

@@ -6,7 +6,7 @@ import pytest
 
 import whygpu
 from tests.effort import takes_less
-from whygpu.intake.sentence import read_phase, read_sentence
+from whygpu.intake.sentence import closed_within, read_phase, read_sentence
 from whygpu.quantity import parse_number
 
 
@@ -101,6 +101,8 @@ def test_nothing_long_is_slow(kb: whygpu.KnowledgeBase) -> None:
         "serve a Llama 99B chatbot",
         "serve a 7B or a 13B chatbot",
         "serve a llama 70b or a qwen 72b chatbot",
+        "train a speech model on 1000 hours of audio",
+        "text-to-speech at 5 requests per second",
         "a chatbot for 200 users",
         "fine-tune a 7B that we serve later",
         "a 7B",
@@ -148,3 +150,51 @@ def test_a_name_of_several_models_is_asked_about(kb: whygpu.KnowledgeBase, sente
     assert said.answers["model"] == name
     with pytest.raises(whygpu.AnswerError, match="names several models"):
         kb.check(said.answers)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answers", "amounts"),
+    [
+        # a service is no job, whatever it writes a second or reads a day
+        ("serve a 7B chatbot at 50 tokens per second", {"phase": "inference"}, ("50 tokens",)),
+        ("serve a 7B chatbot over our 10,000 documents", {"phase": "inference"}, ("10,000 documents",)),
+        ("serve SDXL for 1000 images per day", {"phase": "inference"}, ("1000 images",)),
+        # words that begin alike are other words
+        ("What server do I need to train a 7B model?", {"phase": "training"}, ()),
+        ("train YOLO11m on 20k images", {"phase": "training", "model": "yolo11m", "dataset_samples": 20_000}, ()),
+        # what one of many is, and prices of something else
+        ("fine-tune Llama 3.1 8B on 10k samples of 2048 tokens", {"dataset_samples": 10_000}, ("2048 tokens",)),
+        ("fine-tune Llama 3.1 8B on 10k examples with 16k context", {"sequence_tokens": 16_000}, ()),
+        ("fine-tune Llama 3.1 8B for $2 per GPU hour", {}, ("$2 per",)),
+        # what is not so
+        ("serve Llama 3.1 8B, not on AWS", {}, ()),
+        ("serve Llama 3.1 8B anywhere except in the US", {}, ()),
+        ("move my Llama 3.1 8B chat away from AWS, on Azure", {"providers": ["azure"]}, ()),
+        ("full fine-tune of Llama 3.1 8B, no LoRA", {"method": "full"}, ()),
+        ("fine-tune Llama 3.1 8B, full or LoRA?", {}, ()),
+        ("serve Llama 3.1 8B, not in production yet", {}, ()),
+        ("I don't have an RTX 4090, serve Llama 3.1 8B", {}, ("4090, serve",)),
+        # alternatives and several
+        ("serve Llama 3.1 8B on AWS or Azure", {"providers": ["aws", "azure"]}, ()),
+        ("serve Llama 3.1 8B in Germany or France", {"regions": ["germany", "france"]}, ()),
+        ("serve Llama 3.1 8B on my RTX 3090 and RTX 4090", {"owned": "RTX 3090, RTX 4090"}, ()),
+        ("is an L4 or an A10G better to serve Llama 3.1 8B?", {"accelerators": ["L4", "A10G"]}, ()),
+    ],
+)
+def test_no_more_is_read_than_is_said(
+    sentence: str, answers: dict[str, object], amounts: tuple[str, ...], kb: whygpu.KnowledgeBase
+) -> None:
+    """Each was read as something else by a stranger's eyes."""
+    said = read_sentence(sentence, kb.knowledge)
+    assert said is not None
+    assert answers.items() <= said.answers.items()
+    unsaid = {"providers", "regions", "method", "criticality", "deployment", "owned", "accelerators"} - answers.keys()
+    unsaid |= {"dataset_tokens", "dataset_hours", "budget_total", "budget_per_hour"} - answers.keys()
+    assert not unsaid & said.answers.keys()
+    assert said.amounts == amounts
+    kb.check(said.answers)
+
+
+def test_a_model_that_nobody_publishes_is_told_within_a_sentence(kb: whygpu.KnowledgeBase) -> None:
+    assert "not published" in closed_within("serve GPT-4 for $500 a month", kb.knowledge.catalogue)
+    assert closed_within("serve Llama 3.1 8B on Azure", kb.knowledge.catalogue) == ""

@@ -120,6 +120,10 @@ def test_what_the_box_cannot_read_is_said(typed: str, said: str, opened: Opened,
             "12 cameras on a robot",
             {"phase": "inference", "task": "vision", "streams": 12, "deployment": "edge"},
         ),
+        (
+            "serve Llama 3.1 8B:\nfor $730 a month",
+            {"phase": "inference", "model": "llama-3.1-8b", "budget_per_hour": 1},
+        ),
     ],
 )
 def test_a_sentence_is_read_as_far_as_it_goes(

@@ -9,7 +9,7 @@ import streamlit as st
 from whygpu.answers import read_text
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.owned import typed_owned
-from whygpu.intake.sentence import partly_read, read_sentence
+from whygpu.intake.sentence import Sentence, partly_read, read_sentence
 from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
 from whygpu.lifecycle.answers import KEY
 from whygpu.render.view.asking import MODELS_SHOWN
@@ -154,8 +154,8 @@ def _take_box(key: str) -> None:
     try:
         _usable(read_pasted(data, knowledge_base))
     except AnswerError as error:
-        said = None if entered.files else read_sentence(entered.text, knowledge_base.knowledge)
-        if said is None or any(item.code != "unknown-model" for item in error.problems):
+        said = None if entered.files or _has_answers(entered.text, knowledge_base) else _sentence(entered.text)
+        if said is None:
             refuse(error.problems)
         else:
             _usable(said.answers)
@@ -163,6 +163,16 @@ def _take_box(key: str) -> None:
             state().problems = state().problems or state().counts
     if any(item.severity == "error" for item in state().problems) and not entered.files:
         st.session_state[key] = entered.text  # to be corrected, not typed anew
+
+
+def _sentence(text: str) -> Sentence | None:
+    return read_sentence(" ".join(text.split()), state().knowledge_base.knowledge)
+
+
+def _has_answers(text: str, knowledge_base: KnowledgeBase) -> bool:
+    """Whether a line begins with an answer's name: these are answers, and no sentence."""
+    known = {*knowledge_base.knowledge.name_by_answer, "model", "owned"}
+    return any(line.partition(":")[0].strip() in known for line in text.splitlines() if ":" in line)
 
 
 def read_pasted(data: bytes, knowledge_base: KnowledgeBase) -> dict[str, Any]:

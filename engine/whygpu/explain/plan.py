@@ -156,6 +156,12 @@ class Cost:
         """The part that the plan compares by: what buying costs where its basis is that."""
         return self.buying if self.basis == "buying" and self.buying is not None else self
 
+    @property
+    def held(self) -> bool:
+        """Whether it is bought for a job and held for longer than that takes: the job's share of it says nothing."""
+        total = self.compared.usd_total if self.basis == "buying" else None
+        return total is not None and self.objective is not None and self.objective > total
+
 
 @dataclass(frozen=True, slots=True)
 class PlanVerdict:

@@ -223,9 +223,9 @@ def _money(plan: Plan, best: Plan) -> Iterator[tuple[bool, str]]:
         share = one.objective / other.objective - 1 if other.objective > 0 else 0.0
         text = f"{show(one.objective, unit)} instead of {show(other.objective, unit)}"
         text += f" ({share:+.0%})" if abs(share) < 10 else ""
-        bought = [cost.buying for cost in (one, other) if cost.basis == "buying" and cost.buying is not None]
-        if len(bought) > 1 and one.compared.usd_total is not None:
-            text = " instead of ".join(show(buying.usd_purchase, "USD") for buying in bought) + " to buy"
+        if one.held and other.held and one.buying is not None and other.buying is not None:
+            prices = (show(buying.usd_purchase, "USD") for buying in (one.buying, other.buying))
+            text = f"{' instead of '.join(prices)} to buy"
         yield less, text
 
 

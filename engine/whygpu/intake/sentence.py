@@ -15,7 +15,7 @@ from whygpu.errors import Location, Problem
 from whygpu.intake.typed import MAX_ENTRY, size_of
 from whygpu.kept import kept
 from whygpu.knowledge.catalogue import fold
-from whygpu.quantity import parse_number
+from whygpu.quantity import parse_number, show
 
 if TYPE_CHECKING:
     from whygpu.knowledge.base import Knowledge
@@ -26,10 +26,23 @@ _NUMBER = r"\d[\d,]*(?:\.\d+)?\s*(?:(?:thousand|million|billion|trillion|[kmbt])
 _TIMES = re.compile(r"(?:(\d{1,6})(?:\s*[x×*]\s*|\s+)|an?\s+)?(\S.*)", re.IGNORECASE | re.DOTALL)
 _OWNED = re.compile(r"\b(?:my|our|own|have|got)\s+(?:own\s+)?\Z", re.IGNORECASE)
 """What stands before cards that are there already."""
-_AT = re.compile(r"\b(?:on|at|in|from|with|using|by)\s+\Z", re.IGNORECASE)
+_OR = r"|;\s*(?:,|or|and)\s+"
+"""What joins one more to those that are read."""
+_AT = re.compile(rf"(?:\b(?:on|at|in|from|with|using|by)\s+{_OR})\Z", re.IGNORECASE)
 """What stands before who rents out."""
-_IN = re.compile(r"\bin\s+(?:the\s+)?\Z", re.IGNORECASE)
+_IN = re.compile(rf"(?:\bin\s+(?:the\s+)?{_OR}(?:the\s+)?)\Z", re.IGNORECASE)
 """What stands before where."""
+_NOT = re.compile(
+    r"\b(?:not|no|non|without|except|excluding|never|instead\s+of|rather\s+than|away|\w+n['\u2019]?t|repla\w+|mov\w+|"
+    r"migrat\w+|switch\w*)\s+(?:[a-z]+\s+){0,3}\Z",
+    re.IGNORECASE,
+)
+"""What stands before what is not so, or is to be no more."""
+_EITHER = re.compile(r"\bor\s+(?:an?\s+)?\Z", re.IGNORECASE)
+_EACH = re.compile(r"(?:;|(?<!corpu)s|length)\s+of\s+\Z", re.IGNORECASE)
+"""What stands before the size of one of many: "10k samples of 2,048 tokens"."""
+_RATE = r"(?!\s*/|\s+(?:per|an?|each|every|long|sequence|context)\b)"
+"""What follows what is no amount by itself: "20 hours of audio a day"."""
 _MODEL = re.compile(r"\b(?:with|using|serve|host|run|tune|train|pretrain)\s+(?:an?\s+)?\Z", re.IGNORECASE)
 """What stands before a model that is named by one word."""
 _WORD = re.compile(r"[^\s,;:!?()\"']+")
@@ -74,10 +87,13 @@ def read_sentence(text: str, knowledge: Knowledge) -> Sentence | None:
     if work is None:
         return None
     phase, said = work.phase, read_phase(text, work.phase, knowledge)
-    if phase == "inference" and not said.answers.keys() & _RATES:
+    serves = work is next(other for other in knowledge.works if other.phase == work.phase)  # whatever is served
+    if phase == "inference" and not serves and not said.answers.keys() & _RATES:
         job = read_phase(text, _JOB, knowledge)
         if job.answers.keys() & _DATA:  # a data set is worked through once
             phase, said = _JOB, job
+    if "dataset_hours" in said.answers and work.task != "speech" and "model" not in said.answers:
+        return None  # sound is heard by a model of speech
     if not said.answers or ("model" not in said.answers and said.may_name_a_model(knowledge.catalogue)):
         return None
     task = {} if isinstance(said.answers.get("model"), str) else {"task": work.task}  # a preset has a task of its own
@@ -86,12 +102,18 @@ def read_sentence(text: str, knowledge: Knowledge) -> Sentence | None:
 
 def partly_read(said: Sentence, knowledge: Knowledge, how: str) -> Problem:
     """What of a sentence counts, and what does not; ``how`` the rest may be answered."""
-    names = ", ".join(name.replace("_", " ") for name in said.answers)
+    names = "; ".join(f"{name.replace('_', ' ')} {_in_words(value)}" for name, value in said.answers.items())
     left = f". Not read: {', '.join(said.amounts)}" if said.amounts else ""
     misnamed = (knowledge.misnamed.get(piece.split()[-1].lower()) for piece in said.amounts)
     hint = next((item.note for item in misnamed if item is not None), None) or how
     message = f"Of what you wrote this counts: {names}{left}"
     return Problem("partly-read", message, Location("sentence"), hint, severity="warning")
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"of {show(value['parameters'])} parameters"
+    return ", ".join(value) if isinstance(value, list) else show(value) if isinstance(value, (int, float)) else value
 
 
 def read_phase(text: str, phase: str, knowledge: Knowledge) -> Sentence:
@@ -124,15 +146,16 @@ def _work(text: str, knowledge: Knowledge) -> Work | None:
 
 
 def _begins(text: str, words: tuple[str, ...]) -> bool:
-    """Whether a word of the text begins so."""
-    return bool(words) and re.search(rf"\b{_any_of(words)}", text, re.IGNORECASE) is not None
+    """Whether one of the words is in the text, or one that begins so where a star ends it."""
+    each = "|".join(re.escape(word.rstrip("*")) + ("" if word.endswith("*") else r"(?!\w)") for word in words)
+    return bool(words) and re.search(rf"(?<![\w-])(?:{each})", text, re.IGNORECASE) is not None
 
 
 def _said(text: str, said: Said, answers: dict[str, Any], knowledge: Knowledge) -> str:
     """The text without what is read of it."""
     if said.answer in answers:
         return text
-    found = list(_pattern(said).finditer(text))
+    found = [item for item in _pattern(said).finditer(text) if _is_so(text, item, said)]
     values = list(filter(None, dict.fromkeys(_value(item, said, knowledge) for item in found)))
     if len(values) != 1:  # two amounts for one answer: which?
         return text
@@ -142,12 +165,20 @@ def _said(text: str, said: Said, answers: dict[str, Any], knowledge: Knowledge) 
     return text
 
 
+def _is_so(text: str, found: re.Match[str], said: Said) -> bool:
+    """Whether it is said to be so, of the whole, and as no alternative."""
+    before = text[: found.start()]
+    if _NOT.search(before) or (said.answer.startswith("dataset_") and _EACH.search(before)):
+        return False
+    return said.value is None or not (_EITHER.search(before) or re.match(r"\s+or\b", text[found.end() :]))
+
+
 @kept(256)
 def _pattern(said: Said) -> re.Pattern[str]:
     before = rf"{_any_of(said.after)}\s*" if said.after else ""
     words = rf"(?P<words>{_any_of(said.words)})(?!\w)" if said.words else ""
     if said.value is None:
-        words = rf"({_NUMBER})[\s-]*{words}" if words else rf"({_NUMBER})(?![\w.,]*\w)"
+        words = rf"({_NUMBER})[\s-]*{words}{_RATE}" if words else rf"({_NUMBER})(?![\w.,]*\w){_RATE}"
     return re.compile(rf"(?<![\w.$€£]){before}{words}", re.IGNORECASE)
 
 
@@ -227,28 +258,51 @@ def _sized(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
 
 
 def _cards(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
-    """Cards are owned where the sentence says whose they are; else no others are wanted."""
+    """Cards are owned where the sentence says whose they are; else no others are wanted. Of both kinds none is read."""
+    found: list[tuple[str, str, int, bool]] = []
+    rest = text
+    while (card := _card(rest, catalogue)) is not None:
+        start, end, name, count = card
+        before = rest[:start]
+        joined = bool(found) and found[-1][3] and re.search(rf"(?:{_OR[1:]})\Z", before) is not None
+        owned = joined or _OWNED.search(before) is not None
+        if _NOT.search(before):
+            return text
+        found.append((rest[start:end].rstrip("."), name, count, owned))
+        rest = _without(rest, start, end)
+    if not found or len({owned for *_, owned in found}) > 1:
+        return text
+    if found[0][3]:
+        answers["owned"] = ", ".join(piece for piece, *_ in found)
+    else:
+        answers["accelerators"] = [name for _, name, *_ in found]
+        if len(found) == 1 and found[0][2]:
+            answers["count"] = found[0][2]
+    return rest
+
+
+def _card(text: str, catalogue: Catalogue) -> tuple[int, int, str, int] | None:
+    """Where the first card with the longest name is, its name, and how many; 0 where no number says it."""
     for start, end in (place for windows in _windows(text) for place in windows):
-        piece = text[start:end].rstrip(".")
-        match = _TIMES.fullmatch(piece)
-        if match is None or not any(sign.isdigit() for sign in match[2]) or not catalogue.find_accelerators(match[2]):
-            continue
-        if _OWNED.search(text[:start]):
-            answers["owned"] = piece
-        else:
-            answers["accelerators"] = [match[2]]
-            if match[1]:
-                answers["count"] = int(match[1])
-        return _without(text, start, end)
-    return text
+        match = _TIMES.fullmatch(text[start:end].rstrip("."))
+        if match is not None and any(map(str.isdigit, match[2])) and catalogue.find_accelerators(match[2]):
+            return start, end, match[2], int(match[1] or 0)
+    return None
 
 
 def _places(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
     for start, end in (place for windows in _windows(text) for place in windows):
-        piece = text[start:end].rstrip(".")
-        for answer, before, find in (("providers", _AT, catalogue.provider), ("regions", _IN, catalogue.region)):
-            named = find(piece) if answer not in answers and before.search(text[:start]) else None
+        piece, before = text[start:end].rstrip("."), text[:start]
+        for answer, where, find in (("providers", _AT, catalogue.provider), ("regions", _IN, catalogue.region)):
+            named = find(piece) if where.search(before) and not _NOT.search(before) else None
             if named is not None:
-                answers[answer] = [named]
+                answers[answer] = [*answers.get(answer, ()), named]
                 return _places(_without(text, start, end), answers, catalogue)
     return text
+
+
+def closed_within(text: str, catalogue: Catalogue) -> str:
+    """What to answer in place of something that the text names and that is no model to be had; else nothing."""
+    windows = (place for windows in _windows(text[:MAX_ENTRY]) for place in windows)
+    notes = (catalogue.stood_in_for(text[slice(*place)]) for place in windows)
+    return next(filter(None, notes), "")

@@ -334,14 +334,21 @@ class Catalogue:
         """What to answer where no model of the catalogue is meant, but work that one stands for, or weights of one in
         some number format; else nothing.
         """
-        for entry in self.models.values():
-            if any(_matches(text, name) for name in entry.data.get("stands_for") or ()):
-                return str(entry.data.get("stands_in") or "")
+        instead = self.stood_in_for(text)
+        if instead:
+            return instead
         for name, packing in packings(text):
             ids = self.model_names.get(fold(name)) or self.model_names.get(fold(untuned(name))) or ()
             formats = [item.id for item in self.formats.values() if packing and _is_called(item, packing)]
             if len(ids) == 1 and len(formats) == bool(packing):
                 return f"answer 'model: {ids[0]}'" + "".join(f" and 'format: {found}'" for found in formats)
+        return ""
+
+    def stood_in_for(self, text: str) -> str:
+        """What to answer in place of a name that is no model to be had here; else nothing."""
+        for entry in self.models.values():
+            if any(_matches(text, name) for name in entry.data.get("stands_for") or ()):
+                return str(entry.data.get("stands_in") or "")
         return ""
 
     def find_models(self, text: str) -> tuple[str, ...]:
@@ -365,9 +372,14 @@ def _begins(name: str, word: str, vendor: str) -> bool:
 
 
 def _matches(text: str, name: str) -> bool:
-    """Whether a text is a name, or begins with it where it ends in a star."""
-    begins = fold(text).startswith(fold(name.removesuffix("*")))
-    return begins if name.endswith("*") else fold(text) == fold(name)
+    """Whether a text, without who publishes it, is a name; or begins with it, as a word, where it ends in a star: a
+    letter may follow ("gpt-4o" of "gpt-4*"), and no two ("gpt4all").
+    """
+    text = text.rpartition("/")[2]
+    if not name.endswith("*"):
+        return fold(text) == fold(name)
+    begins = "[^a-z0-9]*".join(map(re.escape, fold(name)))
+    return re.match(rf"{begins}(?:[a-z](?![a-z])|(?![a-z]))", text.strip().lower()) is not None
 
 
 def _is_called(item: Format, text: str) -> bool:

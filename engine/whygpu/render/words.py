@@ -120,7 +120,7 @@ def money_text(plan: Plan) -> str:
     total = None if plan.cost is None else plan.cost.compared.usd_total
     if total is not None:
         bought = purchase_text(plan)
-        job = "" if is_held(plan) else f"{show(total, 'USD')} for the job{spot_text(plan)}"
+        job = "" if plan.cost is not None and plan.cost.held else f"{show(total, 'USD')} for the job{spot_text(plan)}"
         return ", ".join(filter(None, (job, bought)))
     return work_text(plan) or price_text(plan)
 
@@ -129,13 +129,6 @@ def purchase_text(plan: Plan) -> str:
     """What is paid at once for hardware that is bought; else nothing."""
     buying = plan.cost.buying if plan.cost is not None and is_bought(plan) else None
     return "" if buying is None else f"{show(buying.usd_purchase, 'USD')} to buy"
-
-
-def is_held(plan: Plan) -> bool:
-    """Whether it is bought for a job that takes less time than it is held: its share of the purchase says nothing."""
-    cost = plan.cost
-    total = None if cost is None or not is_bought(plan) else cost.compared.usd_total
-    return cost is not None and total is not None and cost.objective is not None and cost.objective > total
 
 
 def work_text(plan: Plan) -> str:

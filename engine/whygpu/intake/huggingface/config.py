@@ -73,6 +73,7 @@ def from_hf_config(
     shape = _shape(described, family, name, (parameters, active_parameters), tower)
     published = _published_format(outer, reader)
     images = image_tower(outer) if tower else None
+    images = images if images and images.token_patches else None  # how much an image is then, nobody says
     model_type = outer_type or model_type
     return replace(shape, published_format=published, model_type=model_type, image_tower=images), outer.problems
 

@@ -20,7 +20,9 @@ GATED = frozenset({"pixtral", "gemma4_vision"})
 
 
 def image_tower(outer: Reader) -> ImageTower | None:
-    """The tower that `vision_config` describes; None where it says too little."""
+    """The tower that `vision_config` describes, with no patches of a token where it does not say how many; None where
+    it says too little.
+    """
     tower = outer.inner("vision_config")
     if tower is None or not tower.has(*LAYERS) or not tower.has(*HIDDEN):
         return None
@@ -40,13 +42,18 @@ def image_tower(outer: Reader) -> ImageTower | None:
 
 
 def _token_patches(outer: Reader, tower: Reader, patches: int) -> int:
-    """Patches that become a token: a square of them, or as many as leave so many tokens of an image."""
-    merge = tower.count("heads", "spatial_merge_size") or outer.count("heads", "spatial_merge_size")
-    shrunk = outer.number("ratio", "downsample_ratio") or 1.0
+    """Patches that become a token: a square of them, or as many as leave so many tokens of an image; 0 where no key
+    says it, and the family is none whose patches are tokens (LLaVA).
+    """
     tokens = outer.count("tokens", "mm_tokens_per_image")
     if tokens and patches:
         return max(patches // tokens, 1)
-    return (merge or max(round(1 / shrunk), 1)) ** 2
+    for reader in (tower, outer):
+        side = reader.count("heads", "spatial_merge_size", "pooling_kernel_size", "scale_factor")
+        shrunk = reader.number("ratio", "downsample_ratio", "pixel_shuffle_ratio")
+        if side or shrunk:
+            return (side or max(round(1 / (shrunk or 1.0)), 1)) ** 2
+    return 1 if outer.text("model_type").startswith("llava") else 0
 
 
 def tower_parameters(outer: Reader, text_hidden: int) -> int:

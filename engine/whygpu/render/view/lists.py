@@ -85,7 +85,9 @@ def _price(plan: Plan) -> str:
     """What plans are compared by, in short: "$0.80/h", "$3.17 in all", "$0.20/million tokens", "$1,807 to buy"."""
     cost = plan.cost
     if cost is not None and cost.compared.usd_total is not None:
-        return purchase_text(plan) or f"{show(cost.compared.usd_total, 'USD')} in total{spot_text(plan)}"
+        return (
+            purchase_text(plan) if cost.held else ""
+        ) or f"{show(cost.compared.usd_total, 'USD')} in total{spot_text(plan)}"
     return work_text(plan) or price_text(plan).replace(" an hour", "/h").replace(" a month", "/month")
 
 

@@ -25,7 +25,6 @@ from whygpu.render.view.rivals import (
 )
 from whygpu.render.words import (
     is_bought,
-    is_held,
     method_text,
     money_text,
     month_text,
@@ -105,7 +104,7 @@ def price(plan: Plan) -> str:
     if cost.basis == "buying" and cost.buying is not None:
         estimated = " (estimated)" if cost.estimated else ""
         bought = f"{show(cost.buying.usd_purchase, 'USD')} {_bought(plan, cost.buying)}{estimated}"
-        return bought if is_held(plan) else f"{bought}, {job or f'{month} including power'}"
+        return bought if cost.held else f"{bought}, {job or f'{month} including power'}"
     trains = plan.method is not None
     return ", ".join(filter(None, (f"{price_text(plan)}{_idle(plan)}", job or ("" if trains else month))))
 
@@ -242,7 +241,7 @@ def _moneys(plan: Plan, other: Plan) -> tuple[str, str, bool]:
 def _compared(plan: Plan) -> float | None:
     """What ``money_text`` says, as the ranking compares it: USD for the job, a unit of work or an hour."""
     cost = plan.cost
-    if cost is None or work_text(plan) or is_held(plan):
+    if cost is None or work_text(plan) or cost.held:
         return None if cost is None else cost.objective
     return cost.compared.usd_per_hour if cost.compared.usd_total is None else cost.compared.usd_total
 
