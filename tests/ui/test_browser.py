@@ -164,7 +164,7 @@ def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) ->
         ("Assumed", "is where most teams begin|assumed|because"),
         ("Report", "Report as Markdown"),
     ):
-        page.get_by_role("radio", name=name).or_(page.get_by_role("button", name=name, exact=True)).first.click()
+        page.get_by_role("radio", name=name).click()
         page.get_by_text(re.compile(text)).last.wait_for()
     page.get_by_role("radio", name="Why", exact=True).click()
     page.get_by_text("The whole chain").click()
@@ -173,9 +173,7 @@ def test_every_part_of_the_answer_opens(server: str, context: BrowserContext) ->
     with page.expect_download() as report:
         page.get_by_role("button", name="Report as Markdown").click()
     assert report.value.path().read_text(encoding="utf-8").startswith("# TAKE ")
-    page.get_by_role("radio", name="Price and speed").or_(
-        page.get_by_role("button", name="Price and speed")
-    ).first.click()
+    page.get_by_role("radio", name="Price and speed").click()
     page.locator("[data-testid='stVegaLiteChart'] .marks").first.wait_for()
 
 
