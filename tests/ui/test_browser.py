@@ -223,6 +223,7 @@ def test_a_button_of_a_part_leads_elsewhere(server: str, context: BrowserContext
 
 def test_a_card_is_compared(server: str, context: BrowserContext, kb: KnowledgeBase) -> None:
     page = _open(context.new_page(), server, f"{SERVING}&page=answer")
+    page.get_by_role("heading", name="Look closer").wait_for()  # all that is above it is there, and in its place
     page.get_by_role("button", name="Compare").first.click()
     page.get_by_role("heading", level=1, name="Two plans side by side").wait_for()
     other = kb.advise(ANSWERS, engine="evaluator").shortlist[1].plan
