@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import Location, Problem
@@ -87,8 +88,7 @@ def read_sentence(text: str, knowledge: Knowledge) -> Sentence | None:
     if work is None:
         return None
     phase, said = work.phase, read_phase(text, work.phase, knowledge)
-    serves = work is next(other for other in knowledge.works if other.phase == work.phase)  # whatever is served
-    if phase == "inference" and not serves and not said.answers.keys() & _RATES:
+    if phase == "inference" and not _is_first(work, knowledge) and not said.answers.keys() & _RATES:
         job = read_phase(text, _JOB, knowledge)
         if job.answers.keys() & _DATA:  # a data set is worked through once
             phase, said = _JOB, job
@@ -132,17 +132,20 @@ def _work(text: str, knowledge: Knowledge) -> Work | None:
     bare = text
     for said in knowledge.said:
         bare = bare if said.value is not None else _pattern(said).sub(_READ, bare)
-    # a phase's first work is what its words mean where no other of the phase is named: serving
-    first = {work.phase: work for work in reversed(knowledge.works)}
     for words in (bare, text):
         named = [work for work in knowledge.works if _begins(words, work.words)]
         also = [work for work in knowledge.works if work not in named and _begins(words, work.also)]
         if len(named) > 1 and len({work.phase for work in named}) == 1:
-            named = [work for work in named if work is not first[work.phase]]
+            named = [work for work in named if not _is_first(work, knowledge)]
         if named or also:
             alone = len(named or also) == 1 and len({work.task for work in (*named, *also)}) == 1
             return (named or also)[0] if alone else None
     return None
+
+
+def _is_first(work: Work, knowledge: Knowledge) -> bool:
+    """Whether it is the first of its phase, which its words mean where no other of the phase is named: serving."""
+    return work is next(other for other in knowledge.works if other.phase == work.phase)
 
 
 def _begins(text: str, words: tuple[str, ...]) -> bool:
@@ -206,6 +209,11 @@ def _windows(text: str) -> Iterator[list[tuple[int, int]]]:
     words = list(_WORD.finditer(text))[:_MOST_WORDS]
     for length in range(_LONGEST, 0, -1):
         yield [(words[at].start(), words[at + length - 1].end()) for at in range(len(words) - length + 1)]
+
+
+def _runs(text: str) -> Iterator[tuple[int, int]]:
+    """The same, one after the other."""
+    return chain.from_iterable(_windows(text))
 
 
 def _without(text: str, start: int, end: int) -> str:
@@ -283,7 +291,7 @@ def _cards(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
 
 def _card(text: str, catalogue: Catalogue) -> tuple[int, int, str, int] | None:
     """Where the first card with the longest name is, its name, and how many; 0 where no number says it."""
-    for start, end in (place for windows in _windows(text) for place in windows):
+    for start, end in _runs(text):
         match = _TIMES.fullmatch(text[start:end].rstrip("."))
         if match is not None and any(map(str.isdigit, match[2])) and catalogue.find_accelerators(match[2]):
             return start, end, match[2], int(match[1] or 0)
@@ -291,7 +299,7 @@ def _card(text: str, catalogue: Catalogue) -> tuple[int, int, str, int] | None:
 
 
 def _places(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
-    for start, end in (place for windows in _windows(text) for place in windows):
+    for start, end in _runs(text):
         piece, before = text[start:end].rstrip("."), text[:start]
         for answer, where, find in (("providers", _AT, catalogue.provider), ("regions", _IN, catalogue.region)):
             named = find(piece) if where.search(before) and not _NOT.search(before) else None
@@ -303,6 +311,5 @@ def _places(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
 
 def closed_within(text: str, catalogue: Catalogue) -> str:
     """What to answer in place of something that the text names and that is no model to be had; else nothing."""
-    windows = (place for windows in _windows(text[:MAX_ENTRY]) for place in windows)
-    notes = (catalogue.stood_in_for(text[slice(*place)]) for place in windows)
+    notes = (catalogue.stood_in_for(text[slice(*place)]) for place in _runs(text[:MAX_ENTRY]))
     return next(filter(None, notes), "")

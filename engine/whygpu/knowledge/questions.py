@@ -121,8 +121,8 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Usual work: what it is called, the answers it stands for, and how words about it begin; those of ``also`` tell of
-    it where no other work of the same task is named.
+    """Usual work: what it is called, the answers it stands for, and words about it (all that begin so where a star ends
+    one); those of ``also`` tell of it where no other work of the same task is named.
     """
 
     id: str

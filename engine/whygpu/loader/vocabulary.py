@@ -34,7 +34,7 @@ from whygpu.yamldoc.forms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from whygpu.errors import Problem
     from whygpu.language.tree import Expression
@@ -232,7 +232,7 @@ def _share(fields: Fields, key: str) -> float | None:
 def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[Unasked]:
     """When the answers apply that nobody is asked for."""
     found: dict[str, Unasked] = {}
-    names = {spec.answer: spec.name for spec in reading.vocabulary.values() if spec.answer}
+    names = _by_answer(reading)
     for node in nodes:
         fields = Fields.of(node, "unasked answer", reading.problems, UNASKED)
         identifier = fields.identifier() if fields is not None else None
@@ -242,11 +242,10 @@ def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[U
         if identifier in found or identifier in asked:
             problem(reading.problems, node, "duplicate-id", f"{fields.what} is there twice", "remove one")
         if identifier not in names:
-            near = did_you_mean(identifier, names) or "only answers of the vocabulary can be given"
-            problem(reading.problems, node, "unknown-name", f"there is no answer '{identifier}'", near)
+            _no_answer(identifier, names, node, reading)
             continue
         when = expression_of(reading.all_of(fields.get("when"), fields.what))
-        found[identifier] = Unasked(identifier, names[identifier], when, node.location)
+        found[identifier] = Unasked(identifier, names[identifier].name, when, node.location)
         fields.done()
     return list(found.values())
 
@@ -254,7 +253,7 @@ def read_unasked(nodes: list[Node], asked: set[str], reading: Reading) -> list[U
 def read_misnamed(nodes: list[Node], reading: Reading) -> dict[str, Misnamed]:
     """What people write where no answer is called so, by the word."""
     found: dict[str, Misnamed] = {}
-    known = {*LISTS, "model", "owned", *(spec.answer for spec in reading.vocabulary.values() if spec.answer)}
+    known = {*LISTS, "model", "owned", *_by_answer(reading)}
     for node in nodes:
         fields = Fields.of(node, "misnamed answer", reading.problems, MISNAMED)
         if fields is None:
@@ -263,8 +262,7 @@ def read_misnamed(nodes: list[Node], reading: Reading) -> dict[str, Misnamed]:
         fields.what = f"misnamed answer '{next(iter(words), '')}'"
         for answer in answers:
             if answer not in known:
-                near = did_you_mean(answer, known) or "only answers of the vocabulary can be given"
-                problem(reading.problems, node, "unknown-name", f"there is no answer '{answer}'", near)
+                _no_answer(answer, known, node, reading)
         for word in words:
             if word in known or word in found:
                 what = "an answer" if word in known else "there twice"
@@ -277,7 +275,7 @@ def read_misnamed(nodes: list[Node], reading: Reading) -> dict[str, Misnamed]:
 def read_said(nodes: list[Node], reading: Reading) -> tuple[Said, ...]:
     """How answers are said in a sentence, in the order of the file."""
     found = []
-    known = {spec.answer: spec for spec in reading.vocabulary.values() if spec.answer}
+    known = _by_answer(reading)
     for node in nodes:
         fields = Fields.of(node, "saying", reading.problems, SAID)
         if fields is None:
@@ -293,8 +291,7 @@ def read_said(nodes: list[Node], reading: Reading) -> tuple[Said, ...]:
         fields.what = f"saying '{next(iter(said.words or said.after), '')}'"
         spec = known.get(said.answer)
         if spec is None:
-            near = did_you_mean(said.answer, known) or "only answers of the vocabulary can be given"
-            problem(reading.problems, node, "unknown-name", f"there is no answer '{said.answer}'", near)
+            _no_answer(said.answer, known, node, reading)
         elif (said.value is not None and said.value not in spec.words) or (spec.words and said.value is None):
             near = f"'is' is one of {', '.join(spec.words)}" if spec.words else "a number is read before the words"
             problem(reading.problems, node, "wrong-type", f"'is' of {fields.what} does not go with its answer", near)
@@ -310,7 +307,7 @@ def read_said(nodes: list[Node], reading: Reading) -> tuple[Said, ...]:
 def read_works(nodes: list[Node], reading: Reading) -> tuple[Work, ...]:
     """Usual work, in the order of the file."""
     found: list[Work] = []
-    known = {spec.answer: spec for spec in reading.vocabulary.values() if spec.answer}
+    known = _by_answer(reading)
     for node in nodes:
         fields = Fields.of(node, "work", reading.problems, WORK)
         if fields is None:
@@ -332,6 +329,17 @@ def read_works(nodes: list[Node], reading: Reading) -> tuple[Work, ...]:
         found.append(work)
         fields.done()
     return tuple(found)
+
+
+def _by_answer(reading: Reading) -> dict[str, NameSpec]:
+    """Names of the vocabulary by the answers that they come from."""
+    return {spec.answer: spec for spec in reading.vocabulary.values() if spec.answer}
+
+
+def _no_answer(answer: str, known: Iterable[str], node: Node, reading: Reading) -> None:
+    """Note that there is no such answer."""
+    near = did_you_mean(answer, known) or "only answers of the vocabulary can be given"
+    problem(reading.problems, node, "unknown-name", f"there is no answer '{answer}'", near)
 
 
 def _chosen(answer: str, value: str, known: dict[str, NameSpec], node: Node, reading: Reading) -> None:
