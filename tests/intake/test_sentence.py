@@ -30,6 +30,8 @@ from whygpu.quantity import parse_number
         ),
         ("inference", "100 concurrent users", {"concurrency": 100}),
         ("training", "a 1B model on 20B tokens", {"model": {"parameters": 1e9}, "dataset_tokens": 2e10}),
+        ("training", "a 350M model on 8B tokens", {"model": {"parameters": 3.5e8}, "dataset_tokens": 8e9}),
+        ("training", "a 125M language model", {"model": {"parameters": 1.25e8}}),
         ("fine-tuning", "QLoRA on my 2x RTX 3090", {"method": "qlora", "owned": "2x RTX 3090"}),
         (
             "fine-tuning",
@@ -56,6 +58,7 @@ def test_amounts_and_names(kb: whygpu.KnowledgeBase, phase: str, text: str, answ
     ("phase", "text", "amounts"),
     [
         ("inference", "for 200 users", ("200 users",)),  # how many of them ask at once?
+        ("training", "20M crumbs", ("20M crumbs",)),  # no model's size
         ("inference", "$500", ("$500",)),  # an hour, a month, or to buy?
         ("inference", "\u20ac500 a month", ("\u20ac500 a",)),  # at what rate?
         ("inference", "20 to 30 cameras", ("20 to",)),

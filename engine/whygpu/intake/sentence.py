@@ -46,6 +46,8 @@ _RATE = r"(?!\s*/|\s+(?:per|an?|each|every|long|sequence|context)\b)"
 """What follows what is no amount by itself: "20 hours of audio a day"."""
 _MODEL = re.compile(r"\b(?:with|using|serve|host|run|tune|train|pretrain)\s+(?:an?\s+)?\Z", re.IGNORECASE)
 """What stands before a model that is named by one word."""
+_OF_A_MODEL = re.compile(r"[\s-]+(?:[a-z]+\s+)?(?:model|llm|parameter|transformer)", re.IGNORECASE)
+"""What stands behind its size."""
 _WORD = re.compile(r"[^\s,;:!?()\"']+")
 _AMOUNT = re.compile(r"[$€£]?\d\S*(?:\s+[A-Za-z]+)?")
 _MOST_WORDS = 100
@@ -255,14 +257,21 @@ def _short_for(text: str, place: tuple[int, int], catalogue: Catalogue) -> tuple
 
 
 def _sized(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
-    """The text without a size in billions, the only one, where no word that begins models' names is before it."""
+    """The text without the only size, where no word that begins models' names is before it: in billions, or in millions
+    where it is said to be a model's ("20M documents").
+    """
     *_, words = _windows(text)
-    sizes = [at for at, (start, end) in enumerate(words) if text[end - 1] in "bB" and size_of(text[start:end])]
+    sizes = [at for at, place in enumerate(words) if _is_size(text, *place)]
     if len(sizes) != 1 or (sizes[0] and catalogue.find_models(text[slice(*words[sizes[0] - 1])])):
         return text
     start, end = words[sizes[0]]
     answers["model"] = {"parameters": size_of(text[start:end])}
     return _without(text, start, end)
+
+
+def _is_size(text: str, start: int, end: int) -> bool:
+    of_a_model = text[end - 1] in "bB" or (text[end - 1] in "mM" and _OF_A_MODEL.match(text[end:]))
+    return bool(of_a_model) and size_of(text[start:end]) is not None
 
 
 def _cards(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
