@@ -73,6 +73,13 @@ def test_the_first_word_must_be_the_names_first() -> None:
     assert shortened("alpha 3.2 24b q4", names) == ()
 
 
+def test_a_version_is_short_for_its_sizes() -> None:
+    names = {name: (name,) for name in ("yolov8n", "yolov8x", "yolov8m-seg", "yolo11n", "alpha-8b")}
+    assert shortened("YOLOv8", names) == ("yolov8n", "yolov8x", "yolov8m-seg")
+    assert shortened("YOLO11", names) == ("yolo11n",)
+    assert shortened("alpha 8", names) == ()  # of which size is a guess
+
+
 @pytest.mark.parametrize(
     ("typed", "model"),
     [

@@ -9,7 +9,7 @@ import streamlit as st
 from whygpu.answers import read_text
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.owned import typed_owned
-from whygpu.intake.sentence import Sentence, partly_read, read_sentence
+from whygpu.intake.sentence import Sentence, not_sized, partly_read, read_sentence
 from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
 from whygpu.lifecycle.answers import KEY
 from whygpu.render.view.asking import MODELS_SHOWN
@@ -156,7 +156,9 @@ def _take_box(key: str) -> None:
     except AnswerError as error:
         said = None if entered.files or _has_answers(entered.text, knowledge_base) else _sentence(entered.text)
         if said is None:
-            refuse(error.problems)
+            note = "" if entered.files else not_sized(entered.text, knowledge_base.knowledge)
+            unsized = Problem("unreadable", "No sentence can say such work", Location("box"), note)
+            refuse((unsized,) if note else error.problems)
         else:
             _usable(said.answers)
             state().counts = (partly_read(said, knowledge_base.knowledge, "add the rest with 'Say more'"),)

@@ -107,13 +107,13 @@ def _said(options: argparse.Namespace, knowledge: Knowledge) -> Node | None:
         return None
     from whygpu.answers import node_of  # noqa: PLC0415  --help needs no numpy
     from whygpu.errors import AnswerError, Location, Problem  # noqa: PLC0415
-    from whygpu.intake.sentence import closed_within, partly_read, read_sentence  # noqa: PLC0415
+    from whygpu.intake.sentence import closed_within, not_sized, partly_read, read_sentence  # noqa: PLC0415
 
     said = read_sentence(text, knowledge)
     if said is None:
         message = f"'{text[:60]}' is no file, and no sentence that says what the hardware is for and which model"
         example = "such as: kb-explain 'serve Llama 3.1 8B on Azure for $500 a month'"
-        hint = closed_within(text, knowledge.catalogue) or example
+        hint = closed_within(text, knowledge.catalogue) or not_sized(text, knowledge) or example
         raise AnswerError([Problem("unreadable", message, Location("command line"), hint)])
     _warn(partly_read(said, knowledge, "add the rest with --set"), options.format)
     return node_of(said.answers, "sentence")

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from whygpu.knowledge.preferences import Preferences
-from whygpu.knowledge.questions import DerivedValue, Misnamed, Profile, Question, Said, Unasked, Work
+from whygpu.knowledge.questions import DerivedValue, Heard, Misnamed, Profile, Question, Said, Unasked, Work
 from whygpu.knowledge.rules import Rule, Table, concluded_names
 from whygpu.knowledge.sources import Citation, Claim, Formula, SourceDocument, Tension
 from whygpu.knowledge.strata import Strata
@@ -57,6 +57,8 @@ class Knowledge:
     """What people write where no answer is called so, by the word."""
     said: tuple[Said, ...] = ()
     """How answers are said in a sentence."""
+    heard: tuple[Heard, ...] = ()
+    """What words in a sentence tell of the work."""
     works: tuple[Work, ...] = ()
     """Usual work, to begin with."""
     launches: tuple[Launch, ...] = ()

@@ -15,6 +15,8 @@ _TUNED = frozenset({"instruct", "chat", "it", "thinking", "hf", "v", "gguf", "ml
 """Words that change no size."""
 _PACKED = frozenset({"dynamic", "block"})
 """Words that say more of a number format."""
+_SIZED = re.compile(r"[a-z](\d+)[nsmlx]\b")
+"""A version with a size, in one word: nano, small, medium, large or extra large."""
 _MOST_WORDS = 4
 """Words of packaging that a name ends with at most."""
 
@@ -44,7 +46,7 @@ def packings(text: str) -> Iterator[tuple[str, str]]:
 def shortened(text: str, names: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """The ids, by their ``names``, that the text may be short for: the same first word, and all of its words.
 
-    'mistral small 3.2' is short for 'Mistral Small 3.2 24B', and 'mixtral' for two models.
+    'mistral small 3.2' is short for 'Mistral Small 3.2 24B', 'mixtral' for two models, and 'YOLOv8' for all its sizes.
     """
     words = _words(text)
     if not words:
@@ -52,8 +54,14 @@ def shortened(text: str, names: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     return tuple(
         identifier
         for identifier, known in names.items()
-        if any((own := _words(name)) and own[0] == words[0] and set(words) - _TUNED <= set(own) for name in known)
+        if any((own := _words(name)) and own[0] == words[0] and set(words) - _TUNED <= _said(name) for name in known)
     )
+
+
+@kept(4096)
+def _said(name: str) -> frozenset[str]:
+    """The words of a name, and its version without its size."""
+    return frozenset((*_words(name), *_SIZED.findall(name.lower())))
 
 
 @kept(4096)  # names, each of which is compared with whatever is typed

@@ -108,7 +108,7 @@ class DerivedValue:
 @dataclass(frozen=True, slots=True)
 class Said:
     """How an answer is said in a sentence: words behind a number (or alone, where they mean a ``value``), and what
-    stands before it; in which phases it means that, all where none is named.
+    stands before it; in which phases and of which tasks it means that, all where none is named.
     """
 
     words: tuple[str, ...]
@@ -116,20 +116,33 @@ class Said:
     answer: str
     value: str | None
     phases: tuple[str, ...]
+    tasks: tuple[str, ...]
+    loose: bool
+    """Whether words may stand between the number and those: "5 million product photos"."""
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What words in a sentence tell of the work (all that begin so where a star ends one): its phase, outright or where
+    no other is told outright, and its task; or with a ``note`` that such work is not read of a sentence.
+    """
+
+    words: tuple[str, ...]
+    phase: str | None
+    usually: str | None
+    task: str | None
+    note: str | None
     location: Location
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Usual work: what it is called, the answers it stands for, and words about it (all that begin so where a star ends
-    one); those of ``also`` tell of it where no other work of the same task is named.
-    """
+    """Usual work: what it is called, and the answers it stands for."""
 
     id: str
     title: str
     says: str
     phase: str
     task: str
-    words: tuple[str, ...]
-    also: tuple[str, ...]
     location: Location

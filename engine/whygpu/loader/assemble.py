@@ -28,6 +28,7 @@ from whygpu.loader.rules import read_rules
 from whygpu.loader.sources import read_claims, read_documents, read_tensions, unsettled
 from whygpu.loader.tables import read_tables
 from whygpu.loader.vocabulary import (
+    read_heard,
     read_misnamed,
     read_names,
     read_questions,
@@ -59,6 +60,7 @@ LISTS = frozenset(
         "unasked",
         "misnamed",
         "said",
+        "heard",
         "works",
         "profiles",
         "launches",
@@ -179,7 +181,8 @@ class _Assembly:
         questions = read_questions(self._nodes("questions"), reading)
         unasked = read_unasked(self._nodes("unasked"), {item.id for item in questions}, reading)
         misnamed = read_misnamed(self._nodes("misnamed"), reading)
-        said, works = read_said(self._nodes("said"), reading), read_works(self._nodes("works"), reading)
+        said, heard = read_said(self._nodes("said"), reading), read_heard(self._nodes("heard"), reading)
+        works = read_works(self._nodes("works"), reading)
         profiles = read_profiles(self._nodes("profiles"), reading)
         launches = read_launches(self._nodes("launches"), catalogue.accelerators, reading)
         preferences = read_preferences(self._mappings.get("ranking", []), reading)
@@ -210,6 +213,7 @@ class _Assembly:
             unasked=tuple(unasked),
             misnamed=MappingProxyType(misnamed),
             said=said,
+            heard=heard,
             works=works,
             values=MappingProxyType(values),
             rules=tuple(rules),

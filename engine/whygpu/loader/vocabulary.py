@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from whygpu.answers import LISTS
 from whygpu.errors import did_you_mean
-from whygpu.knowledge.questions import Assumption, DerivedValue, Misnamed, Question, Said, Unasked, Work
+from whygpu.knowledge.questions import Assumption, DerivedValue, Heard, Misnamed, Question, Said, Unasked, Work
 from whygpu.knowledge.rules import expression_of
 from whygpu.language.names import Kind, NameSpec
 from whygpu.language.tree import Constant, names
@@ -91,10 +91,11 @@ QUESTION: Form = MappingProxyType(
 )
 UNASKED: Form = MappingProxyType({"id": needed(IDENTIFIER), "when": needed(CONDITIONS)})
 MISNAMED: Form = MappingProxyType({"words": needed(TEXTS), "answer": needed(TEXTS), "note": TEXT})
-SAID: Form = MappingProxyType({"words": TEXTS, "after": TEXTS, "answer": needed(TEXT), "is": TEXT, "phases": TEXTS})
-WORK: Form = MappingProxyType(
-    {**dict.fromkeys(("id", "title", "says", "phase", "task"), needed(TEXT)), "words": needed(TEXTS), "also": TEXTS}
+SAID: Form = MappingProxyType(
+    {**dict.fromkeys(("words", "after", "phases", "tasks"), TEXTS), "answer": needed(TEXT), "is": TEXT, "loose": FLAG}
 )
+HEARD: Form = MappingProxyType({"words": needed(TEXTS), **dict.fromkeys(("phase", "usually", "task", "note"), TEXT)})
+WORK: Form = MappingProxyType(dict.fromkeys(("id", "title", "says", "phase", "task"), needed(TEXT)))
 VALUE: Form = MappingProxyType(dict.fromkeys(("is", *AGGREGATES, "where"), EXPRESSION))
 
 
@@ -286,6 +287,8 @@ def read_said(nodes: list[Node], reading: Reading) -> tuple[Said, ...]:
             answer=fields.text("answer") or "",
             value=fields.text("is"),
             phases=fields.texts("phases"),
+            tasks=fields.texts("tasks"),
+            loose=fields.flag("loose"),
             location=node.location,
         )
         fields.what = f"saying '{next(iter(said.words or said.after), '')}'"
@@ -297,9 +300,37 @@ def read_said(nodes: list[Node], reading: Reading) -> tuple[Said, ...]:
             problem(reading.problems, node, "wrong-type", f"'is' of {fields.what} does not go with its answer", near)
         if not said.words and not said.after:
             problem(reading.problems, node, "missing", f"{fields.what} has no words", "add words or after")
-        for phase in said.phases:
-            _chosen("phase", phase, known, node, reading)
+        for answer, values in (("phase", said.phases), ("task", said.tasks)):
+            for value in values:
+                _chosen(answer, value, known, node, reading)
         found.append(said)
+        fields.done()
+    return tuple(found)
+
+
+def read_heard(nodes: list[Node], reading: Reading) -> tuple[Heard, ...]:
+    """What words in a sentence tell of the work."""
+    found = []
+    known = _by_answer(reading)
+    for node in nodes:
+        fields = Fields.of(node, "hearing", reading.problems, HEARD)
+        if fields is None:
+            continue
+        heard = Heard(
+            words=fields.texts("words"),
+            phase=fields.text("phase"),
+            usually=fields.text("usually"),
+            task=fields.text("task"),
+            note=fields.text("note"),
+            location=node.location,
+        )
+        for answer, value in (("phase", heard.phase), ("phase", heard.usually), ("task", heard.task)):
+            if value is not None:
+                _chosen(answer, value, known, node, reading)
+        if heard.phase is not None and heard.usually is not None:
+            message = f"'{next(iter(heard.words), '')}' tells a phase both outright and usually"
+            problem(reading.problems, node, "wrong-type", message, "keep one of 'phase' and 'usually'")
+        found.append(heard)
         fields.done()
     return tuple(found)
 
@@ -318,8 +349,6 @@ def read_works(nodes: list[Node], reading: Reading) -> tuple[Work, ...]:
             says=fields.text("says") or "",
             phase=fields.text("phase") or "",
             task=fields.text("task") or "",
-            words=fields.texts("words"),
-            also=fields.texts("also"),
             location=node.location,
         )
         for answer, value in (("phase", work.phase), ("task", work.task)):

@@ -20,7 +20,7 @@ from whygpu.loader.rules import RULE
 from whygpu.loader.schemas import COEFFICIENT, FIGURE, MODEL, figure_schema, format_schema
 from whygpu.loader.sources import CLAIM, DOCUMENT, TENSION
 from whygpu.loader.tables import TABLE
-from whygpu.loader.vocabulary import MISNAMED, NAME, NAMES, QUESTION, SAID, UNASKED, VALUE, WORK
+from whygpu.loader.vocabulary import HEARD, MISNAMED, NAME, NAMES, QUESTION, SAID, UNASKED, VALUE, WORK
 from whygpu.schema.answers import answers_schema, phase_schema, plain_schema
 from whygpu.yamldoc.forms import EXPRESSION, Schema, names_to, object_schema, optional
 
@@ -33,7 +33,7 @@ FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "about": ("about",),
         "vocabulary": ("names",),
-        "questions": ("questions", "unasked", "misnamed", "said", "works"),
+        "questions": ("questions", "unasked", "misnamed", "said", "heard", "works"),
         "values": ("values",),
         "rules": ("rules",),
         "tables": ("tables",),
@@ -96,7 +96,14 @@ def _section(section: str, knowledge: Knowledge) -> Schema:
             return {"type": "array", "items": {**object_schema(form), "required": ["id"]}}
     form = {
         **{"rules": RULE, "tables": TABLE, "cases": CASE, "formulas": FORMULA, "profiles": PROFILE},
-        **{"questions": QUESTION, "unasked": UNASKED, "misnamed": MISNAMED, "said": SAID, "works": WORK},
+        **{
+            "questions": QUESTION,
+            "unasked": UNASKED,
+            "misnamed": MISNAMED,
+            "said": SAID,
+            "heard": HEARD,
+            "works": WORK,
+        },
         **{"claims": CLAIM, "tensions": TENSION},
         **{"references": REFERENCE, "providers": PROVIDER, "areas": AREA, "offerings": OFFERING},
         **{"causes": CAUSE, "measures": MEASURE, "diagnoses": DIAGNOSIS},
