@@ -67,6 +67,11 @@ def coefficients(known: Coefficients) -> Coefficients:
     return Coefficients(plain, cases, {"shape-by-parameters": known.table("shape-by-parameters")})
 
 
+@lru_cache(maxsize=4)  # which keeps the names that it has looked up
+def _plain(subjects: Subjects) -> Subjects:
+    return subjects.with_coefficients(coefficients(subjects.coefficients))
+
+
 def beside(compare: Callable[[Row, Subjects], Outcome]) -> Callable[[Row, Subjects], Outcome]:
     """The same comparison, with the roofline's figure among the peers."""
 
@@ -74,7 +79,7 @@ def beside(compare: Callable[[Row, Subjects], Outcome]) -> Callable[[Row, Subjec
         found = compare(row, subjects)
         if not isinstance(found, Compared):
             return found
-        plain = compare(row, subjects.with_coefficients(coefficients(subjects.coefficients)))
+        plain = compare(row, _plain(subjects))
         return replace(found, peers={**found.peers, NAME: plain.likely}) if isinstance(plain, Compared) else found
 
     return both
