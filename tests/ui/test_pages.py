@@ -154,6 +154,21 @@ def test_one_of_several_models_is_chosen_and_not_typed_anew(typed: str, opened: 
     assert any("Not read: 200 users" in plain(item.value) for item in app.warning) == ("Azure" in typed)
 
 
+def test_work_that_no_sentence_can_say_is_told_what_to_ask(opened: Opened, plain: Plain) -> None:
+    app = opened()
+    app = app.chat_input[0].set_value("distill a 70B into an 8B").run()
+    assert "two works" in " ".join(plain(item.value) for item in app.error)
+
+
+def test_of_several_models_the_usual_ones_come_first(opened: Opened) -> None:
+    """As in lists of models: a detector before what only segments, the most downloaded first."""
+    app = opened()
+    app = app.chat_input[0].set_value("train YOLOv8 on 20k images").run()
+    choices = [str(item.key).removeprefix("which-") for item in app.button if str(item.key).startswith("which-")]
+    assert choices[0] == "yolov8n"
+    assert choices.index("yolov8x") < choices.index("yolov8n-seg")
+
+
 def test_several_kinds_of_owned_cards_are_taken(opened: Opened) -> None:
     app = opened()
     fields = {str(item.label): item for item in (*app.selectbox, *app.number_input)}

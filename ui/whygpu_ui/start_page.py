@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from whygpu.knowledge.questions import Work
 
 _OWNED = "owned"
+_SERVING = "inference"
+"""What a model alone is taken for."""
 _KINDS_OWNED = (
     ("Which", "How many"),
     ("A second kind, if any", "How many of the second"),
@@ -115,8 +117,10 @@ def _which(knowledge_base: KnowledgeBase) -> None:
         return
     models = knowledge_base.knowledge.catalogue
     names = [models.models[name] for name in models.find_models(str(entered["model"]))]
+    task = entered.get("task") or names[0].data["task"]
+    order = popular(knowledge_base, entered.get("phase", _SERVING), task)
     with st.container(horizontal=True):
-        for entry in sorted(names, key=lambda entry: -(entry.data.get("downloads") or 0))[:MODELS_SHOWN]:
+        for entry in sorted(names, key=lambda entry: order.index(entry.id))[:MODELS_SHOWN]:
             label = model_label(knowledge_base, entry.id)
             given = {**entered, "model": entry.id}
             st.button(label, key=f"which-{entry.id}", on_click=_settle, args=(given, state().counts))
@@ -126,18 +130,19 @@ def _which(knowledge_base: KnowledgeBase) -> None:
 
 
 def _box(knowledge_base: KnowledgeBase) -> None:
-    st.header("Or paste what you have", anchor=False)
+    st.header("Or say it, or paste what you have", anchor=False)
     if state().refused != _OWNED:
         show_problems(state().problems)
         _which(knowledge_base)
     st.markdown(
-        "A sentence, such as: serve a 7B chatbot on Azure for $500 a month. Or a model's name, the Hub's org/name, or "
-        "a size such as 7B; what you own, such as 4x RTX 3090; a config.json or saved answers, pasted or as a file."
+        "A sentence, such as: caption 5 million product photos in 3 days; serve a 7B chatbot on Azure for $500 a "
+        "month. Or a model's name, the Hub's org/name, or a size such as 7B; what you own, such as 4x RTX 3090; a "
+        "config.json or saved answers, pasted or as a file."
     )
     key = f"box-{state().visit}"
     with st.container():  # or it stays at the foot of the window
         st.chat_input(
-            "For example Qwen/Qwen3-8B, or 4x RTX 3090",
+            "For example: run a 70B model at home, or Qwen/Qwen3-8B, or 4x RTX 3090",
             key=key,
             max_upload_size=1,
             accept_file=True,

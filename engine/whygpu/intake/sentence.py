@@ -88,7 +88,8 @@ def partly_read(said: Sentence, knowledge: Knowledge, how: str) -> Problem:
     """What of a sentence counts, and what does not; ``how`` the rest may be answered."""
     names = "; ".join(f"{name.replace('_', ' ')} {_in_words(value)}" for name, value in said.answers.items())
     left = f". Not read: {', '.join(said.left)}" if said.left else ""
-    misnamed = (knowledge.misnamed.get(piece.split()[-1].lower()) for piece in said.left)
+    keys = (key for piece in said.left for key in (piece.split()[-1].lower(), piece[0]))
+    misnamed = (knowledge.misnamed.get(key) for key in keys)
     hint = next((item.note for item in misnamed if item is not None), None) or how
     message = f"Of what you wrote this counts: {names}{left}"
     return Problem("partly-read", message, Location("sentence"), hint, severity="warning")
