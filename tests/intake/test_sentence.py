@@ -7,7 +7,7 @@ import pytest
 import whygpu
 from tests.effort import takes_less
 from whygpu.intake.phrases import read_phrases
-from whygpu.intake.sentence import Sentence, closed_within, not_sized, read_sentence
+from whygpu.intake.sentence import Sentence, closed_within, not_sized, partly_read, read_sentence
 from whygpu.quantity import parse_number
 
 
@@ -133,6 +133,10 @@ def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: whygpu.
         ("serve SDXL: images at 2 requests per second", "inference", {"model": "stable-diffusion-xl"}),
         ("LoRA of Qwen3-VL 8B on 20k images at home", "fine-tuning", {"dataset_samples": 20_000}),
         ("12 cameras at the edge", "inference", {"task": "vision", "streams": 12}),
+        # how many, and no letter of a name
+        ("run Mixtral 8x7B on 2 used 3090s", "inference", {"accelerators": ["3090"], "count": 2}),
+        ("serve Llama 3.1 70B on my 2 RTX 3090s", "inference", {"owned": "2x RTX 3090"}),
+        ("serve Llama 3.1 8B on an L40S", "inference", {"accelerators": ["L40S"]}),
         # as newcomers write: no verb, or one that is a noun too
         ("run deepseek r1 at home", "inference", {"model": "deepseek-r1", "deployment": "workstation"}),
         ("run a 70B model locally", "inference", {"model": {"parameters": 7e10}, "deployment": "workstation"}),
@@ -156,6 +160,8 @@ def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: whygpu.
         ("train a ResNet-50 on ImageNet", "training", {"model": "resnet-50"}),
         ("train a recommendation model", "training", {"task": "recommendation"}),
         ("serve Llama 3.1 405B in FP8", "inference", {"format": "fp8"}),
+        ("batch summarize 200k PDFs", "batch-inference", {"task": "language", "dataset_samples": 2e5}),
+        ("run a 70B locally for $3,000 to buy", "inference", {"budget_total": 3000, "deployment": "workstation"}),
     ],
 )
 def test_what_a_sentence_says_decides_the_work(
@@ -249,6 +255,21 @@ def test_names_that_are_not_read_are_told(kb: whygpu.KnowledgeBase) -> None:
     said = read_sentence("I want to run Llama 3.3 70B on my Foo Bar for 3 people", kb.knowledge)
     assert said is not None
     assert said.left == ("Foo Bar", "3 people")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "hint"),
+    [
+        ("serve Llama 3.1 8B for \u20ac500 a month", "prices are in US dollars"),
+        ("serve Llama 3.1 8B for $500", "for which time"),
+        ("serve Llama 3.1 8B for 200 users", "at the same moment"),
+        ("serve Llama 3.1 8B on Azure", "the rest"),
+    ],
+)
+def test_what_an_amount_lacks_is_told(sentence: str, hint: str, kb: whygpu.KnowledgeBase) -> None:
+    said = read_sentence(sentence, kb.knowledge)
+    assert said is not None
+    assert hint in str(partly_read(said, kb.knowledge, "the rest").help)
 
 
 def test_a_model_that_nobody_publishes_is_told_within_a_sentence(kb: whygpu.KnowledgeBase) -> None:

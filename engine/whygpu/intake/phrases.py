@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from whygpu.knowledge.questions import Said
 
 NUMBER = r"\d[\d,]*(?:\.\d+)?\s*(?:(?:thousand|million|billion|trillion|[kmbt])\b)?"
-_TIMES = re.compile(r"(?:(\d{1,6})(?:\s*[x×*]\s*|\s+)|an?\s+)?(\S.*)", re.IGNORECASE | re.DOTALL)
+_TIMES = re.compile(r"(?:(\d{1,6})(?:\s*[x×*]\s*|\s+(?:used\s+)?)|an?\s+)?(\S.*)", re.IGNORECASE | re.DOTALL)
+"""How many of what: "2x RTX 3090", "2 used 3090s"."""
+_SEVERAL = re.compile(r"\ds\Z", re.IGNORECASE)
+"""The end of "8 H100s", and of "an L40S"."""
 _OWNED = re.compile(r"\b(?:my|our|own|have|got)\s+(?:own\s+)?\Z", re.IGNORECASE)
 """What stands before cards that are there already."""
 _ON = re.compile(r"\b(?:on|with|using)\s+(?:(?:an?|the|my|our|one)\s+)?\Z", re.IGNORECASE)
@@ -194,26 +197,26 @@ def is_size(text: str, start: int, end: int) -> bool:
 
 def _cards(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
     """Cards are owned where the sentence says whose they are; else no others are wanted. Of both kinds none is read."""
-    found: list[tuple[str, str, int, bool]] = []
+    found: list[tuple[str, int, bool]] = []
     rest = text
     while (card := _card(rest, catalogue)) is not None:
         start, end, name, count = card
         one_kind = not catalogue.find_accelerators(name)  # which of them is there is not known
         before = rest[:start]
-        joined = bool(found) and found[-1][3] and re.search(rf"(?:{_OR[1:]})\Z", before) is not None
+        joined = bool(found) and found[-1][2] and re.search(rf"(?:{_OR[1:]})\Z", before) is not None
         owned = joined or (_OWNED.search(before) is not None and not one_kind)
         if _NOT.search(before):
             return text
-        found.append((rest[start:end].rstrip("."), name, count, owned))
+        found.append((name, count, owned))
         rest = _without(rest, start, end)
     if not found or len({owned for *_, owned in found}) > 1:
         return text
-    if found[0][3]:
-        answers["owned"] = ", ".join(piece for piece, *_ in found)
+    if found[0][2]:
+        answers["owned"] = ", ".join(f"{count}x {name}" if count else name for name, count, _ in found)
     else:
-        answers["accelerators"] = [name for _, name, *_ in found]
-        if len(found) == 1 and found[0][2]:
-            answers["count"] = found[0][2]
+        answers["accelerators"] = [name for name, *_ in found]
+        if len(found) == 1 and found[0][1]:
+            answers["count"] = found[0][1]
     return rest
 
 
@@ -225,12 +228,16 @@ def _card(text: str, catalogue: Catalogue) -> tuple[int, int, str, int] | None:
         match = _TIMES.fullmatch(text[start:end].rstrip("."))
         if match is None:
             continue
-        named = bool(catalogue.find_accelerators(match[2]))
-        if not any(map(str.isdigit, match[2])):
-            named = named or bool(catalogue.accelerators_of_kind(match[2]))
+        name = match[2]
+        named = bool(catalogue.find_accelerators(name))
+        if not named and _SEVERAL.search(name):
+            name = name[:-1]
+            named = bool(catalogue.find_accelerators(name))
+        if not any(map(str.isdigit, name)):
+            named = named or bool(catalogue.accelerators_of_kind(name))
             named = named and _ON.search(text[:start]) is not None
         if named:
-            return start, end, match[2], int(match[1] or 0)
+            return start, end, name, int(match[1] or 0)
     return None
 
 
