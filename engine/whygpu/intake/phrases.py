@@ -78,7 +78,7 @@ def _said(text: str, said: Said, answers: dict[str, Any], knowledge: Knowledge) 
     """The text without what is read of it."""
     if said.answer in answers:
         return text
-    found = [item for item in pattern_of(said).finditer(text) if _is_so(text, item, said)]
+    found = [item for item in _pattern(said).finditer(text) if _is_so(text, item, said)]
     values = list(filter(None, dict.fromkeys(_value(item, said, knowledge) for item in found)))
     if len(values) != 1:  # two amounts for one answer: which?
         return text
@@ -97,7 +97,7 @@ def _is_so(text: str, found: re.Match[str], said: Said) -> bool:
 
 
 @kept(256)
-def pattern_of(said: Said) -> re.Pattern[str]:
+def _pattern(said: Said) -> re.Pattern[str]:
     before = rf"{_any_of(said.after)}\s*" if said.after else ""
     words = rf"(?P<words>{_any_of(said.words)})(?!\w)" if said.words else ""
     if said.value is None:

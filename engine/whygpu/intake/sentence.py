@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whygpu.errors import Location, Problem
-from whygpu.intake.phrases import NUMBER, READ, WORD, is_size, pattern_of, read_phrases, runs_of_words
+from whygpu.intake.phrases import NUMBER, READ, WORD, is_size, read_phrases, runs_of_words
 from whygpu.intake.typed import MAX_ENTRY
 from whygpu.kept import kept
 from whygpu.quantity import parse_number, show
@@ -117,14 +117,11 @@ class _About:
 
 
 def _about(text: str, knowledge: Knowledge) -> _About | None:
-    """None where it is about several kinds of work, or about one that no sentence can say. Words of an amount tell
-    nothing ("on 20k images") where others do.
+    """None where it is about several kinds of work, or about one that no sentence can say. Numbers are passed over:
+    "classify 20k images".
     """
-    bare = text
-    for said in knowledge.said:
-        bare = bare if said.value is not None else pattern_of(said).sub(READ, bare)
-    numberless = re.sub(NUMBER, "", text)
-    found = [item for item in knowledge.heard if any(map(_tells(item).search, (bare, " ".join(numberless.split()))))]
+    words = " ".join(re.sub(NUMBER, "", text).split())
+    found = [item for item in knowledge.heard if _tells(item).search(words)]
     phases = {item.phase for item in found if item.phase} or {item.usually for item in found if item.usually}
     tasks = {item.task for item in found if item.task}
     if len(phases) > 1 or len(tasks) > 1 or any(item.note for item in found):
