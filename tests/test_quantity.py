@@ -49,6 +49,7 @@ from whygpu.quantity import parse_number, parse_pixels, show, show_ends, show_ra
         ("8 cameras", "streams", 8),
         ("1 day", "hours", 24),
         ("3 weeks", "hours", 504),
+        ("2 months", "hours", 1460),
         ("2 minutes", "ms", 120_000),
     ],
 )

@@ -24,9 +24,11 @@ _SECONDS = {
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
     **dict.fromkeys(("d", "day", "days"), 86_400.0),
     **dict.fromkeys(("week", "weeks"), 604_800.0),
+    **dict.fromkeys(("month", "months"), 2_628_000.0),
 }
-_PERIODS = {**_SECONDS, "mo": 2_628_000.0, "month": 2_628_000.0, "year": 31_536_000.0}
-"""Seconds that a price may be for: a month has 730 hours, as clouds bill it."""
+"""A month has 730 hours, as clouds bill it."""
+_PERIODS = {**_SECONDS, "mo": _SECONDS["month"], "year": 31_536_000.0}
+"""Seconds that a price may be for."""
 _POWERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _COUNTED = {
     "requests": ("users", "people"),

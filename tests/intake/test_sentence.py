@@ -137,6 +137,9 @@ def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: whygpu.
         ("run Mixtral 8x7B on 2 used 3090s", "inference", {"accelerators": ["3090"], "count": 2}),
         ("serve Llama 3.1 70B on my 2 RTX 3090s", "inference", {"owned": "2x RTX 3090"}),
         ("serve Llama 3.1 8B on an L40S", "inference", {"accelerators": ["L40S"]}),
+        ("serve Llama 3.1 70B on two RTX 3090s", "inference", {"accelerators": ["RTX 3090"], "count": 2}),
+        ("pretrain a 1B model on 20B tokens within a month", "training", {"deadline_hours": 730}),
+        ("LoRA of Llama 3.1 8B on 10k samples in less than an hour", "fine-tuning", {"deadline_hours": 1}),
         # as newcomers write: no verb, or one that is a noun too
         ("run deepseek r1 at home", "inference", {"model": "deepseek-r1", "deployment": "workstation"}),
         ("run a 70B model locally", "inference", {"model": {"parameters": 7e10}, "deployment": "workstation"}),

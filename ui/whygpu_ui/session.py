@@ -50,8 +50,8 @@ class State:
     """The question that it was entered for."""
     entered: Mapping[str, Given] | None = None
     """What was entered where it may mean one of several models."""
-    counts: tuple[Problem, ...] = ()
-    """What of it counts, to be said beside the answer."""
+    left: tuple[Problem, ...] = ()
+    """What of it was not read, to be said beside the answer."""
     link_problems: tuple[Problem, ...] = ()
     """What could not be used of the address."""
     was: str | None = None
@@ -136,7 +136,7 @@ def part(draw: Callable[_P, None]) -> Callable[_P, None]:
 def refuse(problems: tuple[Problem, ...], question: str = "") -> None:
     """Stay, and say what is wrong with what was entered."""
     now = state()
-    now.acted, now.problems, now.refused, now.entered, now.counts = True, problems, question, None, ()
+    now.acted, now.problems, now.refused, now.entered, now.left = True, problems, question, None, ()
 
 
 def give(question: str, value: Given, page: str | None = None) -> None:

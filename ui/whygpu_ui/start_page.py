@@ -9,7 +9,7 @@ import streamlit as st
 from whygpu.answers import read_text
 from whygpu.errors import AnswerError, Location, Problem
 from whygpu.intake.owned import typed_owned
-from whygpu.intake.sentence import Sentence, not_sized, partly_read, read_sentence
+from whygpu.intake.sentence import Sentence, not_read, not_sized, read_sentence
 from whygpu.intake.typed import MAX_CONFIG_BYTES, read_config, typed_model
 from whygpu.lifecycle.answers import KEY
 from whygpu.render.view.asking import MODELS_SHOWN
@@ -105,9 +105,9 @@ def _usable(given: dict[str, Any], about: str = "") -> None:
         replace_all(given)
 
 
-def _settle(given: dict[str, Any], counts: tuple[Problem, ...]) -> None:
+def _settle(given: dict[str, Any], left: tuple[Problem, ...]) -> None:
     _usable(given)
-    state().problems = state().problems or counts
+    state().problems = state().problems or left
 
 
 def _which(knowledge_base: KnowledgeBase) -> None:
@@ -123,7 +123,7 @@ def _which(knowledge_base: KnowledgeBase) -> None:
         for entry in sorted(names, key=lambda entry: order.index(entry.id))[:MODELS_SHOWN]:
             label = model_label(knowledge_base, entry.id)
             given = {**entered, "model": entry.id}
-            st.button(label, key=f"which-{entry.id}", on_click=_settle, args=(given, state().counts))
+            st.button(label, key=f"which-{entry.id}", on_click=_settle, args=(given, state().left))
 
 
 # the box
@@ -162,12 +162,13 @@ def _take_box(key: str) -> None:
         said = None if entered.files or _has_answers(entered.text, knowledge_base) else _sentence(entered.text)
         if said is None:
             note = "" if entered.files else not_sized(entered.text, knowledge_base.knowledge)
-            unsized = Problem("unreadable", "No sentence can say such work", Location("box"), note)
+            unsized = Problem("unreadable", "It is not answered as it stands", Location("box"), note)
             refuse((unsized,) if note else error.problems)
         else:
             _usable(said.answers)
-            state().counts = (partly_read(said, knowledge_base.knowledge, "add the rest with 'Say more'"),)
-            state().problems = state().problems or state().counts
+            left = not_read(said, knowledge_base.knowledge, "add it with 'Say more'")
+            state().left = () if left is None else (left,)  # what counts is what the page says of the request
+            state().problems = state().problems or state().left
     if any(item.severity == "error" for item in state().problems) and not entered.files:
         st.session_state[key] = entered.text  # to be corrected, not typed anew
 

@@ -31,6 +31,11 @@ _RATES = frozenset({"requests_per_second", "concurrency", "streams"})
 _DATA = frozenset({"dataset_tokens", "dataset_samples", "dataset_hours"})
 
 
+_WORDS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_COUNTED = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+_ONE = re.compile(r"\b((?:in|within|under|than|most)\s+)(?:an?|one)(?=\s+(?:hour|day|week|month)\b)", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """What is read of a sentence, answers by name, and the rest of it."""
@@ -61,7 +66,7 @@ def read_sentence(text: str, knowledge: Knowledge) -> Sentence | None:
     tells neither a model nor what it is to do. Without a model the usual one is taken, unless a word that is not read
     may name one.
     """
-    text = text[:MAX_ENTRY]
+    text = _in_digits(text[:MAX_ENTRY])
     about = _about(text, knowledge)
     if about is None:
         return None
@@ -84,14 +89,28 @@ def read_sentence(text: str, knowledge: Knowledge) -> Sentence | None:
     return Sentence({"phase": phase, "task": task, **said.answers}, said.rest)
 
 
+def _in_digits(text: str) -> str:
+    """ "Two cards" and "within a month" as people count them."""
+    counted = _COUNTED.sub(lambda found: str(_WORDS.index(found[0].lower()) + 2), text)
+    return _ONE.sub(r"\g<1>1", counted)
+
+
 def partly_read(said: Sentence, knowledge: Knowledge, how: str) -> Problem:
     """What of a sentence counts, and what does not; ``how`` the rest may be answered."""
     names = "; ".join(f"{name.replace('_', ' ')} {_in_words(value)}" for name, value in said.answers.items())
-    left = f". Not read: {', '.join(said.left)}" if said.left else ""
+    left = not_read(said, knowledge, how)
+    message = f"Of what you wrote this counts: {names}" + (f". {left.message}" if left is not None else "")
+    return Problem("partly-read", message, Location("sentence"), how if left is None else left.help, severity="warning")
+
+
+def not_read(said: Sentence, knowledge: Knowledge, how: str) -> Problem | None:
+    """What of a sentence does not count; ``how`` it may be answered."""
+    if not said.left:
+        return None
     keys = (key for piece in said.left for key in (piece.split()[-1].lower(), piece[0]))
     misnamed = (knowledge.misnamed.get(key) for key in keys)
     hint = next((item.note for item in misnamed if item is not None), None) or how
-    message = f"Of what you wrote this counts: {names}{left}"
+    message = f"Not read: {', '.join(said.left)}"
     return Problem("partly-read", message, Location("sentence"), hint, severity="warning")
 
 
