@@ -362,14 +362,15 @@ def test_without_a_compiler_the_evaluator_answers_and_durable_says_what_to_do(
 
 def test_a_sentence_is_answered(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     """What of it counts is said beside the answer."""
-    done = run("explain", "serve Llama 3.1 8B on Azure for $500 a month, 200 users", "--format", "json")
+    done = run("explain", "serve Llama 3.1 8B on Azure for $500 a month, 200 users, 9 cats", "--format", "json")
     assert done.returncode == 0, done.stderr
     answers = json.loads(done.stdout)["answers"]
     assert answers["providers"] == ["azure"]
     assert answers["budget_per_hour"] == pytest.approx(500 / 730)
     (warning,) = json.loads(done.stderr)["warning"]
-    assert "Not read: 200 users" in warning["message"]
-    assert "at the same moment" in warning["help"]
+    assert "people 200" in warning["message"]
+    assert "Not read: 9 cats" in warning["message"]
+    assert "--set" in warning["help"]
 
 
 @pytest.mark.parametrize("text", ["serve it to everyone", "my answers.yaml", "serve it " * 500, "s " + "e" * 300])

@@ -13,6 +13,7 @@ from whygpu.errors import AnswerError
 from whygpu.explain.advice import Advice
 from whygpu.explain.flips import search
 from whygpu.render.view.questions import why_not_sections
+from whygpu.render.view.request import request
 
 TODAY = date(2026, 11, 21)
 
@@ -156,3 +157,21 @@ def test_a_comma_in_a_number_is_told_of(kb: whygpu.KnowledgeBase, text: str, tol
     with pytest.raises(AnswerError) as caught:
         kb.advise({"phase": "inference", "budget_per_hour": text})
     assert ("set off by a point" in str(caught.value.problems[0].help)) == told
+
+
+@pytest.mark.parametrize(("people", "at_once"), [(4, 1), (25, 3), (300, 30)])
+def test_of_the_people_who_use_a_service_one_in_ten_asks_at_once(
+    kb: whygpu.KnowledgeBase, people: int, at_once: int
+) -> None:
+    """users-of-an-agent-server: answers of 3 s, and 30 s of thinking between them. A rate says more."""
+    serving = {"phase": "inference", "model": "llama-3.1-8b", "criticality": "production"}
+    counted, said = kb.advise({**serving, "people": people}), kb.advise({**serving, "concurrency": at_once})
+    assert counted.consultation.plans.work.setup.concurrency == at_once
+    assert counted.consultation.plans.work == said.consultation.plans.work
+    with_rate = kb.advise({**serving, "people": people, "requests_per_second": 2})
+    assert with_rate.consultation.plans.work == kb.advise({**serving, "requests_per_second": 2}).consultation.plans.work
+
+
+def test_a_request_says_for_how_many_people(kb: whygpu.KnowledgeBase) -> None:
+    advice = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "people": 300})
+    assert "for 300 people, 30 requests at once?" in request(advice.consultation)

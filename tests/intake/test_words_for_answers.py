@@ -38,7 +38,7 @@ def test_no_provider_is_guessed(kb: whygpu.KnowledgeBase, word: str) -> None:
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        ("users", ("'concurrency'", "at the same moment")),
+        ("users", ("'people'", "'concurrency'", "at once")),
         ("GPUs", ("'accelerators'", "'owned'")),
         ("budget_monthly", ("'budget_per_hour'", "730 hours")),
         ("cameras", ("'streams'",)),

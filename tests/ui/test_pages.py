@@ -109,8 +109,8 @@ def test_what_the_box_cannot_read_is_said(typed: str, said: str, opened: Opened,
     ("typed", "answers"),
     [
         (
-            "I want to serve a 7B chatbot for 200 users",
-            {"phase": "inference", "task": "language", "model": {"parameters": 7e9}},
+            "I want to serve a 7B chatbot for 200 users and $900",
+            {"phase": "inference", "task": "language", "people": 200, "model": {"parameters": 7e9}},
         ),
         (
             "fine-tune Llama 3.1 8B on 20M tokens",
@@ -135,10 +135,10 @@ def test_a_sentence_is_read_as_far_as_it_goes(
     assert _answers(app) == answers
     assert not app.error
     told = " ".join(plain(item.value) for item in app.warning)
-    assert ("Not read: 200 users" in told) == ("200 users" in typed)
+    assert ("Not read: $900" in told) == ("$900" in typed)
 
 
-@pytest.mark.parametrize("typed", ["llama", "serve a Llama 70B chatbot on Azure, 200 users"])
+@pytest.mark.parametrize("typed", ["llama", "serve a Llama 70B chatbot on Azure, $900"])
 def test_one_of_several_models_is_chosen_and_not_typed_anew(typed: str, opened: Opened, plain: Plain) -> None:
     app = opened()
     app = app.chat_input[0].set_value(typed).run()
@@ -150,7 +150,7 @@ def test_one_of_several_models_is_chosen_and_not_typed_anew(typed: str, opened: 
     answers = _answers(app)
     assert answers["model"] == choices[0].removeprefix("which-")
     assert answers.get("providers") == (["azure"] if "Azure" in typed else None)
-    assert any("Not read: 200 users" in plain(item.value) for item in app.warning) == ("Azure" in typed)
+    assert any("Not read: $900" in plain(item.value) for item in app.warning) == ("Azure" in typed)
 
 
 def test_work_that_no_sentence_can_say_is_told_what_to_ask(opened: Opened, plain: Plain) -> None:

@@ -25,6 +25,7 @@ _VERBS = {
     "fine-tuning": "Fine-tune",
 }
 _PHRASES = {
+    "people": "for {}",
     "concurrency": "{} at once",
     "context_tokens": "{} tokens of context",
     "average_context_tokens": "{} on average",
