@@ -166,6 +166,9 @@ def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: whygpu.
         ("serve Llama 3.1 405B in FP8", "inference", {"format": "fp8"}),
         ("batch summarize 200k PDFs", "batch-inference", {"task": "language", "dataset_samples": 2e5}),
         ("RLHF a 7B model", "fine-tuning", {"algorithm": "ppo"}),
+        ("fine-tune FLUX with LoRA", "fine-tuning", {"method": "lora"}),
+        ("a drone with 1 camera", "inference", {"streams": 1}),
+        ("FLUX, 1 image per second", "inference", {"requests_per_second": 1}),
         ("run a 70B locally for $3,000 to buy", "inference", {"budget_total": 3000, "deployment": "workstation"}),
     ],
 )
@@ -253,6 +256,13 @@ def test_work_that_no_sentence_can_say_is_told(sentence: str, note: str, kb: why
     found = not_sized(sentence, kb.knowledge)
     assert note in found
     assert bool(note) == bool(found)
+
+
+def test_a_lora_may_come_of_quantized_weights(kb: whygpu.KnowledgeBase) -> None:
+    """A LoRA of FLUX on a card of 24 GB is one: with the weights in 16 bits it does not fit."""
+    said = read_sentence("train a LoRA for FLUX on my RTX 4090", kb.knowledge)
+    assert said is not None
+    assert said.answers == {"phase": "fine-tuning", "model": "flux.1-dev", "owned": "RTX 4090"}
 
 
 def test_names_that_are_not_read_are_told(kb: whygpu.KnowledgeBase) -> None:
