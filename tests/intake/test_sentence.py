@@ -145,6 +145,8 @@ def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: whygpu.
         ("GPU for SDXL", "inference", {"model": "stable-diffusion-xl"}),
         ("Kimi K2 for my team", "inference", {"model": "kimi-k2"}),
         ("a chatbot for 200 users", "inference", {"task": "language", "people": 200}),
+        ("serve a 70B model to 20 people", "inference", {"task": "language", "people": 20}),
+        ("serve SDXL to 20 people", "inference", {"model": "stable-diffusion-xl"}),
         ("serve gpt-oss-120b to our 20 software developers", "inference", {"people": 20}),
         ("serve Llama 3.1 8B to 20 concurrent users", "inference", {"concurrency": 20}),
         ("caption 5 million product photos", "batch-inference", {"task": "multimodal", "dataset_samples": 5e6}),
@@ -186,6 +188,7 @@ def test_what_a_sentence_says_decides_the_work(
     ("sentence", "name"),
     [
         ("serve a Llama 70B chatbot", "Llama 70B"),
+        ("serve Llama 70B to 20 people", "Llama 70B"),
         ("serve falcon at 20 requests per second", "falcon"),
         ("transcribe with whisper large, 100 hours of audio", "whisper large"),
     ],
@@ -194,6 +197,7 @@ def test_a_name_of_several_models_is_asked_about(kb: whygpu.KnowledgeBase, sente
     said = read_sentence(sentence, kb.knowledge)
     assert said is not None
     assert said.answers["model"] == name
+    assert said.answers.get("people") == (20 if "20 people" in sentence else None)
     with pytest.raises(whygpu.AnswerError, match="names several models"):
         kb.check(said.answers)
 

@@ -191,6 +191,7 @@ def _sized(text: str, answers: dict[str, Any], catalogue: Catalogue) -> str:
 
 
 def is_size(text: str, start: int, end: int) -> bool:
+    """Whether a word is the size of a model: in billions, or in millions where a model is said behind it."""
     of_a_model = text[end - 1] in "bB" or (text[end - 1] in "mM" and _OF_A_MODEL.match(text[end:]))
     return bool(of_a_model) and size_of(text[start:end]) is not None
 

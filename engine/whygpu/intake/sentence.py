@@ -152,13 +152,18 @@ def _read(text: str, phase: str, about: _About, knowledge: Knowledge) -> Sentenc
     """With what a task lets words mean, which may be that of the model; the words about the work are read, too."""
     answers, rest = read_phrases(text, phase, about.task, knowledge)
     model = answers.get("model")
-    preset = knowledge.catalogue.models.get(model) if isinstance(model, str) else None
-    task = about.task if preset is None else preset.data.get("task")
+    task = _task_of(model, knowledge.catalogue) if isinstance(model, str) else about.task or (model and _LANGUAGE)
     if task != about.task:
         answers, rest = read_phrases(text, phase, task, knowledge)
     for item in knowledge.heard:
         rest = _tells(item).sub(READ, rest)
     return Sentence(answers, rest)
+
+
+def _task_of(model: str, catalogue: Catalogue) -> str | None:
+    """What a model is made for, where all that are so called are made for the same."""
+    tasks = {catalogue.models[name].data.get("task") for name in catalogue.find_models(model)}
+    return tasks.pop() if len(tasks) == 1 else None
 
 
 @kept(256)
