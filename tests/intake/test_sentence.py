@@ -171,6 +171,11 @@ def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: whygpu.
         ("fine-tune FLUX with LoRA", "fine-tuning", {"method": "lora"}),
         ("a drone with 1 camera", "inference", {"streams": 1}),
         ("FLUX, 1 image per second", "inference", {"requests_per_second": 1}),
+        (
+            "which GPU should I buy for local LLMs under $2000",
+            "inference",
+            {"budget_total": 2000, "deployment": "workstation"},
+        ),
         ("run a 70B locally for $3,000 to buy", "inference", {"budget_total": 3000, "deployment": "workstation"}),
     ],
 )

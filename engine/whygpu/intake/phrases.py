@@ -67,7 +67,8 @@ def read_phrases(text: str, phase: str, task: str | None, knowledge: Knowledge) 
     """Answers by name, of work of a phase and task, and the text without what is read. A model is read where one is."""
     answers: dict[str, Any] = {}
     for said in knowledge.said:
-        if (not said.phases or phase in said.phases) and (not said.tasks or task in said.tasks):
+        given = ((said.phases, phase), (said.tasks, task), (said.deployments, answers.get("deployment")))
+        if all(not meant or word in meant for meant, word in given):
             text = _said(text, said, answers, knowledge)
     for read in (_model, _cards, _places):
         text = read(text, answers, knowledge.catalogue)

@@ -108,7 +108,8 @@ class DerivedValue:
 @dataclass(frozen=True, slots=True)
 class Said:
     """How an answer is said in a sentence: words behind a number (or alone, where they mean a ``value``), and what
-    stands before it; in which phases and of which tasks it means that, all where none is named.
+    stands before it; in which phases, of which tasks and where (as said before it) it means that, all where none is
+    named.
     """
 
     words: tuple[str, ...]
@@ -117,6 +118,7 @@ class Said:
     value: str | None
     phases: tuple[str, ...]
     tasks: tuple[str, ...]
+    deployments: tuple[str, ...]
     loose: bool
     """Whether words may stand between the number and those: "5 million product photos"."""
     location: Location

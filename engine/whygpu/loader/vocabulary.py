@@ -92,7 +92,12 @@ QUESTION: Form = MappingProxyType(
 UNASKED: Form = MappingProxyType({"id": needed(IDENTIFIER), "when": needed(CONDITIONS)})
 MISNAMED: Form = MappingProxyType({"words": needed(TEXTS), "answer": needed(TEXTS), "note": TEXT})
 SAID: Form = MappingProxyType(
-    {**dict.fromkeys(("words", "after", "phases", "tasks"), TEXTS), "answer": needed(TEXT), "is": TEXT, "loose": FLAG}
+    {
+        **dict.fromkeys(("words", "after", "phases", "tasks", "deployments"), TEXTS),
+        "answer": needed(TEXT),
+        "is": TEXT,
+        "loose": FLAG,
+    }
 )
 HEARD: Form = MappingProxyType({"words": needed(TEXTS), **dict.fromkeys(("phase", "usually", "task", "note"), TEXT)})
 WORK: Form = MappingProxyType(dict.fromkeys(("id", "title", "says", "phase", "task"), needed(TEXT)))
@@ -288,6 +293,7 @@ def read_said(nodes: list[Node], reading: Reading) -> tuple[Said, ...]:
             value=fields.text("is"),
             phases=fields.texts("phases"),
             tasks=fields.texts("tasks"),
+            deployments=fields.texts("deployments"),
             loose=fields.flag("loose"),
             location=node.location,
         )
@@ -300,7 +306,7 @@ def read_said(nodes: list[Node], reading: Reading) -> tuple[Said, ...]:
             problem(reading.problems, node, "wrong-type", f"'is' of {fields.what} does not go with its answer", near)
         if not said.words and not said.after:
             problem(reading.problems, node, "missing", f"{fields.what} has no words", "add words or after")
-        for answer, values in (("phase", said.phases), ("task", said.tasks)):
+        for answer, values in (("phase", said.phases), ("task", said.tasks), ("deployment", said.deployments)):
             for value in values:
                 _chosen(answer, value, known, node, reading)
         found.append(said)
