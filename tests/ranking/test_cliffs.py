@@ -111,7 +111,7 @@ def _large_job(found: Asked, plan: tuple[object, ...]) -> object:
     return plain(found.consultation.plans.environment.at("plan.large_job", found.rows[plan]))
 
 
-@one_in(110, slow=16)
+@one_in(16)
 def test_no_plan_changes_by_a_quarter_for_a_twentieth(every: int) -> None:
     found: list[str] = []
     tried = 0

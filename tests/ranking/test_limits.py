@@ -107,7 +107,7 @@ def _figure(found: Asked, name: str, plan: PlanKey) -> float | None:
     return value if isinstance(value, float) else None
 
 
-@one_in(60, slow=16)
+@one_in(16)
 def test_a_limit_that_binds_nothing_changes_nothing(every: int) -> None:
     found: list[str] = []
     tried = 0
@@ -142,7 +142,7 @@ HELD = {
 """Speeds, each with the limit it is held against: at most, or (-1) at least."""
 
 
-@one_in(20)
+@one_in(8)
 def test_no_plan_is_left_that_breaks_a_limit(every: int) -> None:
     """Read off the plans themselves, not off the rules that put plans out. What is unverified is said to be so."""
     broken: list[str] = []

@@ -62,7 +62,7 @@ def _of_cards(found: Asked, most: int) -> Iterator[Offering]:
         yield _offers(card)[number % len(_offers(card))]
 
 
-@one_in(150, slow=70)
+@one_in(70)
 def test_a_better_offer_never_hurts_the_plan(every: int) -> None:
     """Of a card whose prices were all old, the fresh ones alone are counted as providers: that may be fewer."""
     found: list[str] = []
@@ -85,7 +85,7 @@ def test_a_better_offer_never_hurts_the_plan(every: int) -> None:
 OLD = {"price-is-old", "price-of-no-known-day"}
 
 
-@one_in(150, slow=70)
+@one_in(70)
 def test_a_cheaper_card_never_falls_behind(every: int) -> None:
     """All offers of one card a tenth cheaper: its best plan is ranked no lower among the best of each card."""
     for before in asked(every):
@@ -134,7 +134,7 @@ EXOTIC = {"enormous": ("b300", 20.0, 20.0, None)}
 
 
 @pytest.mark.parametrize("card", [*WORSE.items(), *EXOTIC.items()], ids=[*WORSE, *EXOTIC])
-@one_in(100, slow=30)
+@one_in(30)
 def test_one_more_card_changes_nothing_of_the_others(
     every: int, card: tuple[str, tuple[str, float, float, float | None]]
 ) -> None:
@@ -195,7 +195,7 @@ USD = ("budget_per_hour", "budget_total", "electricity_usd_per_kwh")
 
 
 @pytest.mark.parametrize("factor", [0.5, 3.0])
-@one_in(60, slow=20)
+@one_in(20)
 def test_all_prices_together_change_no_order(every: int, factor: float) -> None:
     """As if counted in another currency: all values are so many times as large, budgets with them."""
     base = inflated(factor)

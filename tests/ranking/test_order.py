@@ -14,7 +14,7 @@ from whygpu.api import KnowledgeBase
 pytestmark = pytest.mark.slow
 
 
-@one_in(20)
+@one_in(8)
 def test_what_a_plan_counts_as_is_its_money_times_each_factor(every: int) -> None:
     """Money as it is told: an hour with what handling costs, for the hours of the job, or those that what is bought for
     it is held, and those beside it, in which what is owned draws next to nothing.
@@ -49,7 +49,7 @@ def test_what_a_plan_counts_as_is_its_money_times_each_factor(every: int) -> Non
     assert tried > 100
 
 
-@one_in(30)
+@one_in(8)
 def test_both_engines_count_alike(every: int) -> None:
     kb = KnowledgeBase(knowledge())
     for one in asked(every):
@@ -89,7 +89,7 @@ def _figures(found: Asked, row: int) -> np.ndarray[tuple[int], np.dtype[np.float
     )
 
 
-@one_in(20)
+@one_in(8)
 def test_no_plan_stands_before_one_of_the_same_card_and_format_that_is_better(every: int) -> None:
     """Better: no worse in anything, by a hundredth better in something; more shards are worse, for what they couple."""
     dominated: list[str] = []
