@@ -173,5 +173,7 @@ def test_of_the_people_who_use_a_service_one_in_ten_asks_at_once(
 
 
 def test_a_request_says_for_how_many_people(kb: whygpu.KnowledgeBase) -> None:
-    advice = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "people": 300})
-    assert "for 300 people, 30 requests at once?" in request(advice.consultation)
+    advice = kb.advise({"phase": "inference", "model": "llama-3.1-8b", "people": 300, "regions": ["germany", "eu"]})
+    said = request(advice.consultation)
+    assert "for 300 people, 30 requests at once?" in said
+    assert "in Germany or EU and EEA" in said

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whygpu.consult.consultation import Consultation
-    from whygpu.knowledge.catalogue import Accelerator, Provider
+    from whygpu.knowledge.catalogue import Accelerator, Area, Provider
 
 _VERBS = {
     "inference": "Serve",
@@ -143,7 +143,9 @@ def _phrase(consultation: Consultation, key: str, raw: Any) -> str:
     value = consultation.answers.values.get(key, raw)
     catalogue = consultation.knowledge.catalogue
     cards = catalogue.accelerators
-    named: Mapping[str, Accelerator | Provider] = catalogue.providers if key == "providers" else cards
+    named: Mapping[str, Accelerator | Provider | Area] = cards
+    if key in ("providers", "regions"):
+        named = catalogue.providers if key == "providers" else catalogue.areas
     if key == "owned":
         text = ", ".join(f"{count}x {cards[card].name}" for card, count in consultation.answers.owned)
     elif isinstance(value, list | tuple):
