@@ -7,7 +7,7 @@ import pytest
 import whygpu
 from tests.effort import takes_less
 from whygpu.intake.phrases import read_phrases
-from whygpu.intake.sentence import Sentence, closed_within, not_sized, partly_read, read_sentence
+from whygpu.intake.sentence import Sentence, closed_within, not_read, not_sized, partly_read, read_sentence
 from whygpu.quantity import parse_number
 
 
@@ -139,6 +139,10 @@ def test_a_sentence_that_may_mean_several_is_not_read(sentence: str, kb: whygpu.
         ("serve Llama 3.1 70B on two RTX 3090s", "inference", {"accelerators": ["RTX 3090"], "count": 2}),
         ("pretrain a 1B model on 20B tokens within a month", "training", {"deadline_hours": 730}),
         ("LoRA of Llama 3.1 8B on 10k samples in less than an hour", "fine-tuning", {"deadline_hours": 1}),
+        # how long one of many is
+        ("fine-tune Llama 3.1 8B on 10k samples of 2048 tokens", "fine-tuning", {"sequence_tokens": 2048}),
+        ("fine-tune Llama 3.1 8B with 4096 tokens sequence length", "fine-tuning", {"sequence_tokens": 4096}),
+        ("embed 5 million documents of 500 tokens each", "batch-inference", {"context_tokens": 500}),
         # as newcomers write: no verb, or one that is a noun too
         ("run deepseek r1 at home", "inference", {"model": "deepseek-r1", "deployment": "workstation"}),
         ("run a 70B model locally", "inference", {"model": {"parameters": 7e10}, "deployment": "workstation"}),
@@ -218,7 +222,7 @@ def test_a_name_of_several_models_is_asked_about(kb: whygpu.KnowledgeBase, sente
         ("What server do I need to train a 7B model?", {"phase": "training"}, ()),
         ("train YOLO11m on 20k images", {"phase": "training", "model": "yolo11m", "dataset_samples": 20_000}, ()),
         # what one of many is, and prices of something else
-        ("fine-tune Llama 3.1 8B on 10k samples of 2048 tokens", {"dataset_samples": 10_000}, ("2048 tokens",)),
+        ("fine-tune Llama 3.1 8B on 10k samples of 2048 tokens", {"dataset_samples": 10_000}, ()),
         ("fine-tune Llama 3.1 8B on 10k examples with 16k context", {"sequence_tokens": 16_000}, ()),
         ("fine-tune Llama 3.1 8B for $2 per GPU hour", {}, ("$2 per",)),
         # what is not so
@@ -278,6 +282,26 @@ def test_names_that_are_not_read_are_told(kb: whygpu.KnowledgeBase) -> None:
     said = read_sentence("I want to run Llama 3.3 70B on my Foo Bar for 3 cats", kb.knowledge)
     assert said is not None
     assert said.left == ("Foo Bar", "3 cats")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name"),
+    [
+        ("translate 20 million sentences offline with Gemma 3 12B", "context_tokens"),  # 600 times the price
+        ("fine-tune Llama 3.1 8B on 10k examples", "sequence_tokens"),
+        ("embed 5 million documents", "context_tokens"),
+        ("embed 5 million documents of 500 tokens each", None),
+        ("fine-tune Llama 3.1 8B on 10k examples with 2k context", None),
+        ("fine-tune Llama 3.1 8B on 20M tokens", None),
+        ("train YOLO11m on 20k images", None),
+    ],
+)
+def test_how_long_each_text_is_is_asked_for(sentence: str, name: str | None, kb: whygpu.KnowledgeBase) -> None:
+    said = read_sentence(sentence, kb.knowledge)
+    assert said is not None
+    found = not_read(said, kb.knowledge, "the rest")
+    assert (found is None) == (name is None)
+    assert found is None or str(name) in str(found.help)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,8 @@ def _said(text: str, said: Said, answers: dict[str, Any], knowledge: Knowledge) 
 def _is_so(text: str, found: re.Match[str], said: Said) -> bool:
     """Whether it is said to be so, of the whole, and as no alternative."""
     before = text[: found.start()]
-    if _NOT.search(before) or (said.answer.startswith("dataset_") and _EACH.search(before)):
+    each = _EACH.search(before) is not None
+    if _NOT.search(before) or (said.each and not each) or (said.answer.startswith("dataset_") and each):
         return False
     return said.value is None or not (_EITHER.search(before) or re.match(r"\s+or\b", text[found.end() :]))
 

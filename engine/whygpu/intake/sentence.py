@@ -104,14 +104,32 @@ def partly_read(said: Sentence, knowledge: Knowledge, how: str) -> Problem:
 
 
 def not_read(said: Sentence, knowledge: Knowledge, how: str) -> Problem | None:
-    """What of a sentence does not count; ``how`` it may be answered."""
+    """What of a sentence does not count, or what it lacks to count for much; ``how`` it may be answered."""
+    length = _length(said.answers, knowledge)
+    if length is not None and not said.left:
+        return length
     if not said.left:
         return None
     keys = (key for piece in said.left for key in (piece.split()[-1].lower(), piece[0]))
     misnamed = (knowledge.misnamed.get(key) for key in keys)
     hint = next((item.note for item in misnamed if item is not None), None) or how
     message = f"Not read: {', '.join(said.left)}"
+    if length is not None:
+        message, hint = f"{message}. {length.message}", f"{hint}; {length.help}"
     return Problem("partly-read", message, Location("sentence"), hint, severity="warning")
+
+
+def _length(answers: dict[str, Any], knowledge: Knowledge) -> Problem | None:
+    """That nobody said how long each of the texts is: a sentence is a hundredth of what is assumed."""
+    model, samples = answers.get("model"), answers.get("dataset_samples")
+    task = answers.get("task") or (_task_of(model, knowledge.catalogue) if isinstance(model, str) else None)
+    name = "context_tokens" if answers["phase"] == _JOB else "sequence_tokens"
+    if samples is None or task not in _OF_A_SIZE or {name, "dataset_tokens"} & answers.keys():
+        return None
+    whole = " with its answer" if name == "context_tokens" and task == _LANGUAGE else ""
+    message = f"Not said: how long each of the {show(samples)} is, which decides how long it takes"
+    help_ = f"give {name}, the tokens of one{whole}"
+    return Problem("partly-read", message, Location("sentence"), help_, severity="warning")
 
 
 def _in_words(value: Any) -> str:

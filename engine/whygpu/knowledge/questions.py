@@ -121,6 +121,8 @@ class Said:
     deployments: tuple[str, ...]
     loose: bool
     """Whether words may stand between the number and those: "5 million product photos"."""
+    each: bool
+    """Whether it is the size of one of many: "10k samples of 2,048 tokens"."""
     location: Location
 
 

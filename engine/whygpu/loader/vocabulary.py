@@ -97,6 +97,7 @@ SAID: Form = MappingProxyType(
         "answer": needed(TEXT),
         "is": TEXT,
         "loose": FLAG,
+        "each": FLAG,
     }
 )
 HEARD: Form = MappingProxyType({"words": needed(TEXTS), **dict.fromkeys(("phase", "usually", "task", "note"), TEXT)})
@@ -295,6 +296,7 @@ def read_said(nodes: list[Node], reading: Reading) -> tuple[Said, ...]:
             tasks=fields.texts("tasks"),
             deployments=fields.texts("deployments"),
             loose=fields.flag("loose"),
+            each=fields.flag("each"),
             location=node.location,
         )
         fields.what = f"saying '{next(iter(said.words or said.after), '')}'"
