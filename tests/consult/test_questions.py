@@ -177,3 +177,10 @@ def test_a_request_says_for_how_many_people(kb: whygpu.KnowledgeBase) -> None:
     said = request(advice.consultation)
     assert "for 300 people, 30 requests at once?" in said
     assert "in Germany or EU and EEA" in said
+
+
+def test_a_request_says_how_long_samples_are_taken_for(kb: whygpu.KnowledgeBase) -> None:
+    """Ten thousand of 200 tokens are a tenth of the work of as many of 2,048."""
+    tuning = {"phase": "fine-tuning", "model": "llama-3.1-8b", "dataset_samples": 10_000}
+    assert "-token samples?, 10,000 samples" in request(kb.advise(tuning).consultation)
+    assert "-token samples?" not in request(kb.advise({**tuning, "model": "stable-diffusion-xl"}).consultation)

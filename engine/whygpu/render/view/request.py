@@ -117,6 +117,8 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
     # Streams say it themselves, each plan of a batch job takes as many at once as it holds, and one for a rate as many
     # as it brings.
     elsewhere = phase == "batch-inference" or not {"streams", "requests_per_second"}.isdisjoint({*assumed, *given})
+    # of samples that were counted it is their length that says how much there is to do
+    matter = {*_MATTER, "sequence_tokens"} if "dataset_samples" in given else _MATTER
     for key in dict.fromkeys((*_PHRASES, *given)):
         if key in ("task", *_WORK) or key in ignored:
             continue
@@ -125,7 +127,7 @@ def chips(consultation: Consultation) -> tuple[Chip, ...]:
             if key == "output_tokens" and all(chip.answer != "context_tokens" for chip in found):
                 text = text.replace("of them output", "tokens of output")  # there is nothing that they are a part of
             found.append(Chip(key, text, assumed=False))
-        elif key in assumed and key in _MATTER and not (key == "concurrency" and elsewhere):
+        elif key in assumed and key in matter and not (key == "concurrency" and elsewhere):
             raw = assumed[key]
             if key == "input_resolution":  # of which the area is assumed, and the side is said
                 raw = round(math.sqrt(float(raw)))
