@@ -64,7 +64,7 @@ READ = " ; "
 
 
 def read_phrases(text: str, phase: str, task: str | None, knowledge: Knowledge) -> tuple[dict[str, Any], str]:
-    """Answers by name, of work of a phase and task, and the text without what is read. A model is read where one is."""
+    """Answers by name, of work of a phase and task, and the text without what is read."""
     answers: dict[str, Any] = {}
     for said in knowledge.said:
         given = ((said.phases, phase), (said.tasks, task), (said.deployments, answers.get("deployment")))
@@ -232,10 +232,9 @@ def _card(text: str, catalogue: Catalogue) -> tuple[int, int, str, int] | None:
         if match is None:
             continue
         name = match[2]
-        named = bool(catalogue.find_accelerators(name))
-        if not named and _SEVERAL.search(name):
+        if _SEVERAL.search(name) and not catalogue.find_accelerators(name):
             name = name[:-1]
-            named = bool(catalogue.find_accelerators(name))
+        named = bool(catalogue.find_accelerators(name))
         if not any(map(str.isdigit, name)):
             named = named or bool(catalogue.accelerators_of_kind(name))
             named = named and _ON.search(text[:start]) is not None

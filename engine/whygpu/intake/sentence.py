@@ -17,6 +17,8 @@ from whygpu.kept import kept
 from whygpu.quantity import parse_number, show
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whygpu.knowledge.base import Knowledge
     from whygpu.knowledge.catalogue import Catalogue
     from whygpu.knowledge.questions import Heard
@@ -29,8 +31,6 @@ _OF_A_SIZE = frozenset({_LANGUAGE, "embedding"})
 """Tasks of models that are told by their size."""
 _RATES = frozenset({"requests_per_second", "concurrency", "streams"})
 _DATA = frozenset({"dataset_tokens", "dataset_samples", "dataset_hours"})
-
-
 _WORDS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _COUNTED = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _ONE = re.compile(r"\b((?:in|within|under|than|most)\s+)(?:an?|one)(?=\s+(?:hour|day|week|month)\b)", re.IGNORECASE)
@@ -105,31 +105,31 @@ def partly_read(said: Sentence, knowledge: Knowledge, how: str) -> Problem:
 
 def not_read(said: Sentence, knowledge: Knowledge, how: str) -> Problem | None:
     """What of a sentence does not count, or what it lacks to count for much; ``how`` it may be answered."""
-    length = _length(said.answers, knowledge)
-    if length is not None and not said.left:
-        return length
-    if not said.left:
+    told = [*_left(said, knowledge, how), *_length(said.answers, knowledge)]
+    if not told:
         return None
-    keys = (key for piece in said.left for key in (piece.split()[-1].lower(), piece[0]))
-    misnamed = (knowledge.misnamed.get(key) for key in keys)
-    hint = next((item.note for item in misnamed if item is not None), None) or how
-    message = f"Not read: {', '.join(said.left)}"
-    if length is not None:
-        message, hint = f"{message}. {length.message}", f"{hint}; {length.help}"
-    return Problem("partly-read", message, Location("sentence"), hint, severity="warning")
+    message, help_text = ". ".join(text for text, _ in told), "; ".join(text for _, text in told)
+    return Problem("partly-read", message, Location("sentence"), help_text, severity="warning")
 
 
-def _length(answers: dict[str, Any], knowledge: Knowledge) -> Problem | None:
+def _left(said: Sentence, knowledge: Knowledge, how: str) -> Iterator[tuple[str, str]]:
+    """Amounts and names that were not read, and what to write instead."""
+    if said.left:
+        keys = (key for piece in said.left for key in (piece.split()[-1].lower(), piece[0]))
+        misnamed = (knowledge.misnamed.get(key) for key in keys)
+        hint = next((item.note for item in misnamed if item is not None), None)
+        yield f"Not read: {', '.join(said.left)}", hint or how
+
+
+def _length(answers: dict[str, Any], knowledge: Knowledge) -> Iterator[tuple[str, str]]:
     """That nobody said how long each of the texts is: a sentence is a hundredth of what is assumed."""
     model, samples = answers.get("model"), answers.get("dataset_samples")
     task = answers.get("task") or (_task_of(model, knowledge.catalogue) if isinstance(model, str) else None)
     name = "context_tokens" if answers["phase"] == _JOB else "sequence_tokens"
-    if samples is None or task not in _OF_A_SIZE or {name, "dataset_tokens"} & answers.keys():
-        return None
-    whole = " with its answer" if name == "context_tokens" and task == _LANGUAGE else ""
-    message = f"Not said: how long each of the {show(samples)} is, which decides how long it takes"
-    help_ = f"give {name}, the tokens of one{whole}"
-    return Problem("partly-read", message, Location("sentence"), help_, severity="warning")
+    if samples is not None and task in _OF_A_SIZE and not {name, "dataset_tokens"} & answers.keys():
+        whole = " with its answer" if name == "context_tokens" and task == _LANGUAGE else ""
+        message = f"Not said: how long each of the {show(samples)} is, which decides how long it takes"
+        yield message, f"give {name}, the tokens of one{whole}"
 
 
 def _in_words(value: Any) -> str:
